@@ -197,6 +197,13 @@ def test_filters_of_images_beyond_their_edges(mode, rng):
     close(ndimage.gaussian_laplace(x, 1.0, mode=mode), sn.gaussian_laplace(x, 1.0, mode=mode))
 
 
+@pytest.mark.parametrize("name", ["laplace", "gaussian_laplace", "gaussian_gradient_magnitude"])
+def test_an_image_without_axes_has_no_derivatives(name):
+    given = (1.0,) if name.startswith("gaussian") else ()       # was: 0, for any image
+    with pytest.raises(ValueError, match=f"{name}: .*an image of at least one axis"):
+        getattr(ndimage, name)(np.float32(2.0), *given)
+
+
 @pytest.mark.slow
 def test_filters_with_origins_orders_and_footprints(rng):
     x, weights = rng.normal(size=(7, 8)), rng.normal(size=(3, 3))

@@ -106,7 +106,6 @@ def test_public_objects_say_where_users_find_them():
 # Public functions some of whose parameters or results are `Any`, or not annotated; nothing else is.
 ANY = {
     "olympus.jit": "its overloads say more",
-    "olympus.pmap": "with methods of a jitted function",
     "lax.psum_scatter_start": "passed on to psum_scatter",
     **dict.fromkeys([f"numpy.{name}" for name in (
         "base_repr", "binary_repr", "common_type", "get_printoptions", "load", "may_share_memory",

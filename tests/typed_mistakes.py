@@ -36,6 +36,10 @@ nn.softmax(x, axi=0)  # mistake
 onp.reshape(x, (1.5, 2))  # mistake
 olympus.jit(scaled, static_argnum=1)  # mistake
 optimizers.adam(0.1, b3=0.9)  # mistake
+olympus.shard_map(scaled, out_specs=olympus.P())(x, "text")  # mistake
+olympus.shard_map(out_specs=olympus.P())(scaled)(x)  # mistake
+olympus.smap(scaled, out_axes=0, axis_name="i")(x)  # mistake
+olympus.pmap(scaled)(x, 2.0, 3.0)  # mistake
 
 # Names that are not there.
 onp.sine(x)  # mistake
@@ -68,6 +72,9 @@ label: str = lax.add(x, x)  # mistake
 draw: int = random.normal(key, (3,))  # mistake
 shown: bytes = nn.softmax(x)  # mistake
 rows: list[int] = olympus.vmap(scaled)(x, 2.0)  # mistake
+part: int = olympus.shard_map(scaled, out_specs=olympus.P())(x, 2.0)  # mistake
+steps: int = olympus.pmap(scaled).lower(x, 2.0)  # mistake
+factors: tuple[Array, Array] = lax.linalg.qdwh(x)  # mistake
 
 # What an immutable array refuses.
 x[0] = 1.0  # mistake

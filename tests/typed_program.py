@@ -104,6 +104,16 @@ def clipped_jvp(primals: tuple[Array], tangents: tuple[Array]) -> tuple[Array, A
 clipped.defjvp(clipped_jvp)
 
 
+@olympus.shard_map(out_specs=olympus.P())
+def total(part: Array) -> Array:
+    summed: Array = lax.psum(part.sum(), "i")
+    return summed
+
+
+def spread(x: Array) -> Array:
+    return total(x) + olympus.smap(onp.sum, out_axes=0, axis_name="i")(x)
+
+
 def cubes(x: Array) -> Array:
     return onp.sum(onp.sin(x) * x ** 3)
 

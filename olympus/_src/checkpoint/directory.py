@@ -24,7 +24,7 @@ import shutil
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from ..base.logs import LOGGER
 
@@ -33,13 +33,14 @@ try:
 except ImportError:     # Windows: one process at a time may save to a name
     fcntl = None
 
-__all__ = ["ARRAYS", "TREE", "Damaged", "Draft", "decode", "place", "reading"]
+__all__ = ["ARRAYS", "TREE", "Content", "Damaged", "Draft", "decode", "place", "reading"]
 
 TREE, ARRAYS = "pytreedef.json", "array_store"
 _LOCK = "lock"
 _MANIFEST = "manifest.ocdbt"        # TensorStore's, of a version that has arrays
 _VERSION = re.compile("[0-9a-f]{32}")
 _FORMAT = 2
+Content: TypeAlias = dict[str, Any]     # of the file of the structure, which is JSON
 # A file without either is not Olympus's; damage of one byte leaves one of them.
 _MARKS = (b"__olympus_pytreedef_repr", b"__olympus_leaf_ids")
 _KINDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a directory", stat.S_IFLNK: "a symbolic link",
@@ -67,16 +68,16 @@ def _standing(path: Path) -> str:
 
 # The file of the structure -----------------------------------------------------------------------
 
-def _digest(content: dict[str, Any]) -> str:
+def _digest(content: Content) -> str:
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()
 
 
-def _encode(content: dict[str, Any]) -> bytes:
+def _encode(content: Content) -> bytes:
     content = {"format": _FORMAT, **content}
     return json.dumps({**content, "sha256": _digest(content)}).encode()
 
 
-def decode(text: bytes) -> dict[str, Any]:
+def decode(text: bytes) -> Content:
     """The content of `pytreedef.json`, with "version" but in format 1.
 
     Damaged if it is not as it was written, ValueError if it has a later format.
@@ -226,7 +227,7 @@ class Draft:
                 LOGGER.warning("save: the file system of %s has no locks (%s); let one process at "
                                "a time save to this name", self._root, error.strerror)
 
-    def commit(self, content: dict[str, Any]) -> None:
+    def commit(self, content: Content) -> None:
         """Let the version take effect; `content` is what `pytreedef.json` says besides."""
         with open(self._path / TREE, "wb") as file:
             file.write(_encode({"version": self._version, **content}))

@@ -8,16 +8,19 @@ import functools
 import itertools
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from ..base import monitoring
 from ..base.errors import OlympusRuntimeError
 from ..base.logs import LOGGER
-from ..base.typing import DTypeLike
+from ..base.typing import Array, DTypeLike, R, Shape
 from ..devices.devices import process_count, process_index
 from ..job.state import current
 from . import store
+from .store import Cut, Spec
 
 __all__ = ["AsyncManager", "BarrierTimeoutError", "GlobalAsyncCheckpointManager",
            "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec", "is_remote_storage"]
@@ -30,7 +33,7 @@ class BarrierTimeoutError(Exception):
     """Some processes did not write their part of a checkpoint in time."""
 
 
-def is_remote_storage(tspec: dict[str, Any] | str) -> bool:
+def is_remote_storage(tspec: Spec | str) -> bool:
     """Whether a specification of TensorStore's, or a URL, is of a store of gs:// or s3://.
 
     Args:
@@ -64,14 +67,14 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
         """Wait until all is written, in all processes."""
 
     @abc.abstractmethod
-    def serialize(self, arrays: Any, tensorstore_specs: Any, *,
+    def serialize(self, arrays: Sequence[Array | np.ndarray], tensorstore_specs: Sequence[Spec], *,
                   on_commit_callback: Callable[[], None]) -> None:
         """Begin to write arrays."""
 
     @abc.abstractmethod
-    def deserialize(self, shardings: Sequence[Any], tensorstore_specs: Sequence[Any],
-                    global_shapes: Sequence[Any] | None = None,
-                    dtypes: Sequence[DTypeLike] | None = None) -> Any:
+    def deserialize(self, shardings: Sequence[Cut], tensorstore_specs: Sequence[Spec],
+                    global_shapes: Sequence[Shape | None] | None = None,
+                    dtypes: Sequence[DTypeLike | None] | None = None) -> Sequence[Array]:
         """Read arrays."""
 
 
@@ -163,8 +166,8 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
     [Array([0, 1, 2, 3], dtype=int32)]
     """
 
-    def serialize(self, arrays: Sequence[Any], tensorstore_specs: Sequence[Any], *,
-                  on_commit_callback: Callable[[], None] | None = None, transaction: Any = None
+    def serialize(self, arrays: Sequence[Array | np.ndarray], tensorstore_specs: Sequence[Spec], *,
+                  on_commit_callback: Callable[[], None] | None = None, transaction: object = None
                   ) -> None:
         """Begin to write arrays, once what was begun before is written.
 
@@ -180,17 +183,17 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
              for x, spec in zip(arrays, tensorstore_specs, strict=True)])
         self._start(futures, on_commit_callback)
 
-    def serialize_with_paths(self, arrays: Sequence[Any], paths: Sequence[str], *,
+    def serialize_with_paths(self, arrays: Sequence[Array | np.ndarray], paths: Sequence[str], *,
                              on_commit_callback: Callable[[], None] | None = None,
-                             transaction: Any = None) -> None:
+                             transaction: object = None) -> None:
         """`serialize` to directories, one for each array."""
         self.serialize(arrays, list(map(get_tensorstore_spec, paths)),
                        on_commit_callback=on_commit_callback, transaction=transaction)
 
-    def deserialize(self, shardings: Sequence[Any], tensorstore_specs: Sequence[Any],
-                    global_shapes: Sequence[Any] | None = None,
-                    dtypes: Sequence[DTypeLike] | None = None, concurrent_gb: int = 32
-                    ) -> list[Any]:
+    def deserialize(self, shardings: Sequence[Cut], tensorstore_specs: Sequence[Spec],
+                    global_shapes: Sequence[Shape | None] | None = None,
+                    dtypes: Sequence[DTypeLike | None] | None = None, concurrent_gb: int = 32
+                    ) -> list[Array]:
         """Read arrays, when what was begun before is written.
 
         Args:
@@ -205,7 +208,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
         self.wait_until_finished()
         none = [None] * len(tensorstore_specs)
 
-        async def read() -> list[Any]:
+        async def read() -> list[Array]:
             limit = store.ByteLimiter(concurrent_gb * 10**9)
             return await store.gather([
                 store.async_deserialize(*each, byte_limiter=limit) for each in zip(
@@ -214,18 +217,18 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
         return run([read()])[0]
 
-    def deserialize_with_paths(self, shardings: Sequence[Any], paths: Sequence[str],
-                               global_shapes: Sequence[Any] | None = None,
-                               dtypes: Sequence[DTypeLike] | None = None, concurrent_gb: int = 32
-                               ) -> list[Any]:
+    def deserialize_with_paths(self, shardings: Sequence[Cut], paths: Sequence[str],
+                               global_shapes: Sequence[Shape | None] | None = None,
+                               dtypes: Sequence[DTypeLike | None] | None = None,
+                               concurrent_gb: int = 32) -> list[Array]:
         """`deserialize` from directories, one for each array."""
         return self.deserialize(shardings, list(map(get_tensorstore_spec, paths)), global_shapes,
                                 dtypes, concurrent_gb)
 
 
-def run(coroutines: Sequence[Any]) -> list[Any]:
+def run(coroutines: Sequence[Awaitable[R]]) -> list[R]:
     """What coroutines return; also where an event loop runs already, as in a notebook."""
-    results: list[Any] = []
+    results: list[R] = []
     failures: list[BaseException] = []
 
     def work() -> None:

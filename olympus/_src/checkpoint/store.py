@@ -16,14 +16,15 @@ import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..arrays.assembly import make_array_from_single_device_arrays
 from ..arrays.device import device_put
 from ..base import lib
-from ..base.typing import DTypeLike
+from ..base.typing import Array, DTypeLike, DuckTypedArray, R
 from ..base.util import quoted
 from ..devices.devices import process_count, process_index
 from ..types import dtypes
@@ -42,19 +43,19 @@ _CHUNK_ELEMENTS = 10**8     # of a chunk, where the specification does not say
 _REMOTE = {"gs": "gcs", "s3": "s3"}
 _KEEP: Any = None           # what the arguments for TensorStore's own objects are if not given
 
-Spec = dict[str, Any]
-
+Spec: TypeAlias = dict[str, Any]    # TensorStore's, as JSON
+Cut: TypeAlias = Sharding | Format | ShapeDtypeStruct   # how an array that is read is spread
 
 class Unreadable(ValueError):
     """What is stored of an array cannot be read or is not what was written: its `reason`."""
 
-    def __init__(self, where: Any, reason: str) -> None:
+    def __init__(self, where: object, reason: str) -> None:
         super().__init__(f"async_deserialize: {where} given; {reason}; look what was written "
                          "there, or restore it from a copy.")
         self.reason = reason
 
 
-def tensorstore() -> Any:
+def tensorstore() -> ModuleType:
     """The module, which is an extra; ImportError says so where it is not there."""
     try:
         return importlib.import_module("tensorstore")
@@ -64,7 +65,7 @@ def tensorstore() -> Any:
             'the arrays; install it with: pip install "olympus[checkpoint]"') from None
 
 
-def new_context() -> Any:
+def new_context() -> object:
     """TensorStore's caches and limits for one save or load: a later one finds other files there."""
     pool = {"total_bytes_limit": _READ_BYTES}
     return tensorstore().Context({
@@ -73,18 +74,18 @@ def new_context() -> Any:
 
 
 @functools.cache
-def _chunk_layout() -> Any:
+def _chunk_layout() -> object:
     layout = tensorstore().ChunkLayout
     return layout(chunk=layout.Grid(elements=_CHUNK_ELEMENTS))
 
 
-async def gather(awaitables: Iterable[Awaitable[Any]]) -> list[Any]:
+async def gather(awaitables: Iterable[Awaitable[R]]) -> list[R]:
     """What all return, or the first error, once all have ended.
 
     `asyncio.gather` would leave the others running. A future of TensorStore's that ends when its
     event loop is closed prints a traceback from a thread of C++, and may end the process.
     """
-    results = await asyncio.gather(*awaitables, return_exceptions=True)
+    results: list[Any] = await asyncio.gather(*awaitables, return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):
             raise result
@@ -114,7 +115,7 @@ class ByteLimiter:
 
 # Specifications ----------------------------------------------------------------------------------
 
-def is_tensorstore_spec_leaf(leaf: Any) -> bool:
+def is_tensorstore_spec_leaf(leaf: object) -> bool:
     """Whether a value is the specification of one array, or None, in a tree of those.
 
     Args:
@@ -148,8 +149,8 @@ def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
     return {**dict1, **dict2, "kvstore": kvstore}
 
 
-def verify_tensorstore_spec(spec: Spec, arr: Any, path: str | os.PathLike[str], ocdbt: bool,
-                            check_metadata: bool = True) -> None:
+def verify_tensorstore_spec(spec: Spec, arr: DuckTypedArray | None, path: str | os.PathLike[str],
+                            ocdbt: bool, check_metadata: bool = True) -> None:
     """ValueError if a specification is not one of an array in the store of a checkpoint.
 
     Args:
@@ -196,7 +197,7 @@ def _chunk_shape(metadata: Spec) -> list[int]:
     return list(metadata["chunk_grid"]["configuration"]["chunk_shape"])
 
 
-def _local_shape(arr: Any) -> tuple[int, ...]:
+def _local_shape(arr: DuckTypedArray) -> tuple[int, ...]:
     """The shape of what one device writes."""
     return arr.sharding.shard_shape(arr.shape) if isinstance(arr, lib.Array) else tuple(arr.shape)
 
@@ -216,7 +217,7 @@ def chunk_shape(local: Sequence[int], itemsize: int, most: int = _CHUNK_BYTES) -
     return chunk
 
 
-def _metadata(arr: Any, driver: str, remote: bool) -> Spec:
+def _metadata(arr: DuckTypedArray, driver: str, remote: bool) -> Spec:
     """What a store has to know of an array."""
     chunk = chunk_shape(_local_shape(arr), arr.dtype.itemsize)
     if driver == "zarr3":
@@ -230,8 +231,8 @@ def _metadata(arr: Any, driver: str, remote: bool) -> Spec:
 
 
 def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
-                         process_idx: int | None = None, arr: Any = None, driver: str = "zarr3"
-                         ) -> Spec:
+                         process_idx: int | None = None, arr: DuckTypedArray | None = None,
+                         driver: str = "zarr3") -> Spec:
     """TensorStore's specification of one array of a checkpoint.
 
     Args:
@@ -282,10 +283,10 @@ def _has_metadata(spec: object) -> bool:
 
 # Writing -----------------------------------------------------------------------------------------
 
-async def async_serialize(arr_inp: Any, tensorstore_spec: Spec,
-                          commit_future: list[Any] | None = None, context: Any = _KEEP,
-                          chunk_layout: Any = _KEEP, primary_host: int | None = None,
-                          replica_id: int = 0, transaction: Any = None) -> list[Any]:
+async def async_serialize(arr_inp: Array | np.ndarray, tensorstore_spec: Spec,
+                          commit_future: list[Any] | None = None, context: object = _KEEP,
+                          chunk_layout: object = _KEEP, primary_host: int | None = None,
+                          replica_id: int = 0, transaction: object = None) -> list[None]:
     """Write the shards of an array that this process has, each once among all processes.
 
     Args:
@@ -351,8 +352,8 @@ async def async_serialize(arr_inp: Any, tensorstore_spec: Spec,
     return await gather([write(*part) for part in parts])
 
 
-async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec], context: Any = _KEEP
-                           ) -> None:
+async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec],
+                           context: object = _KEEP) -> None:
     """Let one store refer to the entries of others, without copies of the data.
 
     Args:
@@ -403,7 +404,7 @@ async def stored_spec(tensorstore_spec: Spec, context: object) -> Spec:
     return {"driver": found["driver"], "metadata": found["metadata"]}
 
 
-async def check_files(arrays: Path, context: Any) -> None:
+async def check_files(arrays: Path, context: object) -> None:
     """Unreadable unless every file that a store on disk refers to has all bytes referred to."""
     ts = tensorstore()
     base = await ts.KvStore.open({"driver": "file", "path": f"{arrays}/"})
@@ -450,11 +451,11 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
     return count * math.prod(((last - first) * steps).tolist())
 
 
-async def async_deserialize(in_type: Any, tensorstore_spec: Any,
+async def async_deserialize(in_type: Cut, tensorstore_spec: Spec,
                             global_shape: Sequence[int] | None = None,
                             dtype: DTypeLike | None = None,
-                            byte_limiter: ByteLimiter | None = None, context: Any = _KEEP,
-                            chunk_layout: Any = _KEEP, assume_metadata: bool = False) -> Any:
+                            byte_limiter: ByteLimiter | None = None, context: object = _KEEP,
+                            chunk_layout: object = _KEEP, assume_metadata: bool = False) -> Array:
     """Read an array, each process the shards of its own devices.
 
     Args:

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
-from ..base.typing import PyTree
+from ..base.typing import Array, DuckTypedArray, PyTree
 from ..devices.devices import process_count, process_index
 from ..export.nodes import Unregistered, decode_tree, encode_tree
 from ..job.state import current
@@ -27,8 +27,9 @@ from ..types.tree import flatten_axes, tree_flatten, tree_flatten_with_path, tre
 from ..types.tree_paths import keystr
 from ..types.tree_registry import PyTreeDef
 from . import store
-from .directory import ARRAYS, TREE, Damaged, Draft, decode, place, reading
+from .directory import ARRAYS, TREE, Content, Damaged, Draft, decode, place, reading
 from .manager import is_remote_storage, run
+from .store import Spec
 
 __all__ = ["PyTreeFuture", "deserialize_pytreedef", "load", "load_pytreedef", "nonblocking_load",
            "nonblocking_save", "save", "serialize_pytreedef"]
@@ -50,11 +51,11 @@ class PyTreeFuture:
     has ended.
     """
 
-    def __init__(self, future: Future[Any], pytree: PyTree) -> None:
+    def __init__(self, future: Future[PyTree], pytree: PyTree) -> None:
         self._future, self.pytree = future, pytree
         self.done, self.result = future.done, future.result
 
-    def __await__(self) -> Generator[Any, None, Any]:
+    def __await__(self) -> Generator[object, None, PyTree]:
         return asyncio.wrap_future(self._future).__await__()
 
     def __repr__(self) -> str:
@@ -63,7 +64,7 @@ class PyTreeFuture:
 
 # What is written of a tree -----------------------------------------------------------------------
 
-def serialize_pytreedef(node: Any) -> dict[str, Any]:
+def serialize_pytreedef(node: PyTreeDef) -> Content:
     """A structure of pytrees as what JSON can hold.
 
     Args:
@@ -79,7 +80,7 @@ def serialize_pytreedef(node: Any) -> dict[str, Any]:
     return {_TREE_KEY: encode_tree(node), _LEAVES_KEY: list(range(node.num_leaves))}
 
 
-def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> PyTreeDef:
+def deserialize_pytreedef(pytreedef_repr: Content) -> PyTreeDef:
     """The structure that `serialize_pytreedef` wrote.
 
     Args:
@@ -96,15 +97,15 @@ def deserialize_pytreedef(pytreedef_repr: dict[str, Any]) -> PyTreeDef:
     return decode_tree(pytreedef_repr[_TREE_KEY], pytreedef_repr[_LEAVES_KEY])
 
 
-def _is_array(x: Any) -> bool:
+def _is_array(x: object) -> bool:
     return isinstance(x, (lib.Array, np.ndarray)) and isinstance(x.dtype, np.dtype)
 
 
-def _described(x: Any, spec: dict[str, Any]) -> dict[str, Any]:
+def _described(x: DuckTypedArray, spec: Spec) -> Content:
     return {"dtype": x.dtype.name, "shape": list(x.shape), "spec": spec}
 
 
-def _read_leaf(found: dict[str, Any]) -> ShapeDtypeStruct:
+def _read_leaf(found: Content) -> ShapeDtypeStruct:
     return ShapeDtypeStruct(tuple(found["shape"]), dtypes.as_dtype(found["dtype"]))
 
 
@@ -163,7 +164,7 @@ class _Together:
 
 # Saving and loading ------------------------------------------------------------------------------
 
-def _specs(operation: str, tree: PyTree, ts_specs: PyTree) -> list[Any]:
+def _specs(operation: str, tree: PyTreeDef, ts_specs: PyTree) -> list[Spec | None]:
     """One specification, or None, for each leaf."""
     if store.is_tensorstore_spec_leaf(ts_specs):
         return [ts_specs] * tree.num_leaves
@@ -172,8 +173,8 @@ def _specs(operation: str, tree: PyTree, ts_specs: PyTree) -> list[Any]:
     return [leaves[i] for i in numbers]
 
 
-def _array_specs(arrays_path: Path, ids: Sequence[int], specs: Sequence[Any],
-                 arrays: Sequence[Any] | None, process: int | None) -> list[Any]:
+def _array_specs(arrays_path: Path, ids: Sequence[int], specs: Sequence[Spec | None],
+                 arrays: Sequence[DuckTypedArray] | None, process: int | None) -> list[Spec]:
     found = []
     for i, (number, given) in enumerate(zip(ids, specs, strict=True)):
         x = None if arrays is None else arrays[i]
@@ -187,7 +188,7 @@ def _array_specs(arrays_path: Path, ids: Sequence[int], specs: Sequence[Any],
 
 def _combine(arrays_path: Path) -> None:
     """Let the common store have what each process wrote into its own."""
-    def kvstore(process: int | None) -> Any:
+    def kvstore(process: int | None) -> Spec:
         spec = store.get_tensorstore_spec(arrays_path / "any", process_idx=process)["kvstore"]
         del spec["path"]
         return spec
@@ -254,7 +255,7 @@ def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_s
             if first:
                 draft.enter(overwrite)
 
-        def array_specs(process: int | None) -> list[Any]:
+        def array_specs(process: int | None) -> list[Spec]:
             return _array_specs(draft.arrays, range(len(leaves)), specs, leaves, process)
 
         def write() -> None:
@@ -276,11 +277,12 @@ def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_s
             draft.leave()
 
 
-def _stored(root: Path, arrays: Path, specs: Sequence[Any]) -> list[Any]:
+def _stored(root: Path, arrays: Path, specs: Sequence[Spec]) -> list[Spec]:
     """What was stored of each array, all of which is there; OlympusRuntimeError if some is not."""
     if not specs:
         return []
     context = store.new_context()
+    stored: list[Any]
     try:
         *stored, _ = run([*[store.stored_spec(spec, context) for spec in specs],
                           store.check_files(arrays, context)])
@@ -304,7 +306,8 @@ def _tree_text(operation: str, root: Path) -> bytes:
     return (root / TREE).read_bytes()
 
 
-def _read_tree(operation: str, root: Path, text: bytes) -> tuple[dict[str, Any], Any, list[Any]]:
+def _read_tree(operation: str, root: Path, text: bytes
+               ) -> tuple[Content, PyTreeDef, list[ShapeDtypeStruct]]:
     """What the file of the structure says, the structure, and the types of the arrays."""
     try:
         found = decode(text)
@@ -323,7 +326,7 @@ def _read_tree(operation: str, root: Path, text: bytes) -> tuple[dict[str, Any],
         raise _damaged(operation, root, f"{TREE} is not the structure of a pytree") from error
 
 
-def _read_arrays(root: Path, found: dict[str, Any], tree: PyTree, leaves: Sequence[Any],
+def _read_arrays(root: Path, found: Content, tree: PyTreeDef, leaves: Sequence[ShapeDtypeStruct],
                  shardings: PyTree, mask: PyTree | None, ts_specs: PyTree | None) -> PyTree:
     """The pytree, of one version; Unreadable if that is damaged or another save has deleted it."""
     wanted = flatten_axes("load shardings", tree, shardings)
@@ -341,7 +344,7 @@ def _read_arrays(root: Path, found: dict[str, Any], tree: PyTree, leaves: Sequen
     specs = _array_specs(
         arrays, ids, [store.merge_nested_ts_specs(stored[i], given[i]) for i in ids], None, None)
 
-    async def read(i: int, spec: object, **shared: Any) -> Any:
+    async def read(i: int, spec: Spec, **shared: Any) -> Array:
         try:
             return await store.async_deserialize(wanted[i], spec, **shared)
         except store.Unreadable as error:
@@ -349,12 +352,12 @@ def _read_arrays(root: Path, found: dict[str, Any], tree: PyTree, leaves: Sequen
             name = f"the array {keystr(path)}, {leaf.dtype.name}{list(leaf.shape)}"
             raise store.Unreadable(name, f"in {name}: {error.reason}") from error.__cause__
 
-    async def read_all() -> list[Any]:
+    async def read_all() -> list[Array]:
         limit, context = store.ByteLimiter(_READ_BYTES), store.new_context()
         return await store.gather([read(i, spec, byte_limiter=limit, context=context)
                                    for i, spec in zip(ids, specs, strict=True)])
 
-    values: list[Any] = [None] * len(leaves)
+    values: list[Array | None] = [None] * len(leaves)
     if ids:
         try:
             with reading(arrays):

@@ -17,12 +17,13 @@ import importlib
 import importlib.util
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from ..base.typing import DType, PyTree
 from ..jit.jit import Jitted, jit
 from ..jit.stages import Wrapped
 from ..random.keys import GENERATORS, key_dtype
@@ -35,6 +36,7 @@ __all__ = ["CommandError", "function", "specs", "values"]
 _TYPE = re.compile(r"(?P<weak>~?)(?P<dtype>[A-Za-z]\w*(?:<\w+>)?)\[")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?!=)")
 _WORD = re.compile(r"[^\s,:\[\](){}'\"]+")
+Arguments: TypeAlias = tuple[list[PyTree], dict[str, PyTree]]      # by position, by name
 _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
@@ -101,23 +103,22 @@ def _module(home: str) -> object:
 # Types and values --------------------------------------------------------------------------------
 
 @functools.cache
-def _dtypes() -> dict[str, Any]:
+def _dtypes() -> Mapping[str, DType | dtypes.ExtendedDType]:
     """Every dtype by the names that it is printed by."""
     keys = [key_dtype(generator) for generator in GENERATORS.values()]
     return dtypes.printed_names() | {str(dtype): dtype for dtype in keys}
 
 
-def specs(texts: Sequence[str], constraints: Sequence[str] = ()
-          ) -> tuple[list[Any], dict[str, Any]]:
+def specs(texts: Sequence[str], constraints: Sequence[str] = ()) -> Arguments:
     """(positional arguments, arguments by name): types as ShapeDtypeStructs, numbers as they are.
     """
     scope = SymbolicScope(constraints)
     return _arguments(texts, lambda text: _Reader(text, scope).whole())
 
 
-def values(texts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
+def values(texts: Sequence[str]) -> Arguments:
     """As `specs`, with arrays: of the files that are named, and zeros for types."""
-    def read(text: str) -> Any:
+    def read(text: str) -> PyTree:
         file, _, member = text.partition(":")
         if file.endswith((".npy", ".npz")):
             return _from_file(file, member)
@@ -127,8 +128,7 @@ def values(texts: Sequence[str]) -> tuple[list[Any], dict[str, Any]]:
     return _arguments(texts, read)
 
 
-def _arguments(texts: Sequence[str], read: Callable[[str], Any]
-               ) -> tuple[list[Any], dict[str, Any]]:
+def _arguments(texts: Sequence[str], read: Callable[[str], PyTree]) -> Arguments:
     args, kwargs = [], {}
     for text in texts:
         named = _NAMED.match(text)
@@ -158,7 +158,7 @@ def _from_file(file: str, member: str) -> object:
     return loaded[member]
 
 
-def _zeros(spec: Any, text: str) -> object:
+def _zeros(spec: PyTree, text: str) -> PyTree:
     if isinstance(spec, (tuple, list)):
         return type(spec)(_zeros(x, text) for x in spec)
     if isinstance(spec, dict):
@@ -177,7 +177,7 @@ class _Reader:
     def __init__(self, text: str, scope: SymbolicScope) -> None:
         self.text, self.at, self.scope = text, 0, scope
 
-    def whole(self) -> Any:
+    def whole(self) -> PyTree:
         found = self.value()
         self.skip()
         if self.at < len(self.text):
@@ -193,7 +193,7 @@ class _Reader:
         while self.at < len(self.text) and self.text[self.at].isspace():
             self.at += 1
 
-    def value(self) -> Any:
+    def value(self) -> PyTree:
         self.skip()
         if self.at >= len(self.text):
             raise self.wrong("it ends where a value is expected")
@@ -204,8 +204,8 @@ class _Reader:
         found = _TYPE.match(self.text, self.at)
         return self.literal() if found is None else self.type(found)
 
-    def container(self, opening: str) -> object:
-        items: list[Any] = []
+    def container(self, opening: str) -> PyTree:
+        items: list[PyTree] = []
         closing, comma = _CLOSING[opening], False
         while True:
             self.skip()
@@ -223,7 +223,7 @@ class _Reader:
             comma = self.text[self.at:self.at + 1] == ","
             self.at += comma
 
-    def key(self) -> Any:
+    def key(self) -> Hashable:
         self.skip()
         found = self.literal(bare=True)
         self.skip()
@@ -232,7 +232,7 @@ class _Reader:
         self.at += 1
         return found
 
-    def literal(self, bare: bool = False) -> str:
+    def literal(self, bare: bool = False) -> Hashable:
         quoted = re.compile(r"'[^']*'|\"[^\"]*\"").match(self.text, self.at)
         found = quoted or _WORD.match(self.text, self.at)
         if found is None:

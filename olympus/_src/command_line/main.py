@@ -11,12 +11,12 @@ import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from ..arrays.device import block_until_ready
 from ..base import config, source
+from ..base.lib import MemoryStats
 from ..base.typing import PyTree
 from ..devices.devices import print_environment_info
 from ..export.exported import Exported, deserialize, export
@@ -24,7 +24,7 @@ from ..export.files import replacing
 from ..export.iree import TARGETS, to_iree
 from ..export.module import version_of
 from ..export.onnx import to_onnx
-from ..jit.stages import Traced
+from ..jit.stages import Lowered, Traced
 from ..runtime import disk_cache
 from ..types.tree import keystr, tree_flatten_with_path
 from .arguments import CommandError, function, specs, values
@@ -169,7 +169,7 @@ def _traced(given: argparse.Namespace) -> Traced:
         return fun.trace(*args, **kwargs)
 
 
-def _lowered(given: argparse.Namespace, traced: Any) -> Any:
+def _lowered(given: argparse.Namespace, traced: Traced) -> Lowered:
     platforms = (given.platform,) if getattr(given, "platform", None) else None
     with _step("lowering", given):
         return traced.lower(lowering_platforms=platforms)
@@ -180,11 +180,11 @@ def _lower(given: argparse.Namespace) -> None:
     print(_EMITTED[given.emit](given, traced))
 
 
-def _stablehlo(given: argparse.Namespace, traced: Any) -> str:
+def _stablehlo(given: argparse.Namespace, traced: Traced) -> str:
     return _lowered(given, traced).as_text(debug_info=given.debug_info).rstrip()
 
 
-def _memory(given: argparse.Namespace, traced: Any) -> str:
+def _memory(given: argparse.Namespace, traced: Traced) -> str:
     lowered = _lowered(given, traced)
     with _step("compiling", given):
         compiled = lowered.compile()
@@ -200,7 +200,7 @@ _EMITTED = {
 }
 
 
-def _fields(stats: Any) -> str:
+def _fields(stats: MemoryStats | None) -> str:
     """The parts of a memory analysis that are not 0."""
     if stats is None:
         return "this backend does not say"

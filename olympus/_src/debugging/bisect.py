@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..core.trace import typeof
 from ..types import dtypes
 from .watch import Operation, host, watched
@@ -103,7 +103,7 @@ class _Recorder:
     def __init__(self) -> None:
         self.steps: list[Step] = []
 
-    def given(self, _: int, x: object) -> None:
+    def given(self, _: int, x: Array) -> None:
         return None
 
     def saw(self, op: Operation) -> list[None]:
@@ -112,7 +112,7 @@ class _Recorder:
         return [None] * len(op.results)
 
 
-def record(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> Recording:
+def record(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> Recording:
     """Run a function operation by operation, and keep every result, on the host.
 
     Args:
@@ -130,7 +130,7 @@ def record(fun: Callable[..., Any], *args: PyTree, **kwargs: PyTree) -> Recordin
     return Recording(recorder.steps)
 
 
-def bisect(first: Callable[..., Any] | Recording, second: Callable[..., Any] | Recording,
+def bisect(first: Callable[..., PyTree] | Recording, second: Callable[..., PyTree] | Recording,
            *args: PyTree, tolerance: float | None = None, **kwargs: PyTree) -> Parting | None:
     """Find the first operation at which two runs give different results.
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import source
+from ..base.typing import Array, PyTree
 from ..core.trace import typeof
 from ..runtime.nans import ADVICE, element
 from ..types import dtypes
@@ -73,12 +74,13 @@ class _Looking:
     """Stops at the first operation that makes a NaN, or an infinity."""
 
     def __init__(self, infs: bool) -> None:
-        self.test: Callable[[Any], Any] = (lambda x: ~np.isfinite(x)) if infs else np.isnan
+        self.test: Callable[[np.ndarray], np.ndarray] = (
+            (lambda x: ~np.isfinite(x)) if infs else np.isnan)
 
-    def given(self, _: int, x: Any) -> None:
+    def given(self, _: int, x: Array) -> None:
         return None
 
-    def wrong(self, x: Any) -> np.ndarray | None:
+    def wrong(self, x: Array) -> np.ndarray | None:
         if not dtypes.is_inexact(typeof(x).dtype):
             return None
         found = self.test(np.asarray(host(x), np.complex128 if typeof(x).dtype.kind == "c" else
@@ -94,7 +96,7 @@ class _Looking:
         return [None] * len(operation.results)
 
 
-def find_nan(fun: Callable[..., Any], *args: Any, infs: bool = False, **kwargs: Any
+def find_nan(fun: Callable[..., PyTree], *args: PyTree, infs: bool = False, **kwargs: PyTree
              ) -> NanFound | None:
     """Run a function operation by operation, and say where its first NaN comes from.
 

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ..base import source
 from ..base.config import enable_x64
-from ..base.typing import Array, DTypeLike, Params, PyTree
+from ..base.typing import Array, DType, DTypeLike, Params, PyTree
 from ..core.primitive import Primitive
 from ..core.trace import ctx, typeof
 from ..numpy.creation import asarray
@@ -85,11 +86,11 @@ class Precision(NamedTuple):
 class _Shadows:
     """Keeps of each value what it is at the wider dtype."""
 
-    def __init__(self, wide: Any) -> None:
+    def __init__(self, wide: DType) -> None:
         self.wide = wide
-        self.found: dict[Any, list[Any]] = {}
+        self.found: dict[tuple[Primitive, source.Source | None], list[Any]] = {}
 
-    def widened(self, dtype: DTypeLike) -> Any:
+    def widened(self, dtype: DTypeLike) -> DTypeLike:
         """The dtype in the wider run: real and complex ones become wide, others stay."""
         if not dtypes.is_inexact(dtype):
             return dtype
@@ -97,20 +98,20 @@ class _Shadows:
         wide = np.result_type(self.wide, np.complex64) if dtype.kind == "c" else self.wide
         return wide if dtype.itemsize < wide.itemsize else dtype
 
-    def given(self, _: int, x: object) -> Any:
+    def given(self, _: int, x: Array) -> Array:
         return self.as_wide(x)
 
-    def as_wide(self, x: object) -> object | Array:
+    def as_wide(self, x: Array) -> Array:
         if not dtypes.is_numeric(typeof(x).dtype):      # keys
             return x.value if type(x) is WatchTracer else x
         value = host(x)
         with enable_x64(True):
             return asarray(value.astype(self.widened(value.dtype)))
 
-    def shadow(self, x: object) -> object | Array:
+    def shadow(self, x: Array) -> Array:
         return x.beside if type(x) is WatchTracer else self.as_wide(x)
 
-    def saw(self, operation: Operation) -> list[Any]:
+    def saw(self, operation: Operation) -> list[Array]:
         ins = [self.shadow(x) for x in operation.operands]
         outs = self.again(operation.primitive, operation.params, ins, operation.results)
         errors = [_error(x, y) for x, y in zip(operation.results, outs, strict=True)]
@@ -122,8 +123,8 @@ class _Shadows:
             self.note(operation, max(errors) / max(before, unit), max(errors))
         return outs
 
-    def again(self, prim: Primitive, params: Params, ins: Sequence[Any], outs: Sequence[Array]
-              ) -> list[Any]:
+    def again(self, prim: Primitive, params: Params, ins: Sequence[Array], outs: Sequence[Array]
+              ) -> list[Array]:
         """The operation on wide operands; where it has no such form, its own results, widened."""
         if prim.bodies(params):     # whose types are those of the program
             return [self.as_wide(x) for x in outs]
@@ -153,7 +154,7 @@ def _is_dtype(value: object) -> bool:
         value, np.generic))
 
 
-def _error(x: object, y: Any) -> float:
+def _error(x: Array, y: Array) -> float:
     """The relative error of `x`, where both are finite; 0 for what is no number."""
     if not dtypes.is_inexact(y.dtype) or not y.size:
         return 0.0
@@ -169,7 +170,7 @@ def _error(x: object, y: Any) -> float:
     return float(np.linalg.norm((a - b).ravel()) / size) if size else float(bool((a != b).any()))
 
 
-def precision(fun: Callable[..., Any], *args: PyTree, against: str = "float64", **kwargs: PyTree
+def precision(fun: Callable[..., PyTree], *args: PyTree, against: str = "float64", **kwargs: PyTree
               ) -> Precision:
     """Rank a function's operations by how much they amplify the relative error of rounding.
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from ..arrays.device import block_until_ready
 from ..base.config import jit_disabled
 from ..base.markup import columns
-from ..base.typing import PyTree
+from ..base.typing import Array, PyTree
 from ..base.util import real_number, short_number
 from ..core.ir import Literal, OlympusprEqn, Var
 from ..core.trace import ctx, typeof
@@ -120,7 +120,7 @@ class _Machine(NamedTuple):
                        _least(lambda: arithmetic.neg_p.bind(one), 20))
 
 
-def _least(run: Callable[[], Any], repeats: int = _REPEATS) -> float:
+def _least(run: Callable[[], PyTree], repeats: int = _REPEATS) -> float:
     """The seconds of the fastest of several runs, after one that compiles."""
     block_until_ready(run())
     found = []
@@ -179,9 +179,9 @@ class _Stopwatch:
 
     def __init__(self, machine: _Machine) -> None:
         self.machine = machine
-        self.rows: dict[Any, _Row] = {}
+        self.rows: dict[Hashable, _Row] = {}
 
-    def given(self, _: int, x: object) -> None:
+    def given(self, _: int, x: Array) -> None:
         return None
 
     def saw(self, operation: Operation) -> list[None]:
@@ -224,7 +224,7 @@ class _Stopwatch:
                        self.machine.bytes_per_second, self.machine.flops_per_second)
 
 
-def slow_ops(fun: Callable[..., Any], *args: PyTree, factor: float = 10.0, **kwargs: PyTree
+def slow_ops(fun: Callable[..., PyTree], *args: PyTree, factor: float = 10.0, **kwargs: PyTree
              ) -> SlowOps:
     """Find the operations that are far below what the machine does, with what to write instead.
 

@@ -9,14 +9,14 @@ derivatives and of vmap are seen as well.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any, Protocol
 
 import numpy as np
 
 from ..base import source
 from ..base.config import jit_disabled
-from ..base.typing import Array, Params, PyTree
+from ..base.typing import Array, ArrayLike, Params, PyTree
 from ..control.remat import checkpoint_p
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
@@ -43,8 +43,8 @@ class Operation:
 
     __slots__ = ("primitive", "params", "operands", "source", "time", "results", "transposed")
 
-    def __init__(self, primitive: Primitive, params: dict[str, Any], operands: Sequence[Any],
-                 line: Any, time: int, results: Sequence[Any]) -> None:
+    def __init__(self, primitive: Primitive, params: Params, operands: Sequence[Array],
+                 line: source.Source | None, time: int, results: Sequence[Array]) -> None:
         self.primitive, self.params, self.operands = primitive, params, operands
         self.source, self.time, self.results = line, time, results
         self.transposed = ctx.transposed
@@ -60,10 +60,14 @@ class Operation:
 
 
 class Observer(Protocol):
-    """Who looks at operations."""
+    """Who looks at operations, and keeps something beside each value: `WatchTracer.beside`."""
 
-    def saw(self, operation: Operation) -> list[Any]:
-        """What the observer keeps beside each result, as `WatchTracer.beside`."""
+    def given(self, _: int, x: Array, /) -> object:
+        """What is kept beside an argument, by its leaf number."""
+        ...
+
+    def saw(self, operation: Operation, /) -> Sequence[object]:
+        """What is kept beside each result."""
         ...
 
 
@@ -72,12 +76,14 @@ class WatchTracer(Tracer):
 
     __slots__ = ("value", "made", "beside")
     shown = "WatchTracer"
+    beside: Any     # of the observer's own type
 
-    def __init__(self, trace: WatchTrace, value: Any, made: Operation | None, beside: Any) -> None:
+    def __init__(self, trace: WatchTrace, value: Array, made: Operation | None, beside: object
+                 ) -> None:
         self._trace, self.aval = trace, typeof(value)
         self.value, self.made, self.beside = value, made, beside
 
-    def concrete(self) -> Any:
+    def concrete(self) -> Array | None:
         return self.value.concrete() if isinstance(self.value, Tracer) else self.value
 
 
@@ -90,8 +96,8 @@ class WatchTrace(Trace):
     def __init__(self, parent: Trace, observer: Observer) -> None:
         super().__init__(parent)
         self.watched, self.observer = True, observer
-        self.times: Counter[Any] = Counter()
-        self.source: Any = None     # the line of the equation of a program that is run
+        self.times: Counter[Hashable] = Counter()
+        self.source: source.Source | None = None    # the line of a program's equation that is run
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> object:
         if isinstance(prim, Higher) and (prim.called or prim is checkpoint_p):
@@ -121,9 +127,9 @@ class WatchTrace(Trace):
                        params: Params) -> object:
         return fun(*args)
 
-    def run(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Any]:
+    def run(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[ArrayLike]:
         """Run a program, each operation under its own line."""
-        def step(eqn: OlympusprEqn, ins: list[Array]) -> Any:
+        def step(eqn: OlympusprEqn, ins: list[Array]) -> object:
             outer = self.source
             if eqn.source is not source.CALLERS:
                 self.source = eqn.source or outer
@@ -135,12 +141,9 @@ class WatchTrace(Trace):
         return evaluate(closed.olympuspr, closed.consts, args, step)
 
 
-def watched(fun: Callable[..., Any], args: Sequence[Array], kwargs: dict[str, PyTree], observer: Any
-            ) -> object:
-    """Call the function with every operation shown to the observer; its result, as arrays.
-
-    The observer's `given(i, array)` says what it keeps beside the argument's leaf number `i`.
-    """
+def watched(fun: Callable[..., PyTree], args: Sequence[PyTree], kwargs: dict[str, PyTree],
+            observer: Observer) -> PyTree:
+    """Call the function with every operation shown to the observer; its result, as arrays."""
     trace = WatchTrace(ctx.trace, observer)
     leaves, tree = tree_flatten((tuple(args), kwargs))
     tracers = [WatchTracer(trace, x, None, observer.given(i, x))
@@ -156,7 +159,7 @@ def watched(fun: Callable[..., Any], args: Sequence[Array], kwargs: dict[str, Py
         trace.alive = False
 
 
-def host(x: object) -> np.ndarray:
+def host(x: Array | None) -> np.ndarray:
     """The value of an operand, as NumPy has it."""
     while isinstance(x, Tracer):
         x = x.concrete() if not isinstance(x, WatchTracer) else x.value

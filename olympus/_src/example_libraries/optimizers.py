@@ -51,7 +51,8 @@ register_pytree_node(
     OptimizerState, lambda s: ((s.packed_state,), (s.tree_def, s.subtree_defs)),
     lambda defs, children: OptimizerState(children[0], *defs))
 
-Step: TypeAlias = "int | ArrayLike"
+Real: TypeAlias = float | Array
+Step: TypeAlias = Real
 Schedule: TypeAlias = Callable[[Step], ArrayLike]
 Rules: TypeAlias = tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]
 InitFn: TypeAlias = Callable[[PyTree], OptimizerState]
@@ -370,8 +371,7 @@ def constant(step_size: ArrayLike) -> Schedule:
     return lambda i: step_size
 
 
-def exponential_decay(step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: ArrayLike
-                      ) -> Schedule:
+def exponential_decay(step_size: Real, decay_steps: Real, decay_rate: Real) -> Schedule:
     """step_size decay_rate^(i / decay_steps).
 
     Args:
@@ -385,7 +385,7 @@ def exponential_decay(step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: 
     return lambda i: step_size * decay_rate ** (i / decay_steps)
 
 
-def inverse_time_decay(step_size: ArrayLike, decay_steps: ArrayLike, decay_rate: ArrayLike,
+def inverse_time_decay(step_size: Real, decay_steps: Real, decay_rate: Real,
                        staircase: bool = False) -> Schedule:
     """step_size / (1 + decay_rate i / decay_steps).
 
@@ -398,14 +398,14 @@ def inverse_time_decay(step_size: ArrayLike, decay_steps: ArrayLike, decay_rate:
     >>> print(optimizers.inverse_time_decay(1.0, 10, 0.5, staircase=True)(29))
     0.5
     """
-    def schedule(i: Step) -> Any:
+    def schedule(i: Step) -> Real:
         units = i // decay_steps if staircase else i / decay_steps
         return step_size / (1 + decay_rate * units)
     return schedule
 
 
-def polynomial_decay(step_size: ArrayLike, decay_steps: ArrayLike, final_step_size: ArrayLike,
-                     power: ArrayLike = 1.0) -> Schedule:
+def polynomial_decay(step_size: Real, decay_steps: Real, final_step_size: Real, power: Real = 1.0
+                     ) -> Schedule:
     """From step_size to final_step_size along (1 - i / decay_steps)^power.
 
     Args:
@@ -417,7 +417,7 @@ def polynomial_decay(step_size: ArrayLike, decay_steps: ArrayLike, final_step_si
     >>> print(optimizers.polynomial_decay(1.0, 10, 0.5)(5))
     0.75
     """
-    def schedule(i: Step) -> Any:
+    def schedule(i: Step) -> Array:
         left = 1 - uf.minimum(i, decay_steps) / decay_steps
         return left**power * (step_size - final_step_size) + final_step_size
     return schedule

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from ..types.avals import ShapedArray, physical_aval
+from ..types.avals import Aval, physical_aval
 from ..types.scopes import SymbolicScope
+from ..types.sharding import NamedSharding
 from ..types.symbolic import Dimension, symbols
 from .container import pack, unpack
 from .fields import (
@@ -18,13 +19,17 @@ from .fields import (
 )
 from .nodes import Unregistered, decode_tree, encode_tree
 
-__all__ = ["decode", "encode"]
+if TYPE_CHECKING:
+    from .program import ExportedProgram
+
+__all__ = ["Fields", "decode", "encode"]
 
 _PLAIN = {"fun_name": str, "nr_devices": int, "calling_convention_version": int,
           "uses_global_constants": bool}
+Fields: TypeAlias = dict[str, Any]      # of an export by name, as JSON or as `Exported` takes them
 
 
-def encode(exported: object, vjp_order: int) -> bytearray:
+def encode(exported: ExportedProgram, vjp_order: int) -> bytearray:
     """The artifact of an export and of its derivatives up to an order."""
     if not isinstance(vjp_order, int) or vjp_order < 0:
         raise ValueError(f"serialize: vjp_order={vjp_order!r} given; an int of 0 or more is "
@@ -33,7 +38,7 @@ def encode(exported: object, vjp_order: int) -> bytearray:
     return pack(_metadata(exported, vjp_order, blobs), blobs)
 
 
-def _metadata(exported: Any, vjp_order: int, blobs: list[bytes]) -> dict[str, Any]:
+def _metadata(exported: ExportedProgram, vjp_order: int, blobs: list[bytes]) -> Fields:
     derivative = None
     if vjp_order and not exported.has_vjp():
         raise ValueError(f"serialize: serialization of an Exported that does not have vjps of "
@@ -61,7 +66,7 @@ def _metadata(exported: Any, vjp_order: int, blobs: list[bytes]) -> dict[str, An
         "vjp": derivative}
 
 
-def decode(blob: object) -> dict[str, Any]:
+def decode(blob: object) -> Fields:
     """The fields of the export in an artifact; `vjp` are those of its derivative, or None."""
     metadata, blobs = unpack(blob)
     try:
@@ -73,7 +78,7 @@ def decode(blob: object) -> dict[str, Any]:
                          f"{error}); write it anew.") from None
 
 
-def _check(written: dict[str, Any], blobs: list[bytes]) -> None:
+def _check(written: Fields, blobs: list[bytes]) -> None:
     """ValueError unless what an artifact says is of the kinds that `_metadata` writes."""
     kept, platforms = written["module_kept_var_idx"], written["platforms"]
     wrong = [name for name, kind in _PLAIN.items() if type(written[name]) is not kind]
@@ -89,12 +94,12 @@ def _check(written: dict[str, Any], blobs: list[bytes]) -> None:
         raise ValueError(f"no such value of {', '.join(wrong) or 'platforms, nr_devices'}")
 
 
-def _of_xla(sharding: Any, aval: ShapedArray) -> object:
+def _of_xla(sharding: NamedSharding | None, aval: Aval) -> object:
     """XLA's form of a sharding, or None."""
     return None if sharding is None else sharding._to_xla_hlo_sharding(physical_aval(aval).ndim)
 
 
-def _fields(written: dict[str, Any], blobs: list[bytes]) -> dict[str, Any]:
+def _fields(written: Fields, blobs: list[bytes]) -> Fields:
     _check(written, blobs)
     ins = tuple(map(decode_sharding, written["in_shardings"]))
     outs = tuple(map(decode_sharding, written["out_shardings"]))

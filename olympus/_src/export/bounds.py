@@ -7,12 +7,11 @@ partly or wholly outside of it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import IrModule, IrOperation
+from ..base.typing import IrModule, IrOperation, IrValue
 from ..lowering.attributes import constant_attr, i64s, module_context
 from ..lowering.linking import operations
 from .operations import NUMPY_OF, element_of, ints_of, shape_of
@@ -34,7 +33,7 @@ def guard_indices(module: IrModule) -> None:
                 _guard_scatter(op)
 
 
-def _guard_gather(op: Any) -> None:
+def _guard_gather(op: IrOperation) -> None:
     numbers = mlir.hlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
     axes, sizes = list(numbers.start_index_map), ints_of(op, "slice_sizes")
     shape = shape_of(op.operands[0])
@@ -79,7 +78,7 @@ def _guard_scatter(op: IrOperation) -> None:
             result.replace_all_uses_except(cut, cut.owner.operation)
 
 
-def _fit(indices: Any, axis: int, last: Sequence[int]) -> bool:
+def _fit(indices: IrValue, axis: int, last: Sequence[int]) -> bool:
     """Whether indices are constants between 0 and `last`, or cannot be guarded."""
     shape, owner = shape_of(indices), indices.owner
     if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.constant":
@@ -93,7 +92,7 @@ def _spread(axis: int, values: Sequence[int], shape: Sequence[int]) -> np.ndarra
     return np.array(values).reshape([n if i == axis else 1 for i, n in enumerate(shape)])
 
 
-def _wide(indices: Any) -> Any:
+def _wide(indices: IrValue) -> IrValue:
     """Indices in a type that has every size."""
     if int(element_of(indices).lstrip("ui")) >= 32:
         return indices
@@ -102,7 +101,7 @@ def _wide(indices: Any) -> Any:
     return mlir.hlo.convert(kind, indices)
 
 
-def _clamp(indices: object, axis: int, low: Sequence[int], high: Sequence[int]) -> object:
+def _clamp(indices: IrValue, axis: int, low: Sequence[int], high: Sequence[int]) -> IrValue:
     """Indices between numbers for the components of their vectors."""
     shape = shape_of(indices)
     bounds = [np.array(values[0]) if len(values) == 1 else

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, NoReturn
 
 import numpy as np
 
@@ -13,7 +13,8 @@ from ..base.typing import Array, IrType, IrValue, Params
 from ..base.util import cut
 from ..control.elements import map_mapped
 from ..core import tags
-from ..core.primitive import Axis, Builder, Primitive
+from ..core.effects import Effect
+from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.tags import ShardingTypeError
 from ..core.trace import typeof
 from ..lax.sharding import reshard
@@ -29,6 +30,9 @@ from ..types.tree import argument_path
 from ..types.tree_registry import PyTreeDef
 from .module import ANY_PLATFORM, read_module
 
+if TYPE_CHECKING:
+    from .program import ExportedProgram
+
 __all__ = ["as_exported", "call_exported_p"]
 
 _OF_LAPACK = (b"lapack_", b"tridiagonal_solve_perturbed")
@@ -42,7 +46,7 @@ class CallExported(Primitive):
     memory = staticmethod(tags.in_memory_inferred)
     transpose = None
 
-    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> Any:
+    def inferred(self, avals: Sequence[ShapedArray], params: Params) -> list[ShapedArray]:
         exported = params["exported"]
         for have, want in zip(avals, exported.in_avals, strict=True):
             if have.sharded and have.sums != want.sums:
@@ -54,29 +58,30 @@ class CallExported(Primitive):
 
     result_avals = inferred     # not memoised: the artifact would be kept alive
 
-    def infer(self, *avals: ShapedArray, exported: Any) -> list[ShapedArray]:
+    def infer(self, *avals: ShapedArray, exported: ExportedProgram) -> list[ShapedArray]:
         for i, (want, have) in enumerate(zip(exported.in_avals, avals, strict=True)):
             _check(exported.in_tree, i, want, have)
         values = exported._dimensions.check([getattr(a, "shape", ()) for a in avals])
         return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]))
                 if values and isinstance(a, ShapedArray) else a for a in exported.out_avals]
 
-    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Any]:
+    def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
         exported = params["exported"]
         return frozenset((*exported.ordered_effects, *exported.unordered_effects))
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, exported: Any) -> Any:
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
+            exported: ExportedProgram) -> NoReturn:
         # `call` is a function with custom_vjp, which says this better where it can.
         raise TypeError(f"call_exported: {exported.fun_name} differentiated forwards; an artifact "
                         "holds its reverse derivatives only; use grad or vjp.")
 
-    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, exported: Any
-             ) -> tuple[Sequence[Array], Sequence[int | None]]:
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
+             exported: ExportedProgram) -> tuple[Sequence[Array], Sequence[int | None]]:
         # Its types are fixed: one element after the other.
         outs = map_mapped(lambda *xs: self.bind(*xs, exported=exported), axis.size, args, dims)
         return outs, [0] * len(outs)
 
-    def lower(self, b: Builder, *args: IrValue, exported: object) -> Sequence[IrValue]:
+    def lower(self, b: Builder, *args: IrValue, exported: ExportedProgram) -> Sequence[IrValue]:
         module = b.module
         if any(name in exported.mlir_module_serialized for name in _OF_LAPACK):
             lib.lapack_names()      # jaxlib registers its kernels, which takes a while
@@ -114,7 +119,7 @@ def _spread_as(aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
     return aval.update(sharding=aval.sharding.update(spec=spec)) if aval.sharded else aval
 
 
-def _as_exported(exported: Any, out: ShapedArray, told: ShapedArray) -> ShapedArray:
+def _as_exported(exported: ExportedProgram, out: ShapedArray, told: ShapedArray) -> ShapedArray:
     """The type of a result: cut as the export says, by axes of those names."""
     if not (out.sharded and told.sharded):
         return out
@@ -151,7 +156,7 @@ def _check(in_tree: PyTreeDef, i: int, want: ShapedArray, have: ShapedArray) -> 
                 f"constant): expected {want.shape} and called with {have.shape}.")
 
 
-def _platform(platform: str, exported: Any) -> int:
+def _platform(platform: str, exported: ExportedProgram) -> int:
     """The number of a platform among those of an export."""
     name = external(platform)
     if name in exported.platforms:
@@ -164,7 +169,7 @@ def _platform(platform: str, exported: Any) -> int:
         "[DisabledSafetyCheck.platform()].")
 
 
-def _linked(b: Builder, exported: Any) -> Linked:
+def _linked(b: Builder, exported: ExportedProgram) -> Linked:
     """The program as a function of the module, taken in once, or once for the sizes given."""
     module = b.module
     sizes = tuple([a.shape for a in b.avals_in]) if exported._dimensions.variables else ()
@@ -180,7 +185,7 @@ def _linked(b: Builder, exported: Any) -> Linked:
     return found[0]
 
 
-def _check_module(exported: Any, linked: Linked) -> None:
+def _check_module(exported: ExportedProgram, linked: Linked) -> None:
     """ValueError unless a module takes and gives what its export says."""
     tokens = [abstract_token] * len(exported.ordered_effects)
     taken = [*tokens, *(exported.in_avals[i] for i in exported.module_kept_var_idx)]
@@ -213,7 +218,7 @@ def _converted(b: Builder, x: IrValue, kind: IrType) -> IrValue:
     return x if x.type == kind else b.ops("stablehlo.convert", [x], None, [kind]).result
 
 
-def _spread(b: Builder, x: IrValue, aval: ShapedArray, sharding: Any) -> IrValue:
+def _spread(b: Builder, x: IrValue, aval: ShapedArray, sharding: NamedSharding | None) -> IrValue:
     """A value, spread over the devices as the export says."""
     devices = b.module.devices
     if sharding is None or sharding.mesh.empty or len(devices) < 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 from ..interpreters.checks import Field, Site, place_of
@@ -39,7 +40,7 @@ def decode_sites(data: bytes) -> tuple[Site, ...]:
         for kind, what, line, fields, told, around in json.loads(data)])
 
 
-def _told(kind: str, told: Any) -> object:
+def _told(kind: str, told: Sequence[Any]) -> object:
     if kind == "user":
         count, names = told
         return tree_structure(((0,) * count, dict.fromkeys(names, 0)))

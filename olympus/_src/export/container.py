@@ -25,7 +25,7 @@ _FRAME = struct.Struct("<8sIQ32s")
 _LENGTH = struct.Struct("<I")
 
 
-def _checksum(version: int, content: Any) -> bytes:
+def _checksum(version: int, content: bytes | memoryview) -> bytes:
     digest = hashlib.blake2b(_LENGTH.pack(version), digest_size=32)
     digest.update(content)
     return digest.digest()

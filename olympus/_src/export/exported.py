@@ -9,13 +9,16 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any
+from typing import Any, Literal, overload
 
 from ..autodiff.derivatives import vjp
 from ..base import config
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, IrModule, PyTree
 from ..base.util import cut, lazy_module, name_of
+from ..core.effects import Effect
 from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr
+from ..core.primitive import Primitive
 from ..custom.vjp import custom_vjp
 from ..devices.devices import default_backend
 from ..jit.jit import jit
@@ -24,11 +27,12 @@ from ..lowering.attributes import attr
 from ..lowering.linking import external
 from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.dim_equations import Solution, solve
-from ..types.mesh import AbstractMesh
+from ..types.mesh import AbstractMesh, Mesh
 from ..types.sharding import NamedSharding
 from ..types.symbolic import Dimension
 from ..types.tree import argument_path, explain_mismatch, tree_flatten
-from .artifact import decode, encode
+from ..types.tree_registry import PyTreeDef
+from .artifact import Fields, decode, encode
 from .call import as_exported, call_exported_p
 from .container import unpack
 from .module import ANY_PLATFORM, check_custom_calls, check_in_child, portable, read_module
@@ -110,19 +114,19 @@ class Exported:
     """
 
     fun_name: str
-    in_tree: Any
-    in_avals: tuple[Any, ...]
-    out_tree: Any
-    out_avals: tuple[Any, ...]
+    in_tree: PyTreeDef
+    in_avals: tuple[ShapedArray, ...]
+    out_tree: PyTreeDef
+    out_avals: tuple[ShapedArray, ...]
     _has_named_shardings: bool
     _in_named_shardings: tuple[NamedSharding | None, ...]
     _out_named_shardings: tuple[NamedSharding | None, ...]
-    in_shardings_hlo: tuple[Any, ...]
-    out_shardings_hlo: tuple[Any, ...]
+    in_shardings_hlo: tuple[object, ...]
+    out_shardings_hlo: tuple[object, ...]
     nr_devices: int
     platforms: tuple[str, ...]
-    ordered_effects: tuple[Any, ...]
-    unordered_effects: tuple[Any, ...]
+    ordered_effects: tuple[Effect, ...]
+    unordered_effects: tuple[Effect, ...]
     disabled_safety_checks: Sequence[DisabledSafetyCheck]
     mlir_module_serialized: bytes
     calling_convention_version: int
@@ -136,12 +140,19 @@ class Exported:
 
     __repr__ = __str__
 
-    def mlir_module(self, serialized: bool = True) -> Any:
+    @overload
+    def mlir_module(self, serialized: Literal[True] = True) -> str: ...
+
+    @overload
+    def mlir_module(self, serialized: bool) -> str | IrModule: ...
+
+    def mlir_module(self, serialized: bool = True) -> str | IrModule:
         """The module as text, or, if not `serialized`, as an MLIR module."""
         module = read_module(self.mlir_module_serialized)
         return str(module) if serialized else module
 
-    def in_shardings_olympus(self, mesh: Any) -> Sequence[Any]:
+    def in_shardings_olympus(self, mesh: Mesh | AbstractMesh | None
+                             ) -> Sequence[NamedSharding | None]:
         """The sharding of each flat argument over a mesh of the axes that were exported.
 
         Over a mesh without devices it names its memory. None for an argument that the export says
@@ -150,7 +161,8 @@ class Exported:
         return tuple([_over(s, a, mesh)
                       for s, a in zip(self._in_named_shardings, self.in_avals, strict=True)])
 
-    def out_shardings_olympus(self, mesh: Any) -> Sequence[Any]:
+    def out_shardings_olympus(self, mesh: Mesh | AbstractMesh | None
+                              ) -> Sequence[NamedSharding | None]:
         """The sharding of each flat result, as `in_shardings_olympus` gives those of arguments."""
         return tuple([_over(s, a, mesh)
                       for s, a in zip(self._out_named_shardings, self.out_avals, strict=True)])
@@ -183,7 +195,7 @@ class Exported:
         """
         return encode(self, vjp_order)
 
-    def call(self, *args: PyTree, **kwargs: PyTree) -> Any:
+    def call(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Call the function, from anywhere: eagerly, under jit, grad and vmap.
 
         Arguments have the structure, ranks and dtypes that were exported; ValueError otherwise.
@@ -206,13 +218,13 @@ class Exported:
                      lambda i: argument_path(self.in_tree, i))
 
     @cached_property
-    def _flat(self) -> Callable[..., list[Any]]:
+    def _flat(self) -> Callable[..., list[Array]]:
         """The call of flat arguments: compiled once, and with the derivative that there is."""
         @custom_vjp
-        def flat(*leaves: Array) -> list[Any]:
+        def flat(*leaves: Array) -> list[Array]:
             return call_exported_p.bind(*map(as_exported, leaves, self.in_avals), exported=self)
 
-        def bwd(leaves: Any, cts: Sequence[object]) -> tuple[Array | None, ...]:
+        def bwd(leaves: Sequence[Array], cts: Sequence[object]) -> tuple[Array | None, ...]:
             found = self.vjp()._flat(*leaves, *cts)
             return tuple(None if is_float0(a.to_tangent_aval()) else ct
                          for a, ct in zip(self.in_avals, found, strict=True))
@@ -222,7 +234,8 @@ class Exported:
         return jit(flat, inline=True)
 
 
-def _over(sharding: NamedSharding | None, aval: ShapedArray, mesh: Any) -> NamedSharding | None:
+def _over(sharding: NamedSharding | None, aval: ShapedArray, mesh: Mesh | AbstractMesh | None
+          ) -> NamedSharding | None:
     """The exported sharding of an array of a type, over a mesh."""
     if sharding is None or mesh is None:
         return sharding
@@ -246,10 +259,10 @@ def default_export_platform() -> str:
     return external(default_backend())
 
 
-def export(fun_jit: Callable[..., Any], *, platforms: Sequence[str] | None = None,
+def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = None,
            disabled_checks: Sequence[DisabledSafetyCheck] = (),
-           _override_lowering_rules: Sequence[tuple[Any, Any]] | None = None
-           ) -> Callable[..., Exported]:
+           _override_lowering_rules: Sequence[tuple[Primitive, Callable[..., object]]] | None
+           = None) -> Callable[..., Exported]:
     """Export a function for other processes, machines and versions.
 
     Args:
@@ -305,7 +318,8 @@ def _check_scopes(name: str, *specs: object) -> None:
 
 
 def _exported(traced: Traced, platforms: tuple[str, ...],
-              disabled: tuple[DisabledSafetyCheck, ...], rules: dict[Any, Any]) -> Exported:
+              disabled: tuple[DisabledSafetyCheck, ...],
+              rules: dict[Primitive, Callable[..., object]]) -> Exported:
     """The export of a traced program."""
     version = config.export_calling_convention_version.value
     least, most = (minimum_supported_calling_convention_version,
@@ -355,11 +369,12 @@ def _abstract(sharding: object, aval: Aval) -> NamedSharding | None:
     return aval.sharding if isinstance(aval, ShapedArray) and aval.explicit else None
 
 
-def _cotangent(aval: ShapedArray) -> ShapedArray:
+def _cotangent(aval: Aval) -> ShapedArray:
     return aval.to_cotangent_aval() if isinstance(aval, ShapedArray) else aval.to_tangent_aval()
 
 
-def _vjp(primal: Exported, closed: Any, ins: Sequence[object], outs: Sequence[object]) -> Exported:
+def _vjp(primal: Exported, closed: ClosedOlympuspr, ins: Sequence[object],
+         outs: Sequence[object]) -> Exported:
     """The export of the derivative of an exported program, spread as that is."""
     def fun_vjp(*args: PyTree) -> object:
         primals, cts = cut(args, len(primal.in_avals))
@@ -369,7 +384,7 @@ def _vjp(primal: Exported, closed: Any, ins: Sequence[object], outs: Sequence[ob
     ins, outs = ([None if isinstance(getattr(s, "mesh", None), AbstractMesh) else s for s in each]
                  for each in (ins, outs))
     avals = [*primal.in_avals, *map(_cotangent, primal.out_avals)]
-    fun: Any = jit(fun_vjp)
+    fun = jit(fun_vjp)
     if any(s is not None for s in (*ins, *outs)):
         fun = jit(fun_vjp, in_shardings=(*ins, *outs), out_shardings=tuple(ins))
     return export(fun, platforms=primal.platforms,
@@ -398,10 +413,10 @@ def deserialize(blob: bytes | bytearray, *, verify: bool = False) -> Exported:
     return _from_fields(fields)
 
 
-def _from_fields(fields: dict[str, Any]) -> Exported:
+def _from_fields(fields: Fields) -> Exported:
     written = fields.pop("vjp")
     checks = tuple(map(DisabledSafetyCheck, fields.pop("disabled_safety_checks")))
-    get: Any = None
+    get: Callable[[Exported], Exported] | None = None
     if written is not None:
         derivative = _from_fields(written)
         get = lambda _: derivative

@@ -7,7 +7,7 @@ from typing import Any
 from ..base.util import lazy_module
 from ..core.effects import Effect
 from ..types import dtypes
-from ..types.avals import ShapedArray, abstract_token, make_aval
+from ..types.avals import Aval, ShapedArray, abstract_token, make_aval
 from ..types.memory import Space
 from ..types.mesh import AbstractMesh, AxisType
 from ..types.scopes import SymbolicScope, symbolic_shape
@@ -23,7 +23,7 @@ _SIZES = range(2**63)
 _UNCONSTRAINED = {"unconstrained": True}
 
 
-def encode_aval(aval: ShapedArray) -> object:
+def encode_aval(aval: Aval) -> object:
     """A type: shape, dtype, weak type, memory space. How it is spread, `encode_sharding` says."""
     if aval is abstract_token:
         return "token"
@@ -41,7 +41,7 @@ def encode_aval(aval: ShapedArray) -> object:
     return written
 
 
-def decode_aval(written: Any, scope: SymbolicScope, sharding: NamedSharding | None) -> Any:
+def decode_aval(written: Any, scope: SymbolicScope, sharding: NamedSharding | None) -> Aval:
     """The type; its symbols are of the scope."""
     if written == "token":
         return abstract_token

@@ -13,7 +13,6 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -23,6 +22,7 @@ from ..lowering.attributes import i64s, module_context
 from ..lowering.linking import fresh_symbols, link, operations
 from ..types.shape import definitely_equal
 from .bounds import guard_indices
+from .exported import Exported
 from .files import replacing
 from .module import (
     check_single,
@@ -49,7 +49,7 @@ _NUMBERS = {f"{kind}{bits}" for kind in ("i", "ui") for bits in (8, 16, 32, 64)}
 _NOTHING = {"Sharding", "annotate_device_placement"}
 
 
-def to_iree(exported: Any, path: str | Path, *, target: str = "host",
+def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, target: str = "host",
             parameters: str | Path | None = None, compiler: str | Path | None = None,
             options: Sequence[str] = ()) -> dict[str, str]:
     """Compile an export by IREE, to a file that its runtime loads from C, Python and others.
@@ -119,7 +119,7 @@ def _compiler(given: str | Path | None) -> str:
     return found
 
 
-def _joined(entries: Mapping[str, Any]) -> object:
+def _joined(entries: Mapping[str, Exported]) -> IrModule:
     """A module that has each export as a public function."""
     for name, exported in entries.items():
         check_single("to_iree", name, exported)
@@ -169,7 +169,7 @@ def _annotate(module: IrModule) -> None:
                     [i for i, n in enumerate(sizes) if definitely_equal(n, 1) == ones])
 
 
-def _without_constants(module: Any) -> tuple[bytes, dict[str, np.ndarray]]:
+def _without_constants(module: IrModule) -> tuple[bytes, dict[str, np.ndarray]]:
     """A module as text, in which large constants are parameters; and these, by name."""
     # Each constant becomes the call of a function, which the text then defines in IREE's dialect.
     ir, declared = mlir.ir, []
@@ -225,6 +225,6 @@ def _write_safetensors(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
                                *(np.ascontiguousarray(x).tobytes() for x in arrays.values())]))
 
 
-def _signature(exported: Any) -> str:
+def _signature(exported: Exported) -> str:
     ins = ", ".join(str(exported.in_avals[i]) for i in exported.module_kept_var_idx)
     return f"({ins}) -> ({', '.join(map(str, exported.out_avals))})"

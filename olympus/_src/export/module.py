@@ -7,13 +7,16 @@ import struct
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING
 
 from ..base import lib
 from ..base.lib import mlir
 from ..base.typing import IrModule, IrOperation
 from ..lowering.attributes import module_context
 from ..lowering.linking import operations
+
+if TYPE_CHECKING:
+    from .program import ExportedProgram
 
 __all__ = ["ANY_PLATFORM", "check_custom_calls", "check_in_child", "check_single",
            "custom_calls", "drop_assertions", "drop_identities", "portable", "read_all",
@@ -53,7 +56,7 @@ def drop_assertions(module: IrModule) -> None:
             op.erase()
 
 
-def drop_identities(module: Any) -> None:
+def drop_identities(module: IrModule) -> None:
     """Take out the calls of functions that return what they are given.
 
     By such a call XLA:CPU is made to compute a value once; to engines of others it says nothing.
@@ -85,7 +88,7 @@ def check_custom_calls(module: IrModule, allowed: Iterable[str]) -> None:
             "name)], or compute it otherwise. Examples are:\n" + "\n".join(found[:5]) + ".\n")
 
 
-def portable(module: Any) -> bytes:
+def portable(module: IrModule) -> bytes:
     """A module as an artifact that jaxlibs of the last twelve weeks, and all later ones, read."""
     mlir.legalize_chlo(module)
     return mlir.serialize_portable_artifact(module)
@@ -100,7 +103,7 @@ def version_of(artifact: bytes) -> tuple[int, ...]:
         return ()
 
 
-def read_module(artifact: bytes) -> Any:
+def read_module(artifact: bytes) -> IrModule:
     """The module of an artifact; ValueError if this jaxlib cannot read it."""
     version, newest = version_of(artifact), mlir.stablehlo_versions()[1]
     if not version:
@@ -148,7 +151,7 @@ def check_in_child(artifacts: Sequence[bytes]) -> None:
             f"which jaxlib {lib.jaxlib_version} reads it; do not use it.")
 
 
-def check_single(what: str, name: str, exported: Any) -> None:
+def check_single(what: str, name: str, exported: ExportedProgram) -> None:
     """ValueError unless a program is for one device of one platform."""
     if len(exported.platforms) > 1 or exported.nr_devices > 1:
         raise ValueError(

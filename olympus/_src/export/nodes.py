@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
-from ..base.typing import PyTree
 from ..jit.checked import Error
 from ..types.tree import tree_structure
 from ..types.tree_paths import is_namedtuple
@@ -26,8 +25,8 @@ class _Node(NamedTuple):
     type: type
     name: str
     serialize_auxdata: Callable[[Any], bytes]
-    deserialize_auxdata: Callable[[bytes], Any]
-    from_children: Callable[[Any, Sequence[Any]], Any] | None
+    deserialize_auxdata: Callable[[bytes], object]
+    from_children: Callable[[Any, Sequence[Any]], object] | None
 
 
 _by_type: dict[type, _Node] = {}
@@ -42,8 +41,8 @@ class Unregistered(ValueError):
 
 def register_pytree_node_serialization(
         nodetype: Typ, *, serialized_name: str, serialize_auxdata: Callable[[Any], bytes],
-        deserialize_auxdata: Callable[[bytes], Any],
-        from_children: Callable[[Any, Sequence[Any]], Any] | None = None) -> Typ:
+        deserialize_auxdata: Callable[[bytes], object],
+        from_children: Callable[[Any, Sequence[Any]], object] | None = None) -> Typ:
     """Let arguments and results of exported functions contain a class of containers.
 
     Args:
@@ -125,7 +124,7 @@ def register_namedtuple_serialization(nodetype: Typ, *, serialized_name: str) ->
         deserialize_auxdata=json.loads, from_children=from_children)
 
 
-def _ordered_keys(keys: Any) -> bytes:
+def _ordered_keys(keys: Iterable[object]) -> bytes:
     if not all(isinstance(k, str) for k in keys):
         raise NotImplementedError(
             "Serialization of collections.OrderedDict is supported only when the keys are strings. "
@@ -138,7 +137,7 @@ register_pytree_node_serialization(
     deserialize_auxdata=lambda data: tuple(json.loads(data)))
 
 
-def encode_tree(tree: PyTree) -> object:
+def encode_tree(tree: PyTreeDef) -> object:
     """A PyTreeDef as JSON."""
     data, children = tree.node_data(), tree.children()
     if data is None:

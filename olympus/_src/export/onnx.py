@@ -7,17 +7,18 @@ whole, since ONNX's elementwise operations broadcast by themselves.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...version import __version__
 from ..base.lib import mlir
-from ..base.typing import IrOperation, IrValue
+from ..base.typing import IrBlock, IrOperation, IrValue
 from ..lowering.attributes import module_context
 from ..types.shape import definitely_equal, prod
+from .exported import Exported
 from .module import check_single, drop_assertions, drop_identities, read_module
 from .onnx_model import DTYPES, Graph, Node, Value, write
 from .operations import (
@@ -54,10 +55,11 @@ _REDUCTIONS = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin
 # Sums, products and extrema of narrow types are taken in wider ones, since ONNX or ONNX Runtime has
 # none of them. Cast back, they wrap around as narrow ones do.
 _WIDER = {"i1": "i32", "i8": "i32", "i16": "i32", "ui8": "i32", "ui16": "i32", "ui32": "i64"}
+Functions: TypeAlias = Mapping[str, IrOperation]    # of a module, by name
 _SCATTERS = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "return": "none"}
 
 
-def to_onnx(exported: Any, path: str | Path) -> dict[str, str]:
+def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
     """Write an export as a model of ONNX (opset 18).
 
     Args:
@@ -129,7 +131,7 @@ def _count(sizes: Sequence[int]) -> int:
     return -1 if -1 in sizes else prod(sizes)
 
 
-def _missing(fn: Any, functions: dict[str, Any]) -> list[str]:
+def _missing(fn: IrOperation, functions: Functions) -> list[str]:
     """What in a function, and in those that it calls, has no counterpart."""
     found, pending, seen = [], [fn], set()
     while pending:
@@ -164,16 +166,16 @@ def _refuse(op: IrOperation, why: str) -> NotImplementedError:
 class _Converter:
     """One graph that is being made: names of MLIR values, and a method per operation."""
 
-    def __init__(self, graph: Graph, functions: dict[str, Any], outer: _Converter | None = None
+    def __init__(self, graph: Graph, functions: Functions, outer: _Converter | None = None
                  ) -> None:
         self.graph, self.functions = graph, functions
         # Values of the graph around are known by name within a subgraph.
-        self.env: dict[Any, str] = {} if outer is None else dict(outer.env)
+        self.env: dict[IrValue, str] = {} if outer is None else dict(outer.env)
         # Broadcasts that are not made yet: a name that broadcasts to the value, and the shape.
-        self.small: dict[Any, tuple[str, Any]] = {} if outer is None else dict(outer.small)
-        self.arrays: dict[Any, np.ndarray] = {} if outer is None else dict(outer.arrays)
+        self.small: dict[IrValue, tuple[str, str]] = {} if outer is None else dict(outer.small)
+        self.arrays: dict[IrValue, np.ndarray] = {} if outer is None else dict(outer.arrays)
 
-    def block(self, block: Any) -> list[str]:
+    def block(self, block: IrBlock) -> list[str]:
         """Convert the operations of a block; the names of what it returns."""
         for op in block.operations:
             name = name_of(op)
@@ -203,17 +205,17 @@ class _Converter:
         for x, name in zip(op.results, inner.block(block), strict=True):
             self.env[x] = name
 
-    def subgraph(self, block: object) -> tuple[_Converter, list[str]]:
+    def subgraph(self, block: IrBlock) -> tuple[_Converter, list[str]]:
         """A region as a graph of its own, and the names of what it returns."""
         inner = _Converter(Graph(self.graph), self.functions, self)
         return inner, inner.block(block)
 
     # Values
 
-    def add(self, operation: str, *inputs: str, **attributes: Any) -> str:
+    def add(self, operation: str, *inputs: str, **attributes: object) -> str:
         return self.graph.add(operation, inputs, **attributes)
 
-    def of(self, x: Any) -> str:
+    def of(self, x: IrValue) -> str:
         """The name of a value."""
         found = self.env.get(x)
         if found is None:
@@ -231,7 +233,7 @@ class _Converter:
             return self.add(operation, *map(self.near, xs))
         return self.add(operation, self.of(xs[0]), *map(self.near, xs[1:]))
 
-    def shape_of(self, x: Any) -> str:
+    def shape_of(self, x: IrValue) -> str:
         """The name of the shape of a static type."""
         return self.graph.ints(shape_of(x))
 
@@ -331,7 +333,7 @@ class _Converter:
         x, = op.operands
         return self.add("Less", self.add("Abs", self.of(x)), self.scalar(np.inf, x))
 
-    def do_remainder(self, op: Any) -> str:
+    def do_remainder(self, op: IrOperation) -> str:
         return self.graph.add("Mod", list(map(self.of, op.operands)), fmod=1)
 
     def do_atan2(self, op: IrOperation) -> str:
@@ -420,7 +422,7 @@ class _Converter:
             name = self.reshape(self.of(x), inner)
         self.small[out] = name, self.shape_of(out)
 
-    def size_of(self, x: Any, axis: int) -> str:
+    def size_of(self, x: IrValue, axis: int) -> str:
         """The name of a vector that has a size of a value."""
         known = shape_of(x)[axis]
         if known >= 0:
@@ -523,7 +525,7 @@ class _Converter:
         end = self.add("Add", begin, self.graph.ints(sizes))
         return self.add("Slice", self.of(x), begin, end, self.graph.ints(range(len(sizes))))
 
-    def starts(self, starts: Sequence[object], most: Sequence[int]) -> str:
+    def starts(self, starts: Sequence[IrValue], most: Sequence[int]) -> str:
         """Scalar indices as a vector of 64-bit integers between 0 and `most`."""
         one = self.graph.ints([1])
         found = [self.add("Reshape", self.cast(self.of(s), "i64"), one) for s in starts]
@@ -739,7 +741,7 @@ class _Converter:
         rest = [i for i in range(len(shape)) if i != axis and i not in batch]
         return self.transpose(name, [*batch, *rest, axis]), [shape[i] for i in rest]
 
-    def do_gather(self, op: Any) -> str:
+    def do_gather(self, op: IrOperation) -> str:
         x, indices = op.operands
         n = mlir.hlo.GatherDimensionNumbers(op.attributes["dimension_numbers"])
         shape, sizes = shape_of(x), ints_of(op, "slice_sizes")
@@ -760,7 +762,7 @@ class _Converter:
         kept = [i for i in range(len(shape)) if i not in collapsed]
         return self._placed(found, op, indices, n, offset, kept, rest, shape, free, out)
 
-    def _placed(self, found: str, op: IrOperation, indices: object, n: Any, offset: list[int],
+    def _placed(self, found: str, op: IrOperation, indices: IrValue, n: Any, offset: list[int],
                 kept: list[int], rest: list[int], shape: list[int], free: list[int], out: list[int]
                 ) -> str:
         """(batch, free, rest) as the result has it: its own order, with axes of size 1."""
@@ -774,7 +776,7 @@ class _Converter:
         order = sorted(range(len(made)), key=made.__getitem__)
         return self.reshape(self.transpose(found, order), out)
 
-    def do_scatter(self, op: Any) -> str:
+    def do_scatter(self, op: IrOperation) -> str:
         if len(op.results) != 1:
             raise _refuse(op, "of several arrays")
         x, indices, updates = op.operands
@@ -809,7 +811,7 @@ class _Converter:
         found = self.add("Slice", found, ints([0]), ints(sizes_of[:1]), ints([0]))
         return self.transpose(found, [(axes + rest).index(i) for i in range(len(shape))])
 
-    def do_sort(self, op: Any) -> list[str]:
+    def do_sort(self, op: IrOperation) -> list[str]:
         keys, *others = op.operands
         order, axis = orders_of(op), int_of(op, "dimension")
         ties = any(next(iter(x.uses), None) for x in list(body_of(op).arguments)[2:])
@@ -827,7 +829,7 @@ class _Converter:
         index = self.of(op.operands[0])
         return self._choice(op, index, 0, len(op.regions))
 
-    def _choice(self, op: Any, index: str, first: int, count: int) -> list[str]:
+    def _choice(self, op: IrOperation, index: str, first: int, count: int) -> list[str]:
         """Branch `first` if the index is that, else one of those behind it."""
         graph, names = self.graph, []
         if first == count - 1:
@@ -842,13 +844,13 @@ class _Converter:
                           else_branch=other.graph)
         return [names] if isinstance(names, str) else names
 
-    def finish(self, outs: Sequence[str], like: Sequence[Any]) -> None:
+    def finish(self, outs: Sequence[str], like: Sequence[IrValue]) -> None:
         """Make these the outputs of a subgraph, by nodes of it."""
         for name, x in zip(outs, like, strict=True):
             made = self.graph.add("Identity", [name])
             self.graph.outputs.append(Value(made, element_of(x), shape_of(x)))
 
-    def do_while(self, op: Any) -> Any:
+    def do_while(self, op: IrOperation) -> list[str]:
         graph, start = self.graph, list(map(self.of, op.operands))
         first = _Converter(graph, self.functions, self)
         for x, name in zip(body_of(op, 0).arguments, start, strict=True):

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import importlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from types import ModuleType
+from typing import Any, BinaryIO, NamedTuple, overload
 
 import numpy as np
 
+from ..base.typing import DimSize
 from ..types.shape import definitely_equal
 from .files import replacing
 
@@ -34,7 +36,7 @@ class Value(NamedTuple):
 
     name: str
     element: str
-    shape: Sequence[Any]
+    shape: Sequence[DimSize | str]
 
 
 class Node(NamedTuple):
@@ -43,7 +45,7 @@ class Node(NamedTuple):
     operation: str
     inputs: Sequence[str]
     outputs: Sequence[str]
-    attributes: Mapping[str, Any]
+    attributes: Mapping[str, object]
 
     def graphs(self) -> list[Graph]:
         return [value for value in self.attributes.values() if isinstance(value, Graph)]
@@ -58,7 +60,7 @@ class Graph:
         self.inputs: list[Value] = []
         self.outputs: list[Value] = []
         self.count: list[int] = [0] if outer is None else outer.count
-        self.constant_names: dict[Any, str] = {}    # by (shape, dtype, digest of the bits)
+        self.constant_names: dict[Hashable, str] = {}    # by (shape, dtype, digest of the bits)
 
     def name(self) -> str:
         """A name that no value has."""
@@ -78,8 +80,15 @@ class Graph:
         """The name of a vector of 64-bit integers: shapes, axes."""
         return self.constant(np.array(values, np.int64))
 
+    @overload
+    def add(self, operation: str, inputs: Sequence[str], **attributes: Any) -> str: ...
+
+    @overload
+    def add(self, operation: str, inputs: Sequence[str], outputs: int, **attributes: object
+            ) -> str | list[str]: ...
+
     def add(self, operation: str, inputs: Sequence[str], outputs: int = 1, **attributes: object
-            ) -> Any:
+            ) -> str | list[str]:
         """The name of the result of a node, or the names of its results."""
         names = [self.name() for _ in range(outputs)]
         self.nodes.append(Node(operation, inputs, names, attributes))
@@ -123,7 +132,7 @@ def write(graph: Graph, path: Path, name: str, version: str) -> None:
         new.write_bytes(model.SerializeToString())
 
 
-def _onnx() -> Any:
+def _onnx() -> ModuleType:
     """The package, which is an extra; ImportError says so where it is not there."""
     try:
         return importlib.import_module("onnx")
@@ -132,7 +141,7 @@ def _onnx() -> Any:
                           "install it with: pip install 'olympus[onnx]'") from None
 
 
-def _external(onnx: Any, x: np.ndarray, name: str, file: Any, location: str) -> Any:
+def _external(onnx: ModuleType, x: np.ndarray, name: str, file: BinaryIO, location: str) -> object:
     """A TensorProto whose data are in a file beside the model, unless they are few."""
     if x.nbytes < EXTERNAL_BYTES:
         return onnx.numpy_helper.from_array(x, name)
@@ -147,9 +156,10 @@ def _external(onnx: Any, x: np.ndarray, name: str, file: Any, location: str) -> 
     return tensor
 
 
-def _proto(onnx: Any, graph: Graph, name: str, tensor: Any) -> Any:
+def _proto(onnx: ModuleType, graph: Graph, name: str, tensor: Callable[[np.ndarray, str], object]
+           ) -> object:
     """The GraphProto of a graph; `tensor` makes those of its constants."""
-    def info(x: Value) -> Any:
+    def info(x: Value) -> object:
         sizes = [None if definitely_equal(n, -1) else n if isinstance(n, int) else str(n)
                  for n in x.shape]
         return onnx.helper.make_tensor_value_info(x.name, DTYPES[x.element], sizes)

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
 from ..base.lib import mlir
-from ..base.typing import IrOperation, IrValue
+from ..base.typing import IrBlock, IrOperation, IrValue
 
 __all__ = ["NUMPY_OF", "body_of", "callee_of", "combiner_of", "direction_of", "element_of",
            "int_of", "ints_of", "kind_of", "name_of", "orders_of", "pairs_of", "shape_of"]
@@ -18,7 +16,7 @@ NUMPY_OF = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32"
             "ui64": "uint64", "bf16": "float32", "i1": "bool"}
 
 
-def element_of(x: Any) -> str:
+def element_of(x: IrValue) -> str:
     return str(mlir.ir.RankedTensorType(x.type).element_type)
 
 
@@ -28,7 +26,7 @@ def kind_of(x: IrValue) -> str:
     return element_of(x) if isinstance(x.type, ir.RankedTensorType) else str(x.type)
 
 
-def shape_of(x: Any) -> list[int]:
+def shape_of(x: IrValue) -> list[int]:
     """The sizes of a value; -1 for those that are not known, as `Reshape` has it."""
     kind = mlir.ir.RankedTensorType(x.type)
     return [-1 if kind.is_dynamic_dim(i) else kind.get_dim_size(i) for i in range(kind.rank)]
@@ -57,7 +55,7 @@ def pairs_of(op: IrOperation, name: str, count: int) -> list[tuple[int, int]]:
     return [(int(a), int(b)) for a, b in found]
 
 
-def body_of(op: IrOperation, index: int = 0) -> Any:
+def body_of(op: IrOperation, index: int = 0) -> IrBlock:
     return op.regions[index].blocks[0]
 
 
@@ -71,7 +69,7 @@ def direction_of(op: IrOperation) -> str:
     return str(op.attributes["comparison_direction"]).rpartition(" ")[2].rstrip(">")
 
 
-def orders_of(op: Any) -> str | None:
+def orders_of(op: IrOperation) -> str | None:
     """What a sort or an argmax compares by: LT or GT; None where it does not say."""
     found = [direction_of(inner) for inner in body_of(op).operations if name_of(inner) == "compare"]
     for direction in reversed(found) if name_of(op) == "sort" else found:
@@ -80,7 +78,7 @@ def orders_of(op: Any) -> str | None:
     return None
 
 
-def combiner_of(op: Any) -> str:
+def combiner_of(op: IrOperation) -> str:
     """The only operation in a region, `return` where that returns an argument; else ''."""
     names = [name_of(inner) for inner in body_of(op).operations]
     return names[0] if len(names) == 2 or names == ["return"] else ""

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
+from ..base.typing import PyTree
 from ..core.trace import typeof
 from ..types.avals import ShapeDtypeStruct
 from ..types.scopes import SymbolicScope, symbolic_shape
@@ -13,8 +13,8 @@ from ..types.tree import broadcast_prefix, tree_flatten, tree_unflatten
 __all__ = ["symbolic_args_specs"]
 
 
-def symbolic_args_specs(args: Any, shapes_specs: Any, constraints: Sequence[str] = (),
-                        scope: SymbolicScope | None = None) -> Any:
+def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequence[str] = (),
+                        scope: SymbolicScope | None = None) -> PyTree:
     """Specifications of arguments with symbolic shapes, for `export`, `trace` and `eval_shape`.
 
     Args:

@@ -9,11 +9,11 @@ call that is transformed runs on those alone.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from ..base.typing import Array, Device, PyTree
+from ..base.typing import Array, Device, P, PyTree, R
 from ..base.util import lazy_module, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.trace import typeof
@@ -21,6 +21,7 @@ from ..devices import devices as backends
 from ..jit.arguments import check_callable, check_results, structure_path
 from ..jit.jit import jit
 from ..jit.signature import indices
+from ..jit.stages import Lowered, Traced
 from ..job.state import current
 from ..lax.shape import expand_dims, squeeze
 from ..types.mesh import Mesh, get_abstract_mesh
@@ -36,13 +37,25 @@ _MOST_AXES = 1 << 16    # more than any array has
 # Positional and keyword arguments, given the leaves of those that are not static.
 Rebuild = Callable[[Sequence[object]], tuple[list[PyTree], dict[str, PyTree]]]
 UNNAMED = "pmap axis"      # the name of an axis that the user has no name for
+R_co = TypeVar("R_co", covariant=True)
 
 
-def pmap(fun: Callable[..., Any], axis_name: Hashable | None = None, *,
+class Pmapped(Protocol[P, R_co]):
+    """What type checkers know of a function that `pmap` returns."""
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
+    def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
+    def lower(self, *args: P.args, **kwargs: P.kwargs) -> Lowered: ...
+    def eval_shape(self, *args: P.args, **kwargs: P.kwargs) -> object: ...
+    def clear_cache(self) -> None: ...
+
+
+def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
          in_axes: int | None | Sequence[PyTree] = 0, out_axes: PyTree = 0,
          static_broadcasted_argnums: int | Sequence[int] = (),
          devices: Sequence[Device] | None = None, backend: str | None = None,
-         axis_size: int | None = None, donate_argnums: int | Sequence[int] = ()) -> Any:
+         axis_size: int | None = None, donate_argnums: int | Sequence[int] = ()
+         ) -> Pmapped[P, R]:
     """Map a function over an axis of its arguments, each example on a device of its own.
 
     The function is compiled once, for one example, and all devices run it at once. `shard_map` does
@@ -98,12 +111,12 @@ def pmap(fun: Callable[..., Any], axis_name: Hashable | None = None, *,
                  donate_argnums=donate_argnums)
 
     # An eager call of a job has this process's examples; under a trace, values are of all.
-    @wraps(fun)
-    def pmapped(*args: PyTree, **kwargs: PyTree) -> object:
+    def call(*args: PyTree, **kwargs: PyTree) -> object:
         if current.num_processes > 1 and ctx.trace is ThreadState.trace:
             return mapped.of_process(jitted, args, kwargs)
         return jitted(*args, **kwargs)
 
+    pmapped: Any = wraps(fun)(call)
     for method in ("trace", "lower", "eval_shape", "clear_cache"):
         setattr(pmapped, method, getattr(jitted, method))
     return pmapped

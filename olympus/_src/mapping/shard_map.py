@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Hashable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, overload
 
 from ..base.source import filter_traceback
-from ..base.typing import ArrayLike, PyTree
+from ..base.typing import ArrayLike, P, PyTree, R
 from ..base.util import name_of, quoted, wraps
 from ..control.bodies import Derived, flatten, stage_body
 from ..control.manual_trace import ManualTrace
@@ -42,9 +42,24 @@ class _Infer:
 Infer = _Infer()
 
 
-def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
+@overload
+def shard_map(f: Callable[P, R], /, *, out_specs: PyTree, in_specs: PyTree = Infer,
+              mesh: Mesh | AbstractMesh | None = None,
+              axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True
+              ) -> Callable[P, R]: ...
+
+
+@overload
+def shard_map(f: None = None, /, *, out_specs: PyTree, in_specs: PyTree = Infer,
+              mesh: Mesh | AbstractMesh | None = None,
+              axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True
+              ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def shard_map(f: Callable[..., PyTree] | None = None, /, *, out_specs: PyTree,
               in_specs: PyTree = Infer, mesh: Mesh | AbstractMesh | None = None,
-              axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True) -> Any:
+              axis_names: Collection[Hashable] = frozenset(), check_vma: bool = True
+              ) -> Callable[..., PyTree]:
     """Turn `f`, the program of one device of a mesh, into a function of whole arrays.
 
     Args:
@@ -86,8 +101,18 @@ def shard_map(f: Callable[..., Any] | None = None, /, *, out_specs: PyTree,
     return _mapped("shard_map", f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 
-def smap(f: Callable[..., Any] | None = None, /, *, in_axes: Any = Infer, out_axes: Any,
-         axis_name: Hashable) -> Any:
+@overload
+def smap(f: Callable[P, R], /, *, in_axes: PyTree = Infer, out_axes: PyTree, axis_name: Hashable
+         ) -> Callable[P, R]: ...
+
+
+@overload
+def smap(f: None = None, /, *, in_axes: PyTree = Infer, out_axes: PyTree, axis_name: Hashable
+         ) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, out_axes: PyTree,
+         axis_name: Hashable) -> Callable[..., PyTree]:
     """`shard_map` along one axis of the ambient mesh, with array axes in place of specifications.
 
     Args:

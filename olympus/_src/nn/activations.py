@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 from ..base import config
 from ..base.docstrings import complete_docstrings
@@ -58,7 +58,7 @@ def identity(x: ArrayLike) -> Array:
     >>> nn.identity(2.0)
     Array(2., dtype=float32, weak_type=True)
     """
-    return x
+    return to_array(x)
 
 
 @custom_jvp
@@ -470,6 +470,17 @@ def log_softmax(x: ArrayLike, axis: Axis = -1, where: ArrayLike | None = None) -
     total = reductions.sum(el.exp(shifted), axis, keepdims=True, where=where)
     out = uf.subtract(shifted, el.log(total))
     return out if where is None else choose(where, out, -math.inf)
+
+
+@overload
+def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
+              return_sign: Literal[False] = False, where: ArrayLike | None = None) -> Array: ...
+
+
+@overload
+def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepdims: bool = False,
+              *, return_sign: Literal[True], where: ArrayLike | None = None
+              ) -> tuple[Array, Array]: ...
 
 
 @fused(static=("axis", "keepdims", "return_sign"))

@@ -135,7 +135,8 @@ def _window(given: object) -> tuple[int, int] | None:
     if len(sizes) != 2:
         raise ValueError(f"dot_product_attention: local_window_size {given!r} given; an int or a "
                          "pair (before, after) is required.")
-    return tuple([static_int(n, "dot_product_attention", "local_window_size") for n in sizes])
+    before, after = [static_int(n, "dot_product_attention", "local_window_size") for n in sizes]
+    return before, after
 
 
 def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,

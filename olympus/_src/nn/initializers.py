@@ -222,7 +222,7 @@ _MODES: dict[str, Callable[[float, float], float]] = {
     "fan_geo_avg": lambda i, o: math.sqrt(i * o)}
 
 
-def variance_scaling(scale: ArrayLike, mode: str, distribution: str,
+def variance_scaling(scale: float | Array, mode: str, distribution: str,
                      in_axis: int | Sequence[int] = -2, out_axis: int | Sequence[int] = -1,
                      batch_axis: int | Sequence[int] = (),
                      dtype: DTypeLike | None = None) -> Initializer:

@@ -44,8 +44,8 @@ def _reduced(data: Array, ids: Array, *, op: str, size: int, bucket: Any,
 
 
 def _segments(name: str, op: str, data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None,
-              is_sorted: bool, unique: bool, bucket_size: object, mode: object,
-              out_sharding: ShardingLike) -> Array:
+              is_sorted: bool, unique: bool, bucket_size: object,
+              mode: GatherScatterMode | str | None, out_sharding: ShardingLike) -> Array:
     """Checks and static sizes, then one program."""
     data, ids = array_args(name, data, segment_ids)
     if dtypes.scalar_kind(ids.dtype) not in "iu":

@@ -280,7 +280,7 @@ def append(arr: ArrayLike, values: ArrayLike, axis: int | None = None) -> Array:
 
 
 @eager_sequence(along=lambda _: -1)
-def block(arrays: ArrayLike | list[ArrayLike]) -> Array:
+def block(arrays: ArrayLike | list[PyTree]) -> Array:
     """An array from nested lists of blocks: the innermost lists are joined along the last axis.
 
     Args:

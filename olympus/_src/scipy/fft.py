@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
@@ -89,7 +88,7 @@ def _sine(kind: int, x: Array, n: int) -> Array:
 
 # The one path of all -----------------------------------------------------------------------------
 
-def _transform(name: str, x: ArrayLike, kind: int, s: Any, axes: Any, norm: object,
+def _transform(name: str, x: ArrayLike, kind: int, s: object, axes: object, norm: object,
                orthogonalize: object, cosine: bool, inverse: bool) -> Array:
     """Check the arguments, and transform along one axis after the other."""
     if kind not in (1, 2, 3, 4):
@@ -122,8 +121,8 @@ def _transform(name: str, x: ArrayLike, kind: int, s: Any, axes: Any, norm: obje
 
 
 @fused(static=("kind", "sizes", "axes", "norm", "ortho", "cosine", "inverse"))
-def _run(x: Any, *, kind: int, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str,
-         ortho: bool, cosine: bool, inverse: bool) -> Any:
+def _run(x: Array, *, kind: int, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str,
+         ortho: bool, cosine: bool, inverse: bool) -> Array:
     # What is narrower than float32 is transformed in it, as by `olympus.numpy.fft`.
     wide = dtypes.to_complex_dtype(x.dtype)
     x = x.astype(wide if typeof(x).dtype.kind == "c" else dtypes.to_real_dtype(wide))

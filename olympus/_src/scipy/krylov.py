@@ -7,7 +7,7 @@ the equation (`custom_linear_solve`), not of the iterations.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 
@@ -35,7 +35,10 @@ from ..types.tree import tree_flatten, tree_map, tree_structure
 
 __all__ = ["bicgstab", "cg", "gmres"]
 
-Operator = Callable[[Any], Any]
+Operator: TypeAlias = Callable[[Any], Any]      # of vectors, or of users' pytrees
+# (product, inverse, b, x0, least residual, most steps) -> x, info
+Solver: TypeAlias = Callable[[Operator, Operator, Array, Array, Array, int], tuple[Array, Array]]
+Limit = TypeVar("Limit", int, float)
 
 
 # What the three share ----------------------------------------------------------------------------
@@ -68,7 +71,7 @@ def _operator(name: str, what: str, given: object, b: ArrayLike) -> Operator:
     """A matrix, or a function of a pytree like b, as a function of its vector."""
     vector, unravel = ravel_pytree(b)
     if (product := _function(given)) is not None:
-        def call(x: Array) -> Any:
+        def call(x: Array) -> Array:
             out = product(unravel(x))
             if tree_structure(out) != tree_structure(b):
                 raise ValueError(f"{name}: {what} {name_of(given)} returned "
@@ -92,7 +95,7 @@ def _operator(name: str, what: str, given: object, b: ArrayLike) -> Operator:
     return lambda x: dot_general(matrix, x, (((1,), (0,)), ((), ())), "highest")
 
 
-def _vectors(name: str, A: object, b: ArrayLike, x0: Any) -> tuple[Any, Any]:
+def _vectors(name: str, A: object, b: PyTree, x0: PyTree | None) -> tuple[PyTree, PyTree]:
     """b and x0 as pytrees of floating dtypes, those of a matrix A included."""
     matrix = [A] if _function(A) is None else []
 
@@ -117,7 +120,8 @@ def _vectors(name: str, A: object, b: ArrayLike, x0: Any) -> tuple[Any, Any]:
     return b, tree_map(start, x0, b)
 
 
-def _limit(given: Any, name: str, what: str, kinds: str, static: Callable[..., Any]) -> float:
+def _limit(given: object, name: str, what: str, kinds: str, static: Callable[..., Limit]
+           ) -> Limit:
     """A number that says when to stop, also a traced one: the solution is no function of it."""
     if not isinstance(given, Tracer):
         return static(given, name, what)
@@ -128,12 +132,12 @@ def _limit(given: Any, name: str, what: str, kinds: str, static: Callable[..., A
     return stop_gradient(given)
 
 
-def _number(given: float, name: str, what: str) -> float:
+def _number(given: object, name: str, what: str) -> float:
     return real_number(given, f"{name}: {what}")
 
 
-def _solved(name: str, iterate: Callable[..., Any], A: object, b: ArrayLike, x0: Any, tol: float,
-            atol: float, maxiter: object, M: object) -> tuple[Array, Array]:
+def _solved(name: str, iterate: Solver, A: object, b: PyTree, x0: PyTree | None, tol: float,
+            atol: float, maxiter: object, M: object) -> tuple[PyTree, Array]:
     """Run `iterate(product, inverse, b, x0, least residual, maxiter)` as a differentiable solve."""
     b, x0 = _vectors(name, A, b, x0)
     vector, unravel = ravel_pytree(b)
@@ -145,8 +149,8 @@ def _solved(name: str, iterate: Callable[..., Any], A: object, b: ArrayLike, x0:
     tol, atol = [_limit(x, name, what, "iuf", _number)
                  for x, what in ((tol, "tol"), (atol, "atol"))]
 
-    def solver(start: Array, inverse: Operator) -> Callable[..., Any]:
-        def solve(product: Operator, b: Array) -> Any:
+    def solver(start: Array, inverse: Operator) -> Callable[[Operator, Array], tuple[Array, Array]]:
+        def solve(product: Operator, b: Array) -> tuple[Array, Array]:
             least = maximum(tol * sqrt(_size2(b)), atol)
             return iterate(product, inverse, b, start, least, limit)
         return solve
@@ -168,7 +172,7 @@ def _info(residual: Array, least: ArrayLike, steps: Array) -> Array:
 
 def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
        atol: float = 0.0, maxiter: int | None = None, M: ArrayLike | Operator | None = None
-       ) -> tuple[PyTree, Any]:
+       ) -> tuple[PyTree, Array]:
     """Solve A x = b for a Hermitian, positive definite A by conjugate gradients.
 
     Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952. The
@@ -215,7 +219,7 @@ def _conjugate_gradients(product: Operator, inverse: Operator, b: Array, x: Arra
 
 def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
              atol: float = 0.0, maxiter: int | None = None, M: ArrayLike | Operator | None = None
-             ) -> tuple[PyTree, Any]:
+             ) -> tuple[PyTree, Array]:
     """Solve A x = b for any regular A by stabilised biconjugate gradients.
 
     Van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
@@ -235,7 +239,7 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
     return _solved("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M)
 
 
-def _bicgstab(product: Operator, inverse: Operator, b: Array, x: Array, least: Any, limit: int
+def _bicgstab(product: Operator, inverse: Operator, b: Array, x: Array, least: Array, limit: int
               ) -> tuple[Array, Array]:
     first = b - product(x)
     one = _dot(first, first) * 0 + 1
@@ -244,7 +248,7 @@ def _bicgstab(product: Operator, inverse: Operator, b: Array, x: Array, least: A
         *_, r, k, sound = state
         return (_size2(r) > least ** 2) & (k < limit) & sound
 
-    def step(state: PyTree) -> Any:
+    def step(state: PyTree) -> PyTree:
         x, p, v, rho, alpha, omega, r, k, _ = state
         new = _dot(first, r)
         p = r + new / rho * alpha / omega * (p - omega * v)
@@ -271,7 +275,7 @@ def _bicgstab(product: Operator, inverse: Operator, b: Array, x: Array, least: A
 def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,
           atol: float = 0.0, restart: int = 20, maxiter: int | None = None,
           M: ArrayLike | Operator | None = None, solve_method: str = "batched"
-          ) -> tuple[PyTree, Any]:
+          ) -> tuple[PyTree, Array]:
     """Solve A x = b for any regular A by least residuals over Krylov spaces.
 
     Saad and Schultz, "GMRES: a generalized minimal residual algorithm for solving nonsymmetric
@@ -303,7 +307,7 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     if size < 1:
         raise ValueError(f"gmres: restart {size} given; a positive int is required.")
 
-    def iterate(product: Operator, inverse: Operator, b: Array, x: Array, least: object, limit: int
+    def iterate(product: Operator, inverse: Operator, b: Array, x: Array, least: Array, limit: int
                 ) -> tuple[Array, Array]:
         return _gmres(product, inverse, b, x, least, limit,
                       min(size, static_int(typeof(b).shape[0], "gmres", "size")),
@@ -312,19 +316,19 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     return _solved("gmres", iterate, A, b, x0, tol, atol, maxiter, M)
 
 
-def _gmres(product: Operator, inverse: Operator, b: Array, x: Array, least: Any, limit: int,
+def _gmres(product: Operator, inverse: Operator, b: Array, x: Array, least: Array, limit: int,
            size: int, whole: bool) -> tuple[Array, Array]:
     norm = sqrt(_size2(b))
     least = sqrt(_size2(inverse(b))) * minimum(1, least / where(norm > 0, norm, 1))
 
-    def residual(x: Array) -> tuple[Any, Any]:
+    def residual(x: Array) -> tuple[Array, Array]:
         r = inverse(b - product(x))
         return r, sqrt(_size2(r))
 
     def going(state: PyTree) -> Array:
         return (state[2] > least) & (state[3] < limit)
 
-    def cycle(state: PyTree) -> Any:
+    def cycle(state: PyTree) -> PyTree:
         x, r, beta, k = state
         x = x + _correction(lambda v: inverse(product(v)), r, beta, least, size, whole)
         return x, *residual(x), k + 1
@@ -333,7 +337,7 @@ def _gmres(product: Operator, inverse: Operator, b: Array, x: Array, least: Any,
     return x, _info(beta, least, k)
 
 
-def _correction(product: Operator, r: Array, beta: Array, least: Any, size: int, whole: bool
+def _correction(product: Operator, r: Array, beta: Array, least: Array, size: int, whole: bool
                 ) -> Array:
     """What of the Krylov space of r, of at most `size` dimensions, makes the residual least.
 
@@ -347,13 +351,13 @@ def _correction(product: Operator, r: Array, beta: Array, least: Any, size: int,
     side = zeros((size + 1,), r.dtype).at[0].set(astype(beta, r.dtype))
     turns = zeros((size, 2), r.dtype)
 
-    def rotated(column: Any, i: Any, turn: Any) -> Array:
+    def rotated(column: Array, i: Array, turn: Array) -> Array:
         a, b = column[i], column[i + 1]
         cos, sin = turn[0], turn[1]
         column = column.at[i].set(cos.conj() * a + sin.conj() * b)
         return column.at[i + 1].set(cos * b - sin * a)
 
-    def step(state: PyTree) -> Any:
+    def step(state: PyTree) -> PyTree:
         v, upper, side, turns, k = state
         w = product(v[k])
         length = sqrt(_size2(w))

@@ -32,7 +32,7 @@ __all__ = ["Rotation", "Slerp"]
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
-def _vectors(name: str, x: Any, size: int) -> Any:
+def _vectors(name: str, x: ArrayLike, size: int) -> Array:
     """Floats [size] or [n, size]."""
     x = inexact(asarray(x))
     if x.ndim not in (1, 2) or not definitely_equal(x.shape[-1], size):
@@ -58,7 +58,7 @@ def _normalized(q: Array) -> Array:
 
 
 @fused(static=("axes", "intrinsic", "degrees"))
-def _of_angles(angles: Any, *, axes: tuple[int, ...], intrinsic: bool, degrees: bool) -> Any:
+def _of_angles(angles: Array, *, axes: tuple[int, ...], intrinsic: bool, degrees: bool) -> Any:
     """Quaternions of turns about axes, one after the other."""
     half = (angles * (math.pi / 180) if degrees else angles) / 2
     found = None
@@ -269,7 +269,7 @@ class Rotation(NamedTuple):
         """Whether it is one rotation and not an array of them."""
         return self.quat.ndim == 1
 
-    def __getitem__(self, indexer: Any) -> Rotation:    # pyright: ignore
+    def __getitem__(self, indexer: object) -> Rotation:
         """Some of an array of rotations."""
         if self.single:
             raise TypeError("Rotation: an index given to a single rotation; an array of rotations "
@@ -283,7 +283,7 @@ class Rotation(NamedTuple):
                             "is required.")
         return self.quat.shape[0]
 
-    def __mul__(self, other: Any) -> Rotation:      # pyright: ignore
+    def __mul__(self, other: Rotation) -> Rotation:
         """`other`, then this."""
         return Rotation(_times(*promote_dtypes("Rotation", self.quat, other.quat)))
 
@@ -379,8 +379,8 @@ class Slerp(NamedTuple):
             raise ValueError(f"Slerp.init: times {typeof(times)} and quaternions "
                              f"{typeof(rotations.quat)} given; vectors of two or more, as many of "
                              "the one as of the other, are required.")
-        start = rotations[:-1]
-        return cls(times, diff(times), start, (start.inv() * rotations[1:]).as_rotvec())
+        start, end = Rotation(rotations.quat[:-1]), Rotation(rotations.quat[1:])
+        return cls(times, diff(times), start, (start.inv() * end).as_rotvec())
 
     @api_boundary
     def __call__(self, times: ArrayLike) -> Rotation:

@@ -8,12 +8,12 @@ I" (1993), II.4, for the choice of steps.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, PyTree
+from ...base.typing import Array, ArrayLike
 from ...numpy.arithmetic import absolute, imag, maximum, minimum, real
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray
@@ -29,7 +29,8 @@ __all__ = [
     "runge_kutta_step", "stages_of",
 ]
 
-Fun = Callable[[Any, Any], Any]
+Fun: TypeAlias = Callable[[Array, Any], Array]      # of a state and a time
+Weights: TypeAlias = Sequence[float] | np.ndarray
 
 # Rows of the tableau: when each stage is, and what it is of the stages before.
 NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
@@ -49,7 +50,7 @@ _MIDDLE = 0.5 * np.array([
     187940372067 / 1594534317056, -1776094331 / 19743644256, 11237099 / 235043384])
 
 
-def abs2(x: ArrayLike) -> Array:
+def abs2(x: ArrayLike) -> ArrayLike:
     """The squared modulus of real or complex numbers, as real ones.
 
     Args:
@@ -89,10 +90,10 @@ def runge_kutta_step(func: Fun, y0: Array, f0: Array, t0: ArrayLike, dt: ArrayLi
     return points[-1], stages[-1], dt * combined(ERROR, stages), stack(stages)
 
 
-def stages_of(nodes: Sequence[float], rows: Sequence[Sequence[float]], func: Fun, y0: PyTree,
-              f0: ArrayLike, t0: ArrayLike, dt: ArrayLike) -> tuple[list, list]:
+def stages_of(nodes: Weights, rows: Sequence[Weights], func: Fun, y0: Array, f0: Array,
+              t0: ArrayLike, dt: ArrayLike) -> tuple[list[Array], list[Array]]:
     """The states at the nodes, and the derivatives there behind the one at the beginning."""
-    points: list[Any] = []
+    points: list[Array] = []
     slopes = [f0]
     for node, row in zip(nodes, rows, strict=True):
         points.append(y0 + dt * combined(row, slopes))
@@ -100,7 +101,7 @@ def stages_of(nodes: Sequence[float], rows: Sequence[Sequence[float]], func: Fun
     return points, slopes
 
 
-def combined(weights: Sequence[float], stages: Any) -> Any:
+def combined(weights: Weights, stages: Iterable[Array]) -> Any:
     """The weighted sum of stages."""
     total = None
     for weight, stage in zip(map(float, weights), stages, strict=True):
@@ -125,14 +126,14 @@ def fit_4th_order_polynomial(y0: Array, y1: Array, y_mid: Array, dy0: Array, dy1
     >>> print(*fit_4th_order_polynomial(0.0, 1.0, 0.0625, 0.0, 4.0, 1.0))     # s ** 4
     1.0 0.0 0.0 0.0 0.0
     """
-    rise, middle, slope0, slope1 = y1 - y0, y_mid - y0, dt * dy0, dt * dy1
+    rise, middle, slope0, slope1 = y1 - y0, y_mid - y0, dy0 * dt, dy1 * dt
     a = 2 * (slope1 - slope0) - 8 * rise + 16 * middle
     b = 5 * slope0 - 3 * slope1 + 14 * rise - 32 * middle
     c = slope1 - 4 * slope0 - 5 * rise + 16 * middle
     return a, b, c, slope0, y0
 
 
-def interp_fit_dopri(y0: Array, y1: Array, k: Array, dt: ArrayLike) -> Array:
+def interp_fit_dopri(y0: Array, y1: Array, k: Array | Sequence[Array], dt: ArrayLike) -> Array:
     """The quartic of a step, whose middle the stages give.
 
     Args:
@@ -171,7 +172,7 @@ def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0
     return norm(error_estimate / allowed)
 
 
-def norm(x: Any) -> Array:
+def norm(x: Array) -> Array:
     """The root mean square of a vector; 0 for an empty one."""
     return sqrt(mean(abs2(x))) if x.size else absolute(x).sum()
 
@@ -225,4 +226,4 @@ def optimal_step_size(last_step: ArrayLike, mean_error_ratio: ArrayLike, safety:
     none = ratio == 0
     factor = clip(safety / where(none, 1, ratio) ** (1 / order), where(ratio < 1, 1.0, dfactor),
                   ifactor)
-    return last_step * where(none, ifactor, factor)
+    return where(none, ifactor, factor) * last_step

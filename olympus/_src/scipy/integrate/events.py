@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, PyTree
 from ...control.bodies import check_callable
 from ...core.trace import typeof
 from ...custom.solves import custom_root
@@ -19,6 +19,7 @@ from ...numpy.joining import stack
 from ...numpy.reductions import cumsum
 from ...numpy.selection import where
 from ...types import dtypes
+from .dormand_prince import Fun
 from .steps import horner
 
 __all__ = ["Event", "Ends", "Found", "Signs", "crossed", "located", "read_events", "values_of"]
@@ -29,7 +30,7 @@ _OFTEN = np.iinfo(np.int32).max
 class Event(NamedTuple):
     """A function of (t, y, *args) whose zeros are asked for."""
 
-    fun: Callable[..., Any]
+    fun: Callable[..., ArrayLike]
     most: int           # the zero of this number ends the solution
     direction: float    # of the change of sign: 1 upwards, -1 downwards, 0 both
 
@@ -44,23 +45,24 @@ class Signs(NamedTuple):
 class Ends(NamedTuple):
     """Steps: their ends and polynomials, with the values of the events at the ends."""
 
-    ts: Any             # [m + 1]
-    polynomials: Any    # [m, degree + 1, n]
-    values: Any         # [m + 1, k]
-    count: Any          # of the steps that were taken
+    ts: Array           # [m + 1]
+    polynomials: Array  # [m, degree + 1, n]
+    values: Array       # [m + 1, k]
+    count: Array        # of the steps that were taken
 
 
 class Found(NamedTuple):
     """The zeros of each event in order, then NaN."""
 
-    ts: list
-    ys: list
-    counts: list
-    stops: Any          # whether an event ended the solution
-    stop: Any           # when: inf where none did
+    ts: list[Array]
+    ys: list[Array]
+    counts: list[Array]
+    stops: Array        # whether an event ended the solution
+    stop: Array         # when: inf where none did
 
 
-def read_events(events: Any) -> tuple[Event, ...]:
+def read_events(events: Callable[..., ArrayLike] | Iterable[Callable[..., ArrayLike]] | None
+                ) -> tuple[Event, ...]:
     """The functions with their attributes `terminal` and `direction`, as SciPy has them."""
     if events is None:
         return ()
@@ -76,7 +78,7 @@ def read_events(events: Any) -> tuple[Event, ...]:
     return tuple(found)
 
 
-def values_of(events: Sequence[Event], y: Any, t: ArrayLike, args: tuple) -> Array:
+def values_of(events: Sequence[Event], y: Array, t: Array, args: Sequence[PyTree]) -> Array:
     """The values [k] of the functions."""
     found = []
     for event in events:
@@ -88,19 +90,19 @@ def values_of(events: Sequence[Event], y: Any, t: ArrayLike, args: tuple) -> Arr
     return stack(found)
 
 
-def crossed(signs: Signs, before: Any, after: Any) -> Array:
+def crossed(signs: Signs, before: Array, after: Array) -> Array:
     """Which events have a zero between values [..., k]; as in SciPy, ends that are 0 count."""
     directions = np.asarray(signs.directions)
     up, down = (before <= 0) & (after >= 0), (before >= 0) & (after <= 0)
     return up & (directions >= 0) | down & (directions <= 0)
 
 
-def located(fun: Callable[[Any, Any], Any], signs: Signs, ends: Ends, forward: Any) -> Found:
+def located(fun: Fun, signs: Signs, ends: Ends, forward: Array) -> Found:
     """The zeros between the ends of steps; `fun(y, t)` gives the values [k] of all events."""
     taken = np.arange(len(ends.polynomials)) < ends.count
     length = ends.ts[1:] - ends.ts[:-1]
 
-    def within(polynomial: object, t: Array, h: Array, s: Array) -> Array:
+    def within(polynomial: Array, t: Array, h: Array, s: Array) -> Array:
         values = [fun(horner(polynomial, part), t + part * h)[i] for i, part in enumerate(s)]
         return stack(values)
 
@@ -128,9 +130,9 @@ def located(fun: Callable[[Any, Any], Any], signs: Signs, ends: Ends, forward: A
     return Found(ts, ys, list(mask.sum(0)), ending.any(), stop * forward)
 
 
-def _halved(at: Callable[[Any], Any], first: Any, s: Array) -> Array:
+def _halved(at: Callable[[Array], Array], first: Array, s: Array) -> Array:
     """Zeros in [0, 1] of functions with the signs of `first` at 0, by halving the interval."""
-    def body(_: object, bounds: Any) -> Any:
+    def body(_: object, bounds: tuple[Array, Array]) -> tuple[Array, Array]:
         low, high = bounds
         middle = (low + high) / 2
         before = sign(at(middle)) == sign(first)

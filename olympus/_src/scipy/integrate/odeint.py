@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -41,6 +41,8 @@ from .runge_kutta import RK45
 from .steps import Equation, Progress, Settings, at_time, is_going, start, step
 
 __all__ = ["flat_dynamics", "like", "odeint", "ravel_first_arg", "solved_at"]
+
+Unravel: TypeAlias = Callable[[Array], PyTree]
 
 
 @api_boundary
@@ -95,7 +97,7 @@ def odeint(func: Callable[..., PyTree], y0: PyTree, t: ArrayLike, *args: PyTree,
 
 
 @partial(jit, static_argnums=(0, 1))
-def _odeint(func: Callable[..., Any], settings: Settings, y0: PyTree, t: ArrayLike,
+def _odeint(func: Callable[..., PyTree], settings: Settings, y0: PyTree, t: ArrayLike,
             args: Sequence[Array]) -> Array:
     y0 = tree_map(lambda x: inexact(asarray(x)), y0)
     flat, unravel = ravel_pytree(y0)
@@ -107,7 +109,7 @@ def _odeint(func: Callable[..., Any], settings: Settings, y0: PyTree, t: ArrayLi
     return vmap(unravel)(solved_at(fun, settings, flat, t, (*args, *consts)))
 
 
-def flat_dynamics(func: Callable[..., Any], y0: PyTree, unravel: Any, what: str) -> Fun:
+def flat_dynamics(func: Callable[..., PyTree], y0: PyTree, unravel: Unravel, what: str) -> Fun:
     """`func` of the state as a vector; a result that is not like the state is refused."""
     def dynamics(y: Array, t: Array, *args: Array) -> Array:
         slope = func(unravel(y), t, *args)
@@ -126,15 +128,15 @@ def flat_dynamics(func: Callable[..., Any], y0: PyTree, unravel: Any, what: str)
     return dynamics
 
 
-def like(x: Any, y: Any) -> Any:
+def like(x: Array, y: Array) -> Array:
     """Numbers in the dtype of others, the real parts if those are real."""
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(y.dtype):
         x = real(x)
     return x.astype(y.dtype)
 
 
-def ravel_first_arg(f: Callable[..., PyTree], unravel: Callable[[Any], PyTree]
-                    ) -> Callable[..., Any]:
+def ravel_first_arg(f: Callable[..., PyTree], unravel: Unravel
+                    ) -> Callable[..., Array]:
     """`f` as a function whose first argument, and result, is a vector.
 
     Args:
@@ -153,7 +155,7 @@ def ravel_first_arg(f: Callable[..., PyTree], unravel: Callable[[Any], PyTree]
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1))
-def solved_at(fun: Fun, settings: Settings, y0: PyTree, ts: Any, args: tuple) -> Array:
+def solved_at(fun: Fun, settings: Settings, y0: Array, ts: Array, args: Sequence[PyTree]) -> Array:
     """States [len(ts), n] at the times; `fun(y, t, *args)` closes over nothing that is traced."""
     # Backwards in time is forwards in its negative.
     sign = where(ts[-1] < ts[0], -1, 1)
@@ -184,7 +186,7 @@ def _solved_at_jvp(fun: Fun, settings: Settings, primals: Any, tangents: Any) ->
     fixed = [x for x, v in zip(leaves, varies, strict=True) if not v]
     params = [x for x, v in zip(leaves, varies, strict=True) if v]
 
-    def of_params(y: Array, t: Array, fixed: Any, params: Sequence[Array]) -> Array:
+    def of_params(y: Array, t: Array, fixed: PyTree, params: Sequence[Array]) -> Array:
         return fun(y, t, *tree.unflatten(merged(varies, params, fixed)))
 
     tangents = ([_dense(dy0, y0)], [_dense(dts, ts)],
@@ -194,14 +196,14 @@ def _solved_at_jvp(fun: Fun, settings: Settings, primals: Any, tangents: Any) ->
                            (ys, ts, fixed, params), tangents)
 
 
-def _dense(tangent: Array, x: Array) -> Any:
+def _dense(tangent: Array | SymbolicZero, x: Array) -> Array:
     return x * 0 if isinstance(tangent, SymbolicZero) else tangent
 
 
 solved_at.defjvp(_solved_at_jvp, symbolic_zeros=True)
 
 
-def _tangents(fun: Callable[..., Any], settings: Settings, residuals: Any,
+def _tangents(fun: Callable[..., Array], settings: Settings, residuals: PyTree,
               linear: Sequence[Sequence[Array]]) -> Array:
     """The sensitivities: d(dy)/dt = df/dy dy + df/dargs dargs beside dy/dt = f."""
     ys, ts, fixed, params = residuals
@@ -221,7 +223,7 @@ def _tangents(fun: Callable[..., Any], settings: Settings, residuals: Any,
     return found + slopes * dts[:, None].astype(slopes.dtype)
 
 
-def _cotangents(fun: Callable[..., Any], settings: Settings, residuals: Any, cts: Array
+def _cotangents(fun: Callable[..., Array], settings: Settings, residuals: PyTree, cts: Array
                 ) -> tuple[list[Array], list[Array], list[Array]]:
     """The adjoint equation, from each time asked for to the one before it."""
     ys, ts, fixed, params = residuals
@@ -233,7 +235,7 @@ def _cotangents(fun: Callable[..., Any], settings: Settings, residuals: Any, cts
         y_ct, params_ct = pullback(ct)
         return ravel_pytree((f, -y_ct, tree_map(lambda x: -x, params_ct)))[0].astype(z.dtype)
 
-    def back(carry: tuple[Array, Sequence[Array]], xs: Sequence[Array]) -> Any:
+    def back(carry: tuple[Array, Sequence[Array]], xs: Sequence[Array]) -> tuple[PyTree, None]:
         ct, params_ct = carry
         y, added, t, t_before = xs
         z0 = ravel_pytree((y, ct + added, params_ct))[0]

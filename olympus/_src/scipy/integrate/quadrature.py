@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -225,7 +225,11 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
     return _quad(func, settings, limit, ends, a, b, sequence(args, "quad", "args"))
 
 
-def _line(ends: tuple[Any, Any], a: Array, b: Array) -> tuple[Callable[[Any], Any], float, Any]:
+Ends: TypeAlias = tuple[Any, Any]       # the sign of each limit that is infinite, else 0
+Pair: TypeAlias = tuple[Array, Array]
+
+
+def _line(ends: Ends, a: Array, b: Array) -> tuple[Callable[[Array], Pair], float, int]:
     """x and dx/du at u, where u begins, and the sign of the integral; u ends at 1."""
     low, high = ends
     if low and high:
@@ -236,8 +240,8 @@ def _line(ends: tuple[Any, Any], a: Array, b: Array) -> tuple[Callable[[Any], An
     return lambda u: (a + (b - a) * u, b - a), 0.0, 1
 
 
-def _rule(fun: Callable[..., Any], ends: tuple[Any, Any], a: Array, b: Array, args: Any
-          ) -> Callable[[Any, Any], tuple[Any, Any]]:
+def _rule(fun: Callable[..., Array], ends: Ends, a: Array, b: Array, args: Sequence[PyTree]
+          ) -> Callable[[Array, Array], Pair]:
     """The integral between two u, and an estimate of its error."""
     place = _line(ends, a, b)[0]
     nodes = np.concatenate([_NODES, [0.0], -_NODES[::-1]]).astype(a.dtype)
@@ -245,7 +249,7 @@ def _rule(fun: Callable[..., Any], ends: tuple[Any, Any], a: Array, b: Array, ar
     gauss = np.zeros(21, a.dtype)
     gauss[1:10:2], gauss[11:20:2] = _GAUSS, _GAUSS[::-1]
 
-    def rule(start: ArrayLike, end: Any) -> tuple[Any, Any]:
+    def rule(start: Array, end: Array) -> Pair:
         half = (end - start) / 2
         x, slope = place(start + half * (1 + nodes))
         values = vmap(lambda x: fun(x, *args))(x) * (slope * half)
@@ -259,8 +263,8 @@ def _rule(fun: Callable[..., Any], ends: tuple[Any, Any], a: Array, b: Array, ar
 
 
 @partial(jit, static_argnums=(0, 1, 2, 3))
-def _quad(func: Callable[..., Any], settings: tuple[float, float], limit: int,
-          ends: tuple[Any, Any], a: Array, b: Array, args: tuple) -> tuple[Any, Any]:
+def _quad(func: Callable[..., ArrayLike], settings: tuple[float, float], limit: int,
+          ends: Ends, a: Array, b: Array, args: Sequence[PyTree]) -> Pair:
     _, begin, sign = _line(ends, a, b)
     dtype = a.dtype
     fun, consts = closure_convert(lambda x, *args: asarray(func(x, *args)), a, *args)
@@ -273,7 +277,7 @@ def _quad(func: Callable[..., Any], settings: tuple[float, float], limit: int,
         values, errors, _, count = state
         return (errors.sum() > maximum(absolute(values.sum()) * epsrel, epsabs)) & (count < limit)
 
-    def halve(state: PyTree) -> Any:
+    def halve(state: PyTree) -> PyTree:
         values, errors, edges, count = state
         i = argmax(errors)
         start, end = edges[i]

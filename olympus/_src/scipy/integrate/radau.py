@@ -8,13 +8,14 @@ real and a complex one of n.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from ...autodiff.jacobians import jacfwd
-from ...base.typing import Array, PyTree
+from ...base.typing import Array, ArrayLike
 from ...custom.solves import custom_root
 from ...loops.while_loop import while_loop
 from ...numpy.arithmetic import absolute, imag, minimum, real
@@ -55,13 +56,13 @@ _REAL, _COMPLEX, _BASIS, _INVERSE = _separated()
 class _Newton(NamedTuple):
     """An iteration in the variables in which the system separates."""
 
-    w: Any          # [3, n]
-    z: Any          # [3, n]: states at the nodes, less the one at the beginning
-    size: Any       # of the last change
-    rate: Any       # of it to the one before
-    count: Any
-    converged: Any
-    failed: Any
+    w: Array        # [3, n]
+    z: Array        # [3, n]: states at the nodes, less the one at the beginning
+    size: Array     # of the last change
+    rate: Array     # of it to the one before
+    count: Array
+    converged: Array
+    failed: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -71,7 +72,8 @@ class Radau:
     order: int = 3
     degree: int = 3
 
-    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: Any) -> Attempt:
+    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: ArrayLike
+                ) -> Attempt:
         """One step; where Newton's method does not converge, half of it is tried next."""
         fun, wide = eq.fun, dtypes.result_type(p.y.dtype, np.float32)
         jacobian = eq.jacobian(p.y, p.t).astype(wide)
@@ -83,7 +85,7 @@ class Radau:
         length = where(p.t > p.t_before, p.t - p.t_before, 1)
         s = ((p.t - p.t_before + _NODES * h) / length).astype(p.y.dtype)
         guess = horner(p.polynomial[:, None], s[:, None]) - p.y
-        scale = atol + rtol * absolute(p.y)
+        scale = rtol * absolute(p.y) + atol
         found = _iterated(fun, p, h, guess, scale, factors, rtol)
 
         y = p.y + found.z[2]
@@ -105,12 +107,13 @@ class Radau:
         return Attempt(y, fun(y, p.t + h), _polynomial(found.z, p.y), ratio, p.dt * factor,
                        3 * found.count + 2)
 
-    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Any) -> tuple[Any, Any]:
+    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Array
+             ) -> tuple[Array, Array]:
         """The state after a step and its polynomial, with the derivatives of their equation."""
         def collocation(z: Array) -> Array:
             return z - h * _times(_INTEGRALS, _slopes(fun, y, t, h, z))
 
-        def solved(g: Any, b: Any) -> Array:
+        def solved(g: Callable[[Array], Array], b: Array) -> Array:
             matrix = jacfwd(lambda x: g(x.reshape(b.shape)).ravel())(zeros(b.size, b.dtype))
             return solve(matrix, b.ravel()).reshape(b.shape)
 
@@ -122,7 +125,7 @@ class Radau:
 RADAU = Radau()
 
 
-def _times(matrix: np.ndarray, rows: Any) -> Array:
+def _times(matrix: np.ndarray, rows: Array) -> Array:
     """Sums of three rows in their dtype."""
     return asarray(matrix.astype(rows.dtype)) @ rows
 
@@ -135,7 +138,7 @@ def _polynomial(z: Array, y: Array) -> Array:
     return concatenate([_times(_TO_POWERS, z), y[None]])
 
 
-def _iterated(fun: Fun, p: Progress, h: Array, guess: PyTree, scale: Array, factors: list,
+def _iterated(fun: Fun, p: Progress, h: Array, guess: Array, scale: Array, factors: list,
               rtol: float) -> _Newton:
     """Simplified Newton's method on the collocation equations, until they hold well enough."""
     dtype, eps = p.y.dtype, float(dtypes.finfo(p.y.dtype).eps)

@@ -9,11 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TypeAlias
 
 import numpy as np
 
-from ...base.typing import Array
+from ...base.typing import Array, ArrayLike
 from ...numpy.elementary import hypot
 from ...numpy.joining import stack
 from ...numpy.selection import where
@@ -22,6 +22,7 @@ from .dormand_prince import (
     NODES,
     STAGES,
     Fun,
+    Weights,
     combined,
     interp_fit_dopri,
     mean_error_ratio,
@@ -33,6 +34,10 @@ from .steps import Attempt, Equation, Progress, finite
 __all__ = ["DOP853", "RK23", "RK45", "Pair"]
 
 
+# (y0, y1, stages, h): the polynomial of a step.
+Fit: TypeAlias = Callable[[Array, Array, list[Array], ArrayLike], Array]
+
+
 @dataclass(frozen=True, eq=False)
 class Pair:
     """A tableau; its rows up to `last` lead to the end of the step, the others help the polynomial.
@@ -41,12 +46,12 @@ class Pair:
     order: int
     degree: int
     last: int
-    nodes: Sequence[float]
-    rows: Sequence[Sequence[float]]
-    errors: Sequence[Sequence[float]]   # weights of the estimate, and of a rougher one
-    fit: Callable[[Any, Any, list, Any], Any]
+    nodes: Weights
+    rows: Sequence[Weights]
+    errors: Sequence[Weights]   # of the estimate, and of a rougher one
+    fit: Fit
 
-    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: float) -> Attempt:
+    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: ArrayLike) -> Attempt:
         """One step."""
         points, k = stages_of(self.nodes, self.rows, eq.fun, p.y, p.f, p.t, h)
         y = points[self.last - 1]
@@ -59,13 +64,14 @@ class Pair:
         dt = optimal_step_size(p.dt, ratio, order=self.order + 1)
         return Attempt(y, k[self.last], self.fit(p.y, y, k, h), ratio, dt, len(self.rows))
 
-    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: object) -> tuple[Any, Any]:
+    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Array
+             ) -> tuple[Array, Array]:
         """The state after a step and its polynomial."""
         points, k = stages_of(self.nodes, self.rows, fun, y, fun(y, t), t, h)
         return points[self.last - 1], self.fit(y, points[self.last - 1], k, h)
 
 
-def _weighted(weights: np.ndarray) -> Callable[[Any, Any, list, Any], Any]:
+def _weighted(weights: np.ndarray) -> Fit:
     """Polynomials whose coefficients, highest power first, are sums [degree, stages] of stages."""
     return lambda y0, y1, k, h: stack([*(h * combined(row, k) for row in weights), y0])
 

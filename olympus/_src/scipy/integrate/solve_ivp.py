@@ -221,8 +221,11 @@ def _narrow(found: OdeResult, dtype: DTypeLike) -> OdeResult:
 
 
 def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, dense: bool,
-                y0: PyTree, span: Any, times: Any, args: tuple, matrix: Any) -> OdeResult:
-    for size in _SIZES if max_steps is None else (max_steps,):
+                y0: Array, span: Array, times: Array | None, args: tuple, matrix: Array | None
+                ) -> OdeResult:
+    sizes = [*_SIZES] if max_steps is None else [max_steps]
+    while True:
+        size = sizes.pop(0)
         ts, ys, polynomials, count, nfev, status, found = _steps(
             problem, settings, size, y0, span, args, matrix)
         # What `fun` closes over may be traced, too.
@@ -231,7 +234,7 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
             raise ValueError("solve_ivp: traced arguments and no max_steps given; the number of "
                              "steps is not known while tracing: max_steps= is required, or t_eval= "
                              "without dense_output and events and an explicit method.")
-        if traced or status >= 0 or count < size:
+        if traced or status >= 0 or count < size or not sizes:
             break
     exact = not traced and max_steps is None        # as many as there were
     if exact:
@@ -275,7 +278,8 @@ def _converted(problem: _Problem, y0: PyTree, t: Array, args: tuple, matrix: obj
               jacobian if problem.jac or matrix is not None else None,
               (lambda y, t, *args: values_of(problem.events, y, t, args))
               if problem.events else None)
-    made, operands = [], [args]
+    made = []
+    operands: list[Sequence[PyTree]] = [args]
     for i, function in enumerate(wanted):
         converted, consts = closure_convert(function, y0, t, *args) if function else (None, [])
         operands.append(consts)
@@ -283,13 +287,13 @@ def _converted(problem: _Problem, y0: PyTree, t: Array, args: tuple, matrix: obj
     return made, operands
 
 
-def _applied(converted: Callable[..., Any], i: int, y: Array, t: Array, operands: list) -> Array:
+def _applied(converted: Callable[..., Array], i: int, y: Array, t: Array, operands: list) -> Array:
     return converted(y, t, *operands[0], *operands[i])
 
 
 @partial(jit, static_argnums=(0, 1))
-def _at_times(problem: _Problem, settings: Settings, y0: PyTree, span: Any, times: Any, args: tuple
-              ) -> OdeResult:
+def _at_times(problem: _Problem, settings: Settings, y0: Array, span: Array, times: Array,
+              args: tuple) -> OdeResult:
     (field, *_), operands = _converted(problem, y0, span[0], args, None)
     ts = concatenate([span[:1], times, span[1:]])
     ys = solved_at(field, settings, y0, ts, (operands,))
@@ -298,7 +302,7 @@ def _at_times(problem: _Problem, settings: Settings, y0: PyTree, span: Any, time
 
 
 @partial(jit, static_argnums=(0, 1, 2))
-def _steps(problem: _Problem, settings: Settings, size: int, y0: PyTree, span: Any, args: tuple,
+def _steps(problem: _Problem, settings: Settings, size: int, y0: Array, span: Array, args: tuple,
            matrix: object) -> tuple:
     signs = Signs(tuple(e.most for e in problem.events), tuple(e.direction for e in problem.events))
     functions, operands = _converted(problem, y0, span[0], args, matrix)
@@ -326,7 +330,7 @@ def _steps(problem: _Problem, settings: Settings, size: int, y0: PyTree, span: A
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2))
-def _walk(functions: tuple, settings: Settings, size: int, y0: PyTree, span: Any, operands: object
+def _walk(functions: tuple, settings: Settings, size: int, y0: Array, span: Array, operands: PyTree
           ) -> tuple:
     """The ends [size + 1] of the accepted steps, the states there, the polynomials, the values of
     the events at the ends, and counts.
@@ -343,10 +347,10 @@ def _walk(functions: tuple, settings: Settings, size: int, y0: PyTree, span: Any
 
     equation = Equation(slope, jacobian if jac else jacfwd(slope))
 
-    def values(p: Progress) -> Any:
+    def values(p: Progress) -> Array:
         return events(p.y, p.t * sign, operands) if events else zeros(0, p.t.dtype)
 
-    def body(state: PyTree) -> Any:
+    def body(state: PyTree) -> PyTree:
         p, count, often, ts, ys, polynomials, kept = state
         # The last step ends at the end.
         p, accepted = step(equation, p._replace(dt=where(p.t + p.dt > last, last - p.t, p.dt)),
@@ -387,10 +391,10 @@ def _walk_jvp(functions: tuple, settings: Settings, size: int, primals: Sequence
     ts, ys, polynomials, *counts = _walk(functions, settings, size, *primals)
     parts = (ts - span[0]) / where(span[1] == span[0], 1, span[1] - span[0])
 
-    def replay(y0: PyTree, span: Any, operands: object) -> Any:
+    def replay(y0: Array, span: Array, operands: PyTree) -> tuple[Array, Array, Array]:
         ts = span[0] + parts * (span[1] - span[0])
 
-        def body(y: Array, step: Any) -> Any:
+        def body(y: Array, step: tuple[Array, Array, Array]) -> tuple[Array, PyTree]:
             t, after, polynomial = step
             h = (after - t).astype(dtypes.to_real_dtype(y.dtype))
             y1, again = settings.method.redo(

@@ -7,8 +7,7 @@ has derivatives.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
@@ -32,45 +31,47 @@ class Equation(NamedTuple):
     """dy/dt = fun(y, t), and the Jacobian matrix of `fun` for the methods that want it."""
 
     fun: Fun
-    jacobian: Callable[[Any, Any], Any]
+    jacobian: Fun
 
 
 class Progress(NamedTuple):
     """Where an integration is: the end of the last step that was accepted, and that step."""
 
-    y: Any
-    f: Any
-    t: Any
-    dt: Any             # of the next step
-    t_before: Any       # where the last step began
-    polynomial: Any     # [degree + 1, n], of the last step: highest power first
-    ratio: Any          # error of the last step, in units of what is allowed
-    steps: Any          # number of steps tried since the last time asked for
-    evaluations: Any    # of the derivative, since the beginning
+    y: Array
+    f: Array
+    t: Array
+    dt: Array           # of the next step
+    t_before: Array     # where the last step began
+    polynomial: Array   # [degree + 1, n], of the last step: highest power first
+    ratio: Array        # error of the last step, in units of what is allowed
+    steps: Array        # number of steps tried since the last time asked for
+    evaluations: Array  # of the derivative, since the beginning
 
 
 class Attempt(NamedTuple):
     """What a step would lead to."""
 
-    y: Any
-    f: Any
-    polynomial: Any
-    ratio: Any          # of its error to what is allowed
-    dt: Any             # of the step after it, or after its refusal
-    evaluations: Any    # of the derivative
+    y: Array
+    f: Array
+    polynomial: Array
+    ratio: Array        # of its error to what is allowed
+    dt: Array           # of the step after it, or after its refusal
+    evaluations: Array | int    # of the derivative
 
 
 class Method(Protocol):
     """A method of one step."""
 
-    order: int
-    degree: int
+    @property
+    def order(self) -> int: ...
+    @property
+    def degree(self) -> int: ...
 
-    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: object
+    def attempt(self, eq: Equation, p: Progress, h: Array, rtol: float, atol: ArrayLike
                 ) -> Attempt: ...
 
-    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: object
-             ) -> tuple[Any, Any]: ...
+    def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Array
+             ) -> tuple[Array, Array]: ...
 
 
 class Settings(NamedTuple):
@@ -83,7 +84,7 @@ class Settings(NamedTuple):
     most_steps: float = np.inf          # between two times
     first: float | None = None          # step
 
-    def allowed(self, dtype: DType) -> Any:
+    def allowed(self, dtype: DType) -> float | np.ndarray:
         """The absolute tolerance beside states of a dtype."""
         if isinstance(self.atol, tuple):
             return np.asarray(self.atol, dtypes.to_real_dtype(dtype))
@@ -97,7 +98,7 @@ class Settings(NamedTuple):
         return self._replace(first=None, atol=self.atol + others)
 
 
-def start(fun: Fun, y0: Any, t0: Any, settings: Settings) -> Progress:
+def start(fun: Fun, y0: Array, t0: Array, settings: Settings) -> Progress:
     """Before the first step."""
     method, f0 = settings.method, fun(y0, t0)
     dt = asarray(settings.first) if settings.first else initial_step_size(
@@ -108,7 +109,7 @@ def start(fun: Fun, y0: Any, t0: Any, settings: Settings) -> Progress:
                     asarray(1 if settings.first else 2))
 
 
-def step(eq: Equation, p: Progress, settings: Settings) -> tuple[Progress, Any]:
+def step(eq: Equation, p: Progress, settings: Settings) -> tuple[Progress, Array]:
     """Try a step: what is then, and whether it was accepted."""
     h = p.dt.astype(dtypes.to_real_dtype(p.y.dtype))
     tried = settings.method.attempt(eq, p, h, settings.rtol, settings.allowed(p.y.dtype))
@@ -121,7 +122,7 @@ def step(eq: Equation, p: Progress, settings: Settings) -> tuple[Progress, Any]:
                       for a, b, old in zip(after, before, p, strict=True)]), accepted
 
 
-def finite(ratio: Any) -> Array:
+def finite(ratio: Array) -> Array:
     """Beyond the numbers, or where `fun` has no value: a smaller step may be within."""
     return where(ratio < HOPELESS, ratio, HOPELESS)
 
@@ -139,7 +140,7 @@ def at_time(p: Progress, t: ArrayLike) -> Array:
     return where(t <= p.t, horner(p.polynomial, s), np.nan)
 
 
-def horner(polynomial: Any, s: ArrayLike) -> Array:
+def horner(polynomial: Array, s: ArrayLike) -> Array:
     """The values [..., n] of polynomials [degree + 1, ..., n], highest power first."""
     found = polynomial[0]
     for coefficient in polynomial[1:]:

@@ -67,12 +67,10 @@ class RegularGridInterpolator:
                 raise ValueError(f"RegularGridInterpolator: points[{i}] {typeof(p)} given for "
                                  f"values {typeof(self.values)}; a vector of two or more, as many "
                                  "as the values' axis has, is required.")
-        self.fill_value = None if fill_value is None else asarray(fill_value)
-        if fill_value is not None and not dtypes.can_cast(self.fill_value.dtype, self.values.dtype,
-                                                          "same_kind"):
-            raise ValueError("RegularGridInterpolator: fill_value "
-                             f"{typeof(self.fill_value)} given; a number that values "
-                             f"{typeof(self.values)} can hold is required.")
+        beyond = self.fill_value = None if fill_value is None else asarray(fill_value)
+        if beyond is not None and not dtypes.can_cast(beyond.dtype, self.values.dtype, "same_kind"):
+            raise ValueError(f"RegularGridInterpolator: fill_value {typeof(beyond)} given; a "
+                             f"number that values {typeof(self.values)} can hold is required.")
 
     def tree_flatten(self) -> tuple[tuple, tuple]:
         """For pytrees: the arrays, and the method."""
@@ -130,7 +128,7 @@ class RegularGridInterpolator:
         outside = (x * sign < p[0] * sign) | (x * sign > p[-1] * sign)
         return i, (x - p[i]) / (p[i + 1] - p[i]), (outside | (x != x)).astype("int32")
 
-    def _linear(self, cells: list[tuple[Any, Any, Any]]) -> Any:
+    def _linear(self, cells: list[tuple[Array, Array, Array]]) -> Any:
         total = None
         for corner in itertools.product((0, 1), repeat=len(cells)):
             weight = None

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 
@@ -27,6 +27,8 @@ from ...types.shape import canonical_axis, definitely_equal, less
 from ...types.tree import register_pytree_node_class
 
 __all__ = ["Akima1DInterpolator", "CubicSpline", "PPoly", "PchipInterpolator", "interp1d"]
+
+Condition: TypeAlias = str | tuple[int, ArrayLike]     # of an end: a name, or (order, value)
 
 
 @register_pytree_node_class
@@ -137,7 +139,7 @@ class PPoly:
 
 
 @fused(static=("beyond", "axis"))
-def _values(c: Any, knots: Array, t: Array, *, beyond: bool | str, axis: int) -> Array:
+def _values(c: Array, knots: Array, t: Array, *, beyond: bool | str, axis: int) -> Array:
     """The values of a piecewise polynomial."""
     if beyond == "periodic":
         t = knots[0] + remainder(t - knots[0], knots[-1] - knots[0])
@@ -168,7 +170,7 @@ def _points(name: str, x: ArrayLike, y: ArrayLike, axis: int, least: int = 2
     return x, moveaxis(y, axis, 0), axis
 
 
-def _column(x: Array, y: Any) -> Array:
+def _column(x: Array, y: Array) -> Array:
     """A vector with the axes that `y` has behind its first."""
     return x.reshape(-1, *[1] * (y.ndim - 1))
 
@@ -176,13 +178,13 @@ def _column(x: Array, y: Any) -> Array:
 class _Hermite(PPoly):
     """The piecewise cubic of given values and slopes at the places."""
 
-    def __init__(self, x: ArrayLike, y: ArrayLike, slopes: Array, axis: int, extrapolate: Any
-                 ) -> None:
+    def __init__(self, x: Array, y: Array, slopes: Array, axis: int,
+                 extrapolate: bool | str | None) -> None:
         super().__init__(_cubics(x, y, slopes), x, extrapolate, axis)
 
 
 @fused
-def _cubics(x: ArrayLike, y: Any, slopes: Array) -> Array:
+def _cubics(x: Array, y: Array, slopes: Array) -> Array:
     """The coefficients [4, n - 1, ...] of the cubics with these values and slopes."""
     h = _column(diff(x), y)
     rise = diff(y, axis=0) / h
@@ -215,7 +217,7 @@ class CubicSpline(_Hermite):
     """
 
     def __init__(self, x: ArrayLike, y: ArrayLike, axis: int = 0,
-                 bc_type: str | tuple[Any, Any] = "not-a-knot",
+                 bc_type: str | tuple[Condition, Condition] = "not-a-knot",
                  extrapolate: bool | str | None = None) -> None:
         x, y, axis = _points("CubicSpline", x, y, axis)
         periodic = isinstance(bc_type, str) and bc_type == "periodic"
@@ -224,8 +226,7 @@ class CubicSpline(_Hermite):
         super().__init__(x, y, _spline_slopes(x, y, bc_type), axis, extrapolate)
 
 
-def _spline_slopes(x: Array, y: ArrayLike, bc_type: Sequence[tuple[int, np.ndarray]] | str
-                   ) -> Array:
+def _spline_slopes(x: Array, y: Array, bc_type: str | tuple[Condition, Condition]) -> Array:
     """First derivatives at the places, from a system of three diagonals."""
     n = x.shape[0]
     h = _column(diff(x), y)
@@ -253,7 +254,8 @@ def _spline_slopes(x: Array, y: ArrayLike, bc_type: Sequence[tuple[int, np.ndarr
     return _solved(below, diagonal, above, rhs)
 
 
-def _end(condition: Any, d: Array, h: Array, w: Array, way: int) -> tuple[Array, Array, Array]:
+def _end(condition: Condition, d: Array, h: Array, w: Array, way: int
+         ) -> tuple[Array, Array, Array]:
     """The row of an end: coefficients of its slope and the next one's, and the right side.
 
     `way` is -1 at the last end, from which the intervals run backwards.
@@ -280,11 +282,11 @@ def _end(condition: Any, d: Array, h: Array, w: Array, way: int) -> tuple[Array,
 
 def _solved(below: Array, diagonal: Array, above: Array, rhs: Array) -> Array:
     flat = rhs.reshape(rhs.shape[0], -1)
-    return tridiagonal_solve(*(v.astype(flat.dtype) for v in (below, diagonal, above)), flat
-                             ).reshape(rhs.shape)
+    below, diagonal, above = (v.astype(flat.dtype) for v in (below, diagonal, above))
+    return tridiagonal_solve(below, diagonal, above, flat).reshape(rhs.shape)
 
 
-def _periodic_slopes(d: Array, rise: Any) -> Array:
+def _periodic_slopes(d: Array, rise: Array) -> Array:
     """A cyclic system as one of three diagonals and a rank of one (Sherman & Morrison, 1950)."""
     n = d.shape[0]
     before = concatenate([d[-1:], d[:-1]])
@@ -334,7 +336,7 @@ class PchipInterpolator(_Hermite):
 
 
 @fused
-def _monotone_slopes(x: Array, y: ArrayLike) -> Array:
+def _monotone_slopes(x: Array, y: Array) -> Array:
     h = _column(diff(x), y)
     rise = diff(y, axis=0) / h
     if definitely_equal(x.shape[0], 2):
@@ -384,7 +386,7 @@ class Akima1DInterpolator(_Hermite):
 
 
 @fused(static=("modified",))
-def _akima_slopes(x: Array, y: ArrayLike, *, modified: bool) -> Array:
+def _akima_slopes(x: Array, y: Array, *, modified: bool) -> Array:
     rise = diff(y, axis=0) / _column(diff(x), y)
     if definitely_equal(x.shape[0], 2):
         return concatenate([rise, rise])
@@ -405,7 +407,8 @@ def _akima_slopes(x: Array, y: ArrayLike, *, modified: bool) -> Array:
 
 @api_boundary
 def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, copy: bool = True,
-             bounds_error: bool | None = None, fill_value: ArrayLike | str = np.nan,
+             bounds_error: bool | None = None,
+             fill_value: ArrayLike | tuple[ArrayLike, ArrayLike] | str = np.nan,
              assume_sorted: bool = False) -> Callable[[ArrayLike], Array]:
     """A function of one variable that interpolates given points.
 
@@ -433,17 +436,20 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
     if not assume_sorted:
         order = argsort(x)
         x, y = x[order], y[order]
-    beyond = isinstance(fill_value, str)
-    if beyond and fill_value != "extrapolate":
+    if not isinstance(fill_value, str):
+        beyond = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
+    elif fill_value == "extrapolate":
+        beyond = None
+    else:
         raise ValueError(f"interp1d: fill_value {fill_value!r} given; numbers or 'extrapolate' are "
                          "required.")
     curve = _curve(kind, x, y)
-    low, high = fill_value if isinstance(fill_value, tuple) else (fill_value, fill_value)
 
     def interpolant(at: ArrayLike) -> Array:
         places = inexact(asarray(at))
         found = curve(places)
-        if not beyond:
+        if beyond is not None:
+            low, high = beyond
             t = places.reshape(*places.shape, *[1] * (y.ndim - 1))
             found = where(t < x[0], low, where(t > x[-1], high, found))
         return moveaxis(found, tuple(range(places.ndim)),
@@ -452,7 +458,7 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
     return interpolant
 
 
-def _curve(kind: str, x: Array, y: Array) -> Callable[[Any], Any]:
+def _curve(kind: str, x: Array, y: Array) -> Callable[[Array], Array]:
     """The function of places, the axis of the points in front."""
     if kind in ("linear", "slinear"):
         return PPoly(stack([diff(y, axis=0) / _column(diff(x), y), y[:-1]]), x)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection
 from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike
+from ...base.typing import Array, ArrayLike, T
 from ...base.util import real_number
 from ...core.trace import typeof
 from ...lax.creation import iota
@@ -18,7 +19,7 @@ __all__ = ["bounds_of", "count_of", "counted", "matrices", "number", "number_of"
            "places_of", "precise", "size_of", "square", "vector"]
 
 
-def precise(x: ArrayLike) -> Any:
+def precise(x: Array) -> Array:
     """A floating array in a dtype that LAPACK has: narrow floats become float32."""
     dtype = typeof(x).dtype
     if dtypes.itemsize_bits(dtype) >= 32:
@@ -46,7 +47,7 @@ def square(name: str, *xs: ArrayLike) -> list[Array]:
     return found
 
 
-def number(name: str, x: ArrayLike) -> Any:
+def number(name: str, x: ArrayLike) -> Array:
     """An array of numbers, of its own dtype and shape; TypeError for keys."""
     found = to_array(array_args(name, x)[0])
     if dtypes.is_extended(typeof(found).dtype):
@@ -69,7 +70,7 @@ def counted(n: int) -> Any:
     return np.arange(n)
 
 
-def places_of(x: Any, axis: int = -1) -> np.ndarray:
+def places_of(x: ArrayLike, axis: int = -1) -> np.ndarray:
     """0 … n - 1 for an axis of size n, which may be symbolic."""
     return counted(typeof(x).shape[axis])
 
@@ -79,12 +80,12 @@ def size_of(x: ArrayLike, axis: int = -1) -> int:
     return typeof(x).shape[axis]
 
 
-def number_of(x: Any, axis: int = -1) -> int:
+def number_of(x: ArrayLike, axis: int = -1) -> int:
     """The size of an axis, which must be a number."""
     return static_int(size_of(x, axis), "scipy.linalg", "size")
 
 
-def count_of(name: str, what: str, given: Any, least: int = 0, most: int = 2**31 - 1) -> int:
+def count_of(name: str, what: str, given: object, least: int = 0, most: int = 2**31 - 1) -> int:
     """An int of at least `least` that an axis may have as its size; ValueError for others."""
     count = static_int(given, name, what)
     if not least <= count <= most:
@@ -93,7 +94,7 @@ def count_of(name: str, what: str, given: Any, least: int = 0, most: int = 2**31
     return count
 
 
-def options(name: str, what: str, given: Any, allowed: Any) -> Any:
+def options(name: str, what: str, given: T, allowed: Collection[object]) -> T:
     """One of the allowed values, numbers, text or None; ValueError for others."""
     if not isinstance(given, (str, int, float, type(None))) or given not in allowed:
         raise ValueError(f"{name}: {what} {given!r} given; one of "
@@ -101,7 +102,8 @@ def options(name: str, what: str, given: Any, allowed: Any) -> Any:
     return given
 
 
-def bounds_of(name: str, what: str, given: Any, cast: Any = real_number) -> tuple[Any, Any]:
+def bounds_of(name: str, what: str, given: object, cast: Callable[[object, str], T] = real_number
+              ) -> tuple[T, T]:
     """A pair of numbers (lowest, highest); ValueError for what is no pair."""
     pair = sequence(given, name, what)
     if len(pair) != 2:

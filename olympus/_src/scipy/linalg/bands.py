@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -45,7 +44,7 @@ __all__ = ["cho_solve_banded", "cholesky_banded", "solve_banded", "solve_toeplit
 
 # Arguments ---------------------------------------------------------------------------------------
 
-def _sides(name: str, ab: Any, b: ArrayLike) -> tuple[Any, Any, bool]:
+def _sides(name: str, ab: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
     """Diagonals ab[..., k, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
     ab, b = array_args(name, ab, b)
     flat = len(b.shape) == 1
@@ -54,18 +53,18 @@ def _sides(name: str, ab: Any, b: ArrayLike) -> tuple[Any, Any, bool]:
         raise ValueError(f"{name}: diagonals {typeof(ab)} and right side {typeof(b)} given; as "
                          "many rows of b as columns of the diagonals are required.")
     batch = broadcast_shapes(typeof(ab).shape[:-2], typeof(b).shape[:-2])
-    ab, b = [broadcast_to(x, (*batch, *typeof(x).shape[-2:])) for x in (ab, b)]
-    return ab, b, flat
+    left, right = [broadcast_to(x, (*batch, *typeof(x).shape[-2:])) for x in (ab, b)]
+    return left, right, flat
 
 
-def _batched(fun: Any, *xs: Any) -> Array:
+def _batched(fun: Callable[..., Array], *xs: Array) -> Array:
     """A function of matrices for stacks of them."""
     for _ in range(typeof(xs[0]).ndim - 2):
         fun = vmap(fun)
     return fun(*xs)
 
 
-def _gathered(ab: Any, rows: Any, columns: Any) -> Array:
+def _gathered(ab: Array, rows: Array | np.ndarray, columns: Array | np.ndarray) -> Array:
     """ab[rows, columns], 0 for places beyond ab."""
     height, width = number_of(ab, -2), size_of(ab)
     shape = broadcast_shapes(rows.shape, columns.shape)
@@ -81,21 +80,21 @@ def _gathered(ab: Any, rows: Any, columns: Any) -> Array:
     return where(inside, ab[rows, columns], 0)
 
 
-def _lowered(ab: object) -> Array:
+def _lowered(ab: Array) -> Array:
     """The lower diagonals of a Hermitian matrix from its upper ones."""
     u = number_of(ab, -2) - 1
     below, column = np.arange(u + 1)[:, None], places_of(ab)
     return _gathered(ab, u - below + 0 * column, column + below).conj()
 
 
-def _raised(ab: object) -> Array:
+def _raised(ab: Array) -> Array:
     """The upper diagonals of a Hermitian matrix from its lower ones."""
     u = number_of(ab, -2) - 1
     above, column = u - np.arange(u + 1)[:, None], places_of(ab)
     return _gathered(ab, above + 0 * column, column - above).conj()
 
 
-def _within(ab: Any) -> Array:
+def _within(ab: Array) -> Array:
     """Lower diagonals with zeros below the last row."""
     row, column = np.arange(number_of(ab, -2))[:, None], places_of(ab)
     return where(row + column < size_of(ab), ab, 0)
@@ -115,7 +114,7 @@ def _backwards(rows: Array, y: Array) -> Array:
     return scan(step, zeros((width, size_of(y)), y.dtype), (rows, y), reverse=True)[1]
 
 
-def _forwards(columns: object, y: Array) -> Array:
+def _forwards(columns: Array, y: Array) -> Array:
     """x in L x = y, of a lower triangular L by its diagonals[w + 1, n]."""
     below, row = np.arange(number_of(columns, -2)), places_of(columns)[:, None]
     rows = _gathered(columns, below + 0 * row, row - below)
@@ -184,7 +183,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
 
 # Positive definite -------------------------------------------------------------------------------
 
-def _factored(ab: object) -> Array:
+def _factored(ab: Array) -> Array:
     """The diagonals[w + 1, n] of the lower Cholesky factor from those of the matrix."""
     ab, width = _within(ab), number_of(ab, -2)
     places = np.arange(width)
@@ -194,7 +193,7 @@ def _factored(ab: object) -> Array:
     row = places[:, None]
     window = _gathered(ab, row - places, places + 0 * row)
 
-    def step(window: Any, entering: Any) -> Any:
+    def step(window: Array, entering: Array) -> tuple[Array, Array]:
         column = window[:, 0] / sqrt(window[0, 0].real).astype(window.dtype)
         rest = window - column[:, None] * column.conj()
         rest = concatenate([rest[1:, 1:], zeros((width - 1, 1), rest.dtype)], 1)
@@ -228,7 +227,7 @@ def cholesky_banded(ab: ArrayLike, overwrite_ab: bool = False, lower: bool = Fal
     return _batched(_factored if lower else lambda ab: _raised(_factored(_lowered(ab))), ab)
 
 
-def _by_factor(columns: Any, b: Array) -> Array:
+def _by_factor(columns: Array, b: Array) -> Array:
     """x in L Lᴴ x = b, of L's diagonals."""
     columns = _within(columns)
     return _backwards(moveaxis(columns, 0, 1).conj(), _forwards(columns, b))
@@ -255,7 +254,7 @@ def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwri
 
 
 @fused(static=("lower",))
-def _cho_solve_banded(cb: object, b: ArrayLike, *, lower: bool) -> Any:
+def _cho_solve_banded(cb: ArrayLike, b: ArrayLike, *, lower: bool) -> Array:
     cb, b, flat = _sides("cho_solve_banded", cb, b)
     x = _batched(lambda cb, b: _by_factor(cb if lower else _lowered(cb), b), cb, b)
     return x[..., 0] if flat else x
@@ -287,7 +286,8 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
 # Toeplitz ----------------------------------------------------------------------------------------
 
 @described_like(solve_banded)
-def solve_toeplitz(c_or_cr: Any, b: ArrayLike, check_finite: bool = True) -> Array:
+def solve_toeplitz(c_or_cr: ArrayLike | tuple[ArrayLike, ArrayLike], b: ArrayLike,
+                   check_finite: bool = True) -> Array:
     """The solution x of a x = b with a matrix that is constant along each diagonal.
 
     From 256 rows on by Levinson's recursion, in O(n²) (Golub and Van Loan, Matrix Computations,
@@ -330,7 +330,7 @@ def _levinson(a: Array, b: Array) -> Array:
     """
     zero = zeros((1,), a.dtype)
 
-    def step(state: PyTree, rows: Any) -> tuple[Any, None]:
+    def step(state: PyTree, rows: tuple[Array, Array]) -> tuple[PyTree, None]:
         first, last, x = state
         row, right = rows
         last = concatenate([zero, last[:-1]])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
@@ -34,7 +33,8 @@ __all__ = ["column_of", "element_of", "solve_continuous_lyapunov", "solve_discre
            "solve_lyapunov", "solve_sylvester", "sylvester", "triangular_columns"]
 
 
-def triangular_columns(column: Callable[[Any, Any], tuple[Any, Any]], like: ArrayLike) -> Array:
+def triangular_columns(column: Callable[[Array, Array], tuple[Array, Array]], like: ArrayLike
+                       ) -> Array:
     """A matrix column by column: `column(j, found)` -> a triangular system, and its right side.
 
     The systems are upper triangular; `found` holds the columns before j, else zeros. A diagonal
@@ -62,7 +62,7 @@ def element_of(x: ArrayLike, j: ArrayLike) -> Array:
     return dynamic_slice_in_dim(column_of(x, j), j, 1, typeof(x).ndim - 2)
 
 
-def _by_schur(a: Any, b: ArrayLike, c: Array) -> tuple[Array, Array]:
+def _by_schur(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     """x in a x + x b = c, and the least sum of an eigenvalue of each."""
     dtype = dtypes.to_complex_dtype(a.dtype)
     r, u = schur(astype(a, dtype))
@@ -94,12 +94,12 @@ def _least(w: Array, s: Array) -> Array:
     return reductions.min(sums, (-2, -1), initial=np.inf)
 
 
-def sylvester(a: ArrayLike, b: ArrayLike, c: ArrayLike, method: str = "schur",
+def sylvester(a: Array, b: Array, c: Array, method: str = "schur",
               tol: float | None = None) -> Array:
     """x in a x + x b = c, differentiated as the solution of that equation."""
     solver = _by_schur if method == "schur" else _by_eigenvectors
 
-    def solved(a: ArrayLike, b: ArrayLike, c: Array) -> Array:
+    def solved(a: Array, b: Array, c: Array) -> Array:
         x, least = solver(a, b, c)
         if tol is None:
             return x

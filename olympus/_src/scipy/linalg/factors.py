@@ -311,7 +311,8 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     options("schur", "output", output, ("real", "complex", "r", "c"))
     if output in ("complex", "c"):
         x = manipulation.astype(x, dtypes.to_complex_dtype(x.dtype))
-    return lax_schur.schur(x)
+    t, z = lax_schur.schur(x)
+    return t, z
 
 
 @fused(static=("check_finite",))

@@ -77,10 +77,10 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
     return exponential(triu(x) if upper_triangular else x, bool(upper_triangular), limit)
 
 
-def exponential(x: Array, upper: bool = False, limit: int = 16) -> Any:
+def exponential(x: Array, upper: bool = False, limit: int = 16) -> Array:
     """The exponential of x[..., n, n]; where mapped, the new axis is one of the batch."""
     @custom_vmap
-    def call(x: Array) -> Any:
+    def call(x: Array) -> Array:
         return _exponential(x, upper, limit)
 
     @call.def_vmap
@@ -95,7 +95,7 @@ def _exponential(a: Array, upper: bool, limit: int) -> Array:
     a2 = matmul(a, a)
     a4 = matmul(a2, a2)
     a6 = matmul(a4, a2)
-    which, count = _plan(*map(stop_gradient, (a, a4, a6)), orders)
+    which, count = _plan(stop_gradient(a), stop_gradient(a4), stop_gradient(a6), orders)
     scale = exp2(-minimum(count, limit))[..., None, None]
     odd, even = switch(reductions.max(which, initial=0), [_pade(m) for m in orders], scale, a, a2,
                        a4, a6)
@@ -120,7 +120,7 @@ def _norm(x: Array) -> Array:
     return reductions.max(reductions.sum(absolute(x), -2), -1)
 
 
-def _plan(a: Array, a4: Array, a6: Array, orders: dict[int, float]) -> tuple[Any, Any]:
+def _plan(a: Array, a4: Array, a6: Array, orders: dict[int, float]) -> tuple[Any, Array]:
     """Which of the orders suits each matrix, and how often the last must be squared then.
 
     An order m suits if its bound is not below the roots of the norms of a⁴ and a⁶, and if rounding
@@ -132,8 +132,8 @@ def _plan(a: Array, a4: Array, a6: Array, orders: dict[int, float]) -> tuple[Any
                     for x in (eta, size))
     # Where the norm alone says no more than the roots do, rounding errors say nothing either.
     same = reductions.all(sum(most) == sum(needed))
-    needed = cond(same, lambda needed, *_: needed, lambda *x: _against_rounding(*x, list(orders)),
-                  needed, a, size)
+    needed = cond(same, lambda needed, *_: needed, lambda needed, a, size: _against_rounding(
+        needed, a, size, list(orders)), needed, a, size)
     which = sum(astype(~(s <= 0), np.int32) for s in needed[:-1])
     count = needed[-1]
     return which, where(isfinite(count), count, np.inf)
@@ -157,7 +157,7 @@ def _against_rounding(needed: list, a: Array, size: Array, orders: list[int]) ->
     return more
 
 
-def _pade(m: int) -> Callable[..., tuple[Any, Any]]:
+def _pade(m: int) -> Callable[..., tuple[Array, Array]]:
     """The odd and the even part of the numerator of order m, from what scales a, and a, a², a⁴, a⁶.
     """
     b = [math.factorial(2 * m - k) / (math.factorial(m - k) * math.factorial(k))
@@ -307,13 +307,14 @@ def tanhm(A: ArrayLike) -> Array:
 
 def _complex_schur(x: Array) -> tuple[Array, Array]:
     """The complex Schur form; real eigenvalues of a real matrix are on no side of a branch cut."""
+    t, z = schur(x)
     if typeof(x).dtype.kind == "c":
-        return schur(x)
-    t, z = rsf2csf(*schur(x))
+        return t, z
+    t, z = rsf2csf(t, z)
     return where(t.imag == 0, astype(t.real, t.dtype), t), z
 
 
-def _above(found: Array, j: Array) -> Any:
+def _above(found: Array, j: Array) -> Array | np.ndarray:
     """bool[n, 1]: the rows before j."""
     return places_of(found)[:, None] < j
 
@@ -372,7 +373,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     return _sqrt(x)
 
 
-def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
+def funm(A: ArrayLike, func: Callable[[Array], Array], disp: bool = True) -> Any:
     """A function of a matrix, given as a function of its eigenvalues.
 
     By Parlett's recurrence on the complex Schur form; it divides by differences of eigenvalues.
@@ -398,7 +399,7 @@ def funm(A: ArrayLike, func: Callable[[Any], Any], disp: bool = True) -> Any:
 
 
 @named
-def _by_columns(t: Any, z: Any, values: Any, disp: bool) -> Any:
+def _by_columns(t: Array, z: Array, values: Array, disp: bool) -> Any:
     """`funm`, given its values on the diagonal of the Schur form."""
     values = values[..., None, :] * eye(t)
 

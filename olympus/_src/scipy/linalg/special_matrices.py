@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -279,7 +279,7 @@ def _order(name: str, n: int, least: int = 0) -> int:
     return count_of(name, "n", n, least, 2**15)
 
 
-def _table(rows: list[list[Any]], n: int) -> Array:
+def _table(rows: Sequence[Sequence[float]], n: int) -> Array:
     """Exact numbers, rounded once to the default float dtype."""
     return asarray(np.array(rows, np.float64).reshape(n, n), dtypes.default_float())
 

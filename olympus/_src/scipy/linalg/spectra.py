@@ -75,8 +75,8 @@ def eigvalsh(a: ArrayLike, b: ArrayLike | None = None, *, lower: bool = True,
 
 
 @fused(static=("lower", "type", "subset"))
-def _eigh(a: ArrayLike, b: Any, *, lower: bool, type: int, subset: tuple[int, int] | None
-          ) -> tuple[Array, Array]:
+def _eigh(a: ArrayLike, b: ArrayLike | None, *, lower: bool, type: int,
+          subset: tuple[int, int] | None) -> tuple[Array, Array]:
     if b is None:
         (x,) = square("eigh", a)
         v, w = lax_eigh.eigh(x, lower=lower, symmetrize_input=False, subset_by_index=subset)
@@ -104,7 +104,7 @@ def _eigh(a: ArrayLike, b: Any, *, lower: bool, type: int, subset: tuple[int, in
 
 def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False,
                      select: str = "a", select_range: tuple[float, float] | None = None,
-                     tol: float | None = None, key: Any = None) -> Any:
+                     tol: float | None = None, key: object = None) -> Any:
     """Eigenvalues and eigenvectors of a symmetric or Hermitian tridiagonal matrix.
 
     It is decomposed as a dense matrix, by LAPACK: all eigenvalues are computed whatever is
@@ -171,7 +171,8 @@ def eigvalsh_tridiagonal(d: ArrayLike, e: ArrayLike, select: str = "a",
 
 
 @fused(static=("subset",))
-def _tridiagonal(d: Any, e: Any, *, subset: tuple[int, int] | None) -> tuple[Array, Array]:
+def _tridiagonal(d: ArrayLike, e: ArrayLike, *, subset: tuple[int, int] | None
+                 ) -> tuple[Array, Array]:
     name = "eigh_tridiagonal"
     d, e = [precise(to_array(x)) for x in promote_dtypes(name, *array_args(name, d, e),
                                                          inexact=True)]

@@ -33,10 +33,15 @@ def _precision(a: ArrayLike) -> float:
     return float(dtypes.finfo(typeof(a).dtype).eps)
 
 
-def _pseudo_inverse(a: ArrayLike, atol: Any, rtol: Any, return_rank: bool, hermitian: bool
-                    ) -> Array | tuple[Array, Array]:
+def _cutoff(a: Array, rtol: ArrayLike | None) -> ArrayLike:
+    """Up to which part of the largest one singular values count as zero."""
+    return max(typeof(a).shape[-2:]) * _precision(a) if rtol is None else rtol
+
+
+def _pseudo_inverse(a: Array, atol: ArrayLike | None, rtol: ArrayLike | None, return_rank: bool,
+                    hermitian: bool) -> Array | tuple[Array, Array]:
     """By `olympus.numpy.linalg.pinv`, whose tolerance is relative."""
-    cutoff = max(typeof(a).shape[-2:]) * _precision(a) if rtol is None else rtol
+    cutoff = _cutoff(a, rtol)
     if atol is None and not return_rank:
         return decompositions.pinv(a, cutoff, hermitian)
     values = decompositions.svdvals(stop_gradient(a))
@@ -184,8 +189,8 @@ def orth(A: ArrayLike, rcond: float | None = None) -> Array:
     return matmul(a, matmul(_inverse_on_range(a, rcond), basis))
 
 
-def _inverse_on_range(a: Array, rcond: object) -> Array | tuple[Array, Array]:
-    return _pseudo_inverse(a, None, rcond, False, False)
+def _inverse_on_range(a: Array, rcond: float | None) -> Array:
+    return decompositions.pinv(a, _cutoff(a, rcond), False)
 
 
 def subspace_angles(A: ArrayLike, B: ArrayLike) -> Array:

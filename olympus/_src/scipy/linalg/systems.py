@@ -23,7 +23,7 @@ __all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_triangular"]
 
 # The two sides -----------------------------------------------------------------------------------
 
-def sides(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any, bool]:
+def sides(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
     """a[..., n, n] and b[..., n, m] of one dtype and batch; whether b was a vector."""
     a, b = array_args(name, a, b)
     flat = len(b.shape) == 1
@@ -36,8 +36,8 @@ def sides(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Any, Any, bool]:
         raise ValueError(f"{name}: {typeof(a)} and {given} {typeof(b)} given; a right side of "
                          f"{rows} rows is required.")
     batch = broadcast_shapes(typeof(a).shape[:-2], typeof(b).shape[:-2])
-    a, b = [broadcast_to(x, (*batch, *typeof(x).shape[-2:])) for x in (a, b)]
-    return a, b, flat
+    left, right = [broadcast_to(x, (*batch, *typeof(x).shape[-2:])) for x in (a, b)]
+    return left, right, flat
 
 
 _TRANSPOSED: dict[Any, tuple[bool, bool]] = {      # transposed, conjugated
@@ -45,7 +45,7 @@ _TRANSPOSED: dict[Any, tuple[bool, bool]] = {      # transposed, conjugated
     "C": (True, True)}
 
 
-def _direction(name: str, trans: Any) -> tuple[bool, bool]:
+def _direction(name: str, trans: int | str) -> tuple[bool, bool]:
     return _TRANSPOSED[options(name, "trans", trans, tuple(_TRANSPOSED))]
 
 
@@ -54,7 +54,7 @@ def _direction(name: str, trans: Any) -> tuple[bool, bool]:
 @fused(static=("trans", "lower", "unit_diagonal", "overwrite_b", "debug", "check_finite"))
 def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bool = False,
                      unit_diagonal: bool = False, overwrite_b: bool = False,
-                     debug: Any = None, check_finite: bool = True) -> Array:
+                     debug: object = None, check_finite: bool = True) -> Array:
     """The solution x of a x = b with a triangular a.
 
     Args:

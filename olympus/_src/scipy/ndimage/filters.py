@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import itertools
+import operator
 from collections.abc import Callable, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -41,13 +43,13 @@ _EDGES = {"reflect": "symmetric", "grid-mirror": "symmetric", "constant": "const
 
 # Weighted neighbourhoods -------------------------------------------------------------------------
 
-def _image(name: str, x: Any) -> tuple[Array, DType]:
+def _image(name: str, x: ArrayLike) -> tuple[Array, DType]:
     """An image in a dtype to compute with, and its own dtype."""
     x = to_array(array_args(name, x)[0])
     return floating(x), typeof(x).dtype
 
 
-def _extended(name: str, x: Array, widths: Sequence[tuple[int, int]], mode: Any, cval: Any
+def _extended(name: str, x: Array, widths: Sequence[tuple[int, int]], mode: object, cval: ArrayLike
               ) -> Array:
     """The image with what lies beyond its edges."""
     if not isinstance(mode, str) or mode not in _EDGES:
@@ -67,8 +69,8 @@ def _reach(name: str, size: int, origin: int) -> tuple[int, int]:
     return before, size - 1 - before
 
 
-def _correlated(name: str, x: Array, window: Array, mode: Any, cval: Any, origins: Sequence[int]
-                ) -> Array:
+def _correlated(name: str, x: Array, window: Array, mode: object, cval: ArrayLike,
+                origins: Sequence[int]) -> Array:
     """Sums over a window of x's rank, for real and complex numbers."""
     sizes = sizes_of(name, window)
     widths = [_reach(name, n, o) for n, o in zip(sizes, origins, strict=True)]
@@ -78,7 +80,7 @@ def _correlated(name: str, x: Array, window: Array, mode: Any, cval: Any, origin
                                 [(0, 0)] * len(sizes))[0, 0]
 
 
-def along(name: str, x: Array, weights: Array, axis: int, mode: Any, cval: Any, origin: int
+def along(name: str, x: Array, weights: Array, axis: int, mode: object, cval: ArrayLike, origin: int
           ) -> Array:
     """Sums over a window along one axis."""
     moved = moveaxis(x, axis, -1)
@@ -136,7 +138,7 @@ def convolve1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: st
     return _one_axis("convolve1d", input, weights, axis, mode, cval, origin, True)
 
 
-def _origins(name: str, origin: Any, ndim: int) -> tuple[int, ...]:
+def _origins(name: str, origin: int | Sequence[int], ndim: int) -> tuple[int, ...]:
     found = entries(origin)
     found = found * ndim if len(found) == 1 else found
     if len(found) != ndim:
@@ -145,8 +147,8 @@ def _origins(name: str, origin: Any, ndim: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def _all_axes(name: str, input: object, weights: ArrayLike, mode: object, cval: object,
-              origin: object, flipped: bool) -> Array:
+def _all_axes(name: str, input: ArrayLike, weights: ArrayLike, mode: object, cval: ArrayLike,
+              origin: int | Sequence[int], flipped: bool) -> Array:
     x, dtype = _image(name, input)
     w = floating(asarray(weights))
     ndim = typeof(x).ndim
@@ -198,7 +200,7 @@ def convolve(input: ArrayLike, weights: ArrayLike, *, mode: str = "reflect", cva
 
 # Gaussians ---------------------------------------------------------------------------------------
 
-def _radius(sigma: Any, truncate: float) -> int:
+def _radius(sigma: object, truncate: float) -> int:
     """How far a window reaches: `truncate` deviations."""
     far = [real_number(x, f"gaussian_filter: {what}")
            for what, x in (("truncate", truncate), ("sigma", sigma))]
@@ -209,7 +211,7 @@ def _radius(sigma: Any, truncate: float) -> int:
     return int(size + 0.5)
 
 
-def _bell(sigma: Array, order: int, radius: int, dtype: DType) -> Any:
+def _bell(sigma: ArrayLike, order: int, radius: int, dtype: DType) -> Array:
     """The samples of a Gaussian, or of its derivative, in reverse, for a correlation."""
     at = np.arange(-radius, radius + 1).astype(dtype)
     sigma = asarray(sigma, dtype)
@@ -244,8 +246,9 @@ def gaussian_filter1d(input: ArrayLike, sigma: ArrayLike, axis: int = -1, order:
                            radius=radius, axes=axis)
 
 
-def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0, *,
-                    mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0,
+def gaussian_filter(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike],
+                    order: int | Sequence[int] = 0, *, mode: str | Sequence[str] = "reflect",
+                    cval: ArrayLike = 0.0,
                     truncate: float = 4.0, radius: int | Sequence[int] | None = None,
                     axes: int | Sequence[int] | None = None) -> Array:
     """Smooth an image by a Gaussian, or compute a smoothed derivative.
@@ -282,7 +285,7 @@ def gaussian_filter(input: ArrayLike, sigma: Any, order: int | Sequence[int] = 0
 
 
 @fused(static=("orders", "radii", "axes", "modes"))
-def _gaussian(x: Array, sigmas: Any, cval: ArrayLike, *, orders: tuple[int, ...],
+def _gaussian(x: Array, sigmas: Sequence[ArrayLike], cval: ArrayLike, *, orders: tuple[int, ...],
               radii: tuple[int, ...], axes: tuple[int, ...], modes: tuple[str, ...]) -> Array:
     x, dtype = _image("gaussian_filter", x)
     real = dtypes.to_real_dtype(x.dtype)
@@ -292,8 +295,8 @@ def _gaussian(x: Array, sigmas: Any, cval: ArrayLike, *, orders: tuple[int, ...]
     return x.astype(dtype)
 
 
-def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str | Sequence[str] = "reflect",
-                     cval: ArrayLike = 0.0) -> Array:
+def gaussian_laplace(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *,
+                     mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
     Args:
@@ -302,11 +305,11 @@ def gaussian_laplace(input: ArrayLike, sigma: Any, *, mode: str | Sequence[str] 
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
     [0. 0. 0.]
     """
-    return sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval)
-               for order in _units(input, 2))
+    return reduce(operator.add, [gaussian_filter(input, sigma, order, mode=mode, cval=cval)
+                                 for order in _units("gaussian_laplace", input, 2)])
 
 
-def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
+def gaussian_gradient_magnitude(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *,
                                 mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0
                                 ) -> Array:
     """The norm of the gradient of an image smoothed by a Gaussian.
@@ -320,19 +323,21 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: Any, *,
     dtype = typeof(input).dtype
     real = dtypes.to_inexact_dtype(dtype)       # squares of integers would overflow
     return sqrt(sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval).astype(real) ** 2
-                    for order in _units(input, 1))).astype(dtype)
+                    for order in _units("gaussian_gradient_magnitude", input, 1))).astype(dtype)
 
 
-def _units(x: ArrayLike, order: int) -> list[tuple[int, ...]]:
+def _units(name: str, x: ArrayLike, order: int) -> list[tuple[int, ...]]:
     """The order along one axis, 0 along the others, for each axis."""
     ndim = typeof(x).ndim
+    if not ndim:
+        raise ValueError(f"{name}: {typeof(x)} given; an image of at least one axis is required.")
     return [tuple(order * (i == k) for i in range(ndim)) for k in range(ndim)]
 
 
 # Fixed windows -----------------------------------------------------------------------------------
 
-def _edges(name: str, input: object, across: Sequence[float], axis: object, mode: object,
-           cval: object) -> Array:
+def _edges(name: str, input: ArrayLike, across: Sequence[float], axis: object, mode: object,
+           cval: ArrayLike) -> Array:
     """A difference along an axis, smoothed along the others."""
     x, dtype = _image(name, input)
     axis = canonical_axis(axis, typeof(x).ndim, name)
@@ -416,7 +421,8 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: s
 
 # Order statistics --------------------------------------------------------------------------------
 
-def _window(name: str, input: ArrayLike, size: Any, footprint: object) -> tuple[Array, np.ndarray]:
+def _window(name: str, input: ArrayLike, size: int | Sequence[int] | None, footprint: object
+            ) -> tuple[Array, np.ndarray]:
     """The image, and which of its neighbours count."""
     (x,) = array_args(name, input)
     x = to_array(x)
@@ -433,7 +439,8 @@ def _window(name: str, input: ArrayLike, size: Any, footprint: object) -> tuple[
     return x, window
 
 
-def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: object) -> list[Array]:
+def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: ArrayLike
+                ) -> list[Array]:
     """The image moved to every place of the window."""
     sizes = typeof(x).shape
     wide = _extended(name, x, [_reach(name, n, 0) for n in window.shape], mode, cval)
@@ -441,8 +448,9 @@ def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: obj
     return [wide[tuple(slice(i, i + n) for i, n in zip(place, sizes))] for place in places]
 
 
-def _folded(name: str, op: Callable[[Any, Any], Any], input: ArrayLike, size: Any,
-            footprint: object, mode: str, cval: ArrayLike) -> Array:
+def _folded(name: str, op: Callable[[Array, Array], Array], input: ArrayLike,
+            size: int | Sequence[int] | None, footprint: object, mode: str, cval: ArrayLike
+            ) -> Array:
     x, window = _window(name, input, size, footprint)
     if window.all():
         return _over_boxes(x, cval, name=name, op=op, sizes=window.shape, mode=mode)
@@ -453,7 +461,7 @@ def _folded(name: str, op: Callable[[Any, Any], Any], input: ArrayLike, size: An
 
 
 @fused(static=("name", "op", "sizes", "mode"))
-def _over_boxes(x: Array, cval: ArrayLike, *, name: str, op: Callable[[Any, Any], Any],
+def _over_boxes(x: Array, cval: ArrayLike, *, name: str, op: Callable[[Array, Array], Array],
                 sizes: tuple[int, ...], mode: str) -> Array:
     x = _extended(name, x, [_reach(name, n, 0) for n in sizes], mode, cval)
     for axis, n in enumerate(sizes):
@@ -461,7 +469,7 @@ def _over_boxes(x: Array, cval: ArrayLike, *, name: str, op: Callable[[Any, Any]
     return x
 
 
-def _over_windows(op: Callable[[Any, Any], Any], x: Array, n: int, axis: int) -> Array:
+def _over_windows(op: Callable[[Array, Array], Array], x: Array, n: int, axis: int) -> Array:
     """An idempotent operation over n elements in a row: over the first and the last half of them.
     """
     if n == 1:
@@ -472,7 +480,8 @@ def _over_windows(op: Callable[[Any, Any], Any], x: Array, n: int, axis: int) ->
 
 
 def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
-                   footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+                   footprint: ArrayLike | None = None, *, mode: str = "reflect",
+                   cval: ArrayLike = 0.0) -> Array:
     """The maximum over each pixel's neighbours.
 
     Args:
@@ -487,7 +496,8 @@ def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
 
 def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
-                   footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+                   footprint: ArrayLike | None = None, *, mode: str = "reflect",
+                   cval: ArrayLike = 0.0) -> Array:
     """The minimum over each pixel's neighbours.
 
     Raises ValueError for neither a size nor a footprint.
@@ -499,7 +509,8 @@ def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
 
 def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None = None,
-                footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+                footprint: ArrayLike | None = None, *, mode: str = "reflect",
+                cval: ArrayLike = 0.0) -> Array:
     """The element of a given rank among each pixel's neighbours.
 
     Args:
@@ -520,7 +531,8 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
 
 
 def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
-                  footprint: Any = None, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+                  footprint: ArrayLike | None = None, *, mode: str = "reflect",
+                  cval: ArrayLike = 0.0) -> Array:
     """The median of each pixel's neighbours; of an even number, the larger middle one.
 
     Raises ValueError for neither a size nor a footprint.

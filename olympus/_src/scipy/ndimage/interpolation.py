@@ -62,7 +62,7 @@ def sizes_of(name: str, x: ArrayLike) -> tuple[int, ...]:
     return tuple([static_int(n, name, "size") for n in typeof(x).shape])
 
 
-def floating(x: Any) -> Any:
+def floating(x: Array) -> Array:
     """An image in a dtype to compute with."""
     x = inexact(x)
     wide = dtypes.to_complex_dtype(x.dtype)
@@ -78,7 +78,7 @@ def _as_given(out: Array, dtype: DType) -> Array:
 
 # Coefficients of splines -------------------------------------------------------------------------
 
-def _coefficients(x: ArrayLike, order: int, axis: int, mode: str) -> Any:
+def _coefficients(x: Array, order: int, axis: int, mode: str) -> Array:
     """The coefficients of the spline through the pixels along an axis, of order 2 or 3.
 
     They solve a system of three diagonals; the mode says what its first and last rows are, or that
@@ -102,7 +102,8 @@ def _coefficients(x: ArrayLike, order: int, axis: int, mode: str) -> Any:
         folded, doubled = (side, 0) if mode in ("reflect", "grid-mirror") else (0, side)
         below, above = side + doubled * last, side + doubled * first
         main = middle + folded * (first + last)
-        flat = tridiagonal_solve(*[asarray(d, flat.dtype) for d in (below, main, above)], flat)
+        below, main, above = (asarray(d, flat.dtype) for d in (below, main, above))
+        flat = tridiagonal_solve(below, main, above, flat)
     return moveaxis(flat.reshape(shape), 0, axis)
 
 
@@ -153,7 +154,7 @@ def spline_filter(input: ArrayLike, order: int = 3, *, mode: str = "mirror") -> 
     return _filtered(x, order, mode)
 
 
-def _filtered(x: ArrayLike, order: int, mode: str) -> Any:
+def _filtered(x: Array, order: int, mode: str) -> Array:
     if order > 1:
         for axis in range(typeof(x).ndim):
             x = _coefficients(x, order, axis, mode)
@@ -176,7 +177,7 @@ def _taps(c: Array, order: int) -> tuple[Array, list[None]] | tuple[Array, list[
                       (1 + 3 * t + 3 * t * t - 3 * t ** 3) / 6, t ** 3 / 6]
 
 
-def _folded(c: Any, n: int, mode: str) -> Any:
+def _folded(c: Array, n: int, mode: str) -> Array:
     """Coordinates brought into the image, as the mode continues it."""
     if mode == "nearest":
         return minimum(maximum(c, 0), n - 1)
@@ -208,13 +209,14 @@ def _place(i: Array, n: int, mode: str) -> Array:
     return minimum(t, 2 * (n - 1) - t)
 
 
-def sampled(x: Any, coordinates: Sequence[Any], order: int, mode: str, cval: Any, prefilter: bool
-            ) -> Any:
+def sampled(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval: ArrayLike,
+            prefilter: bool) -> Array:
     """The values of an image (in a floating dtype) at coordinates, one array per axis."""
     if order > 1 and prefilter:
         if mode in ("nearest", "grid-constant"):
             # Beyond the edges the spline is that of an image that goes on for ever.
-            margin = {"mode": "edge"} if mode == "nearest" else {"constant_values": cval}
+            margin: dict[str, Any] = (
+                {"mode": "edge"} if mode == "nearest" else {"constant_values": cval})
             x = pad(x, _MARGIN, **margin)
             coordinates = [c + _MARGIN for c in coordinates]
         x = _filtered(x, order, mode)
@@ -303,8 +305,8 @@ def _value(cval: ArrayLike, x: Array) -> Array:
 _STATIC = ("order", "mode", "prefilter")
 
 
-def _transformed(name: str, x: Array, matrix: Any, offset: Any, shape: Sequence[int], order: Any,
-                 mode: Any, cval: Any, prefilter: bool) -> Array:
+def _transformed(name: str, x: Array, matrix: Array, offset: Array, shape: tuple[int, ...],
+                 order: int, mode: str, cval: ArrayLike, prefilter: bool) -> Array:
     """The image at matrix @ pixel + offset, for the pixels of a shape."""
     order = _checked(name, order, mode)
     dtype = typeof(x).dtype
@@ -478,8 +480,8 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
 
 
 @fused(static=("plane", "out", "order", "mode", "prefilter"))
-def _rotated(x: Array, angle: object, *, plane: tuple[int, int], out: tuple[int, ...],
-             order: object, mode: object, cval: object, prefilter: bool) -> Any:
+def _rotated(x: Array, angle: object, *, plane: tuple[int, ...], out: tuple[int, ...],
+             order: int, mode: str, cval: ArrayLike, prefilter: bool) -> Array:
     real = dtypes.to_real_dtype(floating(x).dtype)
     turn = to_array(array_args("rotate", angle)[0]).astype(real) * np.pi / 180
     # Quarter turns are exact.

@@ -9,7 +9,7 @@ a modern synthesis" (2000), for losses.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -92,16 +92,16 @@ class _State(NamedTuple):
     nfev: Any
 
 
-def _levenberg_marquardt(fun: Callable[[Any], Any], x: Array, loss: str, f_scale: float, low: Any,
-                         high: Any, tolerances: tuple[float, float, float], most: int
-                         ) -> tuple[Any, Any, Any]:
+def _levenberg_marquardt(fun: Callable[[Array], Array], x: Array, loss: str, f_scale: float,
+                         low: Array | None, high: Array | None, tolerances: Sequence[float],
+                         most: int) -> tuple[Array, Array, Array]:
     """From a guess to a least sum of losses: x, status and number of evaluations."""
     ftol, xtol, gtol = tolerances
     eps = float(dtypes.finfo(x.dtype).eps)
     rho, slope_of = _LOSSES[loss]
     inside = (lambda x: x) if low is None else (lambda x: clip(x, low, high))
 
-    def cost_of(f: Any) -> Array:
+    def cost_of(f: Array) -> Array:
         return f_scale * f_scale / 2 * rho((f / f_scale) ** 2).sum()
 
     def body(s: _State) -> _State:
@@ -196,9 +196,9 @@ def least_squares(fun: Callable[..., ArrayLike], x0: ArrayLike, *,
 
 
 @partial(jit, static_argnums=(0, 1, 2, 3))
-def _least_squares(fun: Callable[..., Any], loss: str, numbers: tuple[float, ...],
-                   max_nfev: int | None, x0: PyTree, args: tuple, bounds: Any
-                   ) -> LeastSquaresResult:
+def _least_squares(fun: Callable[..., ArrayLike], loss: str, numbers: tuple[float, ...],
+                   max_nfev: int | None, x0: PyTree, args: tuple,
+                   bounds: tuple[PyTree, PyTree] | None) -> LeastSquaresResult:
     *tolerances, f_scale = numbers
     guess = inexact(asarray(x0))
     if guess.ndim != 1 or not dtypes.is_floating(guess.dtype):
@@ -214,8 +214,8 @@ def _least_squares(fun: Callable[..., Any], loss: str, numbers: tuple[float, ...
     def cost(x: Array) -> Array:
         return f_scale * f_scale / 2 * _LOSSES[loss][0]((residuals(x) / f_scale) ** 2).sum()
 
-    def solve(_: Any, x: Any) -> Any:
-        x, *rest = _levenberg_marquardt(residuals, x, loss, f_scale, low, high, tuple(tolerances),
+    def solve(_: object, x: Array) -> tuple[Array, list[Array]]:
+        x, *rest = _levenberg_marquardt(residuals, x, loss, f_scale, low, high, tolerances,
                                         100 * x.size if max_nfev is None else max_nfev)
         return x, rest
 
@@ -260,8 +260,8 @@ def root(fun: Callable[..., PyTree], x0: PyTree, args: tuple[PyTree, ...] = (), 
 
 
 @partial(jit, static_argnums=(0, 1, 2))
-def _root(fun: Callable[..., Any], tol: float | None, maxiter: int | None, x0: PyTree, args: tuple
-          ) -> RootResult:
+def _root(fun: Callable[..., PyTree], tol: float | None, maxiter: int | None, x0: PyTree,
+          args: tuple) -> RootResult:
     x0 = tree_map(lambda x: inexact(asarray(x)), x0)
     guess, unravel = ravel_pytree(x0)
     if not dtypes.is_floating(guess.dtype):
@@ -276,7 +276,7 @@ def _root(fun: Callable[..., Any], tol: float | None, maxiter: int | None, x0: P
                             "required.")
         return flat
 
-    def solve(_: object, x: Array) -> Any:
+    def solve(_: object, x: Array) -> tuple[Array, tuple[Array, Array]]:
         most = 200 * max(x.size, 1) if maxiter is None else maxiter
         x, status, nfev = _levenberg_marquardt(equation, x, "linear", 1.0, None, None,
                                                (0.0, 0.0, 0.0), most)

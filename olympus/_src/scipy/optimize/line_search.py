@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from ...base.typing import Array, ArrayLike
 from ...loops.while_loop import while_loop
@@ -20,23 +20,23 @@ __all__ = ["Point", "line_search"]
 class Point(NamedTuple):
     """A point on the line: the step, the value, its derivative along the line, the gradient."""
 
-    step: Any
-    value: Any
-    slope: Any
-    grad: Any
+    step: Array
+    value: Array
+    slope: Array
+    grad: Array
 
 
 class _Search(NamedTuple):
     low: Point          # the best point so far that descends enough
     high: Point         # the other end of the interval, if it is bracketed
-    bracketed: Any
-    trial: Any
-    done: Any
-    tried: Any
+    bracketed: Array
+    trial: Array
+    done: Array
+    tried: Array
 
 
-def line_search(along: Callable[[Any], Point], start: Point, first: Any, most: int,
-                c1: float = 1e-4, c2: float = 0.9) -> tuple[Point, Any, Any]:
+def line_search(along: Callable[[Array], Point], start: Point, first: Array, most: int,
+                c1: float = 1e-4, c2: float = 0.9) -> tuple[Point, Array, Array]:
     """A step with f(a) <= f(0) + c1 a f'(0) and abs(f'(a)) <= c2 abs(f'(0)).
 
     Nocedal & Wright, "Numerical Optimization" (2006), algorithms 3.5 and 3.6, as one loop. Where

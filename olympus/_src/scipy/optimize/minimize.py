@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -67,10 +67,15 @@ class OptimizeResults(NamedTuple):
     nit: Array | int        # iterations
 
 
+Unravel: TypeAlias = Callable[[Array], PyTree]
+Objective: TypeAlias = Callable[[Array], Array]
+Linear: TypeAlias = Callable[[Array], Array]
+
+
 class _Method(NamedTuple):
     """The memory that a method starts with, its direction, and what it learns from a step."""
 
-    memory: Callable[[Any], Any]
+    memory: Callable[[Array, int], PyTree]      # of x, and the most vectors that may be kept
     direction: Callable[..., Any]       # (memory, x, grad, free, hessian) -> direction
     learn: Callable[..., Any]           # (memory, step, change of the gradient) -> memory
 
@@ -143,8 +148,8 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
 
 
 @partial(jit, static_argnums=(0, 1, 2))
-def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Array, args: tuple, bounds: Any
-              ) -> OptimizeResults:
+def _minimize(fun: Callable[..., ArrayLike], name: str, chosen: tuple, x0: PyTree, args: tuple,
+              bounds: PyTree) -> OptimizeResults:
     options = dict(zip(_OPTIONS, chosen, strict=True))
     guess, unravel = ravel_pytree(tree_map(lambda x: inexact(asarray(x)), x0))
     given_complex = dtypes.is_complex(guess.dtype)
@@ -161,7 +166,7 @@ def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Array, args
             raise TypeError(f"minimize: fun returned {typeof(value)}; a real scalar is required.")
         return value
 
-    def equation(x: Array) -> Any:
+    def equation(x: Array) -> Array:
         return stationarity(objective, x, low, high)
 
     found, rest = custom_root(
@@ -175,38 +180,39 @@ def _minimize(fun: Callable[..., Any], name: str, chosen: tuple, x0: Array, args
                            memory if name == "bfgs" else None, nfev, nfev, nit)
 
 
-def _real_parts(x: Array, unravel: Callable[[Any], Any]) -> tuple[Any, Callable[[Any], Any]]:
+def _real_parts(x: Array, unravel: Unravel) -> tuple[Array, Unravel]:
     """A vector as the real parts of its elements, then the imaginary ones; and what undoes it."""
     n = x.shape[0]
     return concatenate([x.real, x.imag]), lambda v: unravel(arithmetic.complex(v[:n], v[n:]))
 
 
-def bound_vector(bound: Any, x0: ArrayLike, guess: Any) -> Array:
+def bound_vector(bound: PyTree, x0: PyTree, guess: Array) -> Array:
     if np.shape(bound) == ():
         return full(guess.shape, bound, guess.dtype)
     return ravel_pytree(tree_map(lambda x, b: asarray(b) + 0 * asarray(x), x0, bound))[0].astype(
         guess.dtype)
 
 
-def stationarity(objective: Callable[[Any], Any], x: ArrayLike, low: Any, high: Any) -> Any:
+def stationarity(objective: Objective, x: Array, low: Array | None, high: Array | None
+                 ) -> Array:
     """Zero at a minimum: the gradient, or how far its negative leads within the bounds."""
     slope = grad(objective)(x)
     return slope if low is None else x - clip(x - slope, low, high)
 
 
-def tangent_solver(dense: bool) -> Callable[[Callable[[Any], Any], Any], Any]:
+def tangent_solver(dense: bool) -> Callable[[Linear, Array], Array]:
     """Solves with the derivative of the equation: as a matrix, or by conjugate gradients."""
-    def by_matrix(linear: Callable[[Any], Any], rhs: Array) -> Array:
+    def by_matrix(linear: Linear, rhs: Array) -> Array:
         columns = vmap(linear)(eye(rhs.size, dtype=rhs.dtype))
         return linear_solve(columns.T, rhs)
 
-    def by_products(linear: Callable[[Any], Any], rhs: Array) -> Array:
+    def by_products(linear: Linear, rhs: Array) -> Array:
         return cg(linear, rhs, tol=1e-6)[0]
 
     return by_matrix if dense else by_products
 
 
-def _truncated_newton(product: Callable[[Any], Any], slope: Array, tol: Any, most: int) -> Array:
+def _truncated_newton(product: Linear, slope: Array, tol: ArrayLike, most: int) -> Array:
     """A direction: product(x) = -slope to a relative residual, by conjugate gradients.
 
     Ends where the product is not positive along a direction: with the last x, or at first with
@@ -218,7 +224,7 @@ def _truncated_newton(product: Callable[[Any], Any], slope: Array, tol: Any, mos
         *_, size, count, stopped = state
         return (size > target) & (count < most) & ~stopped
 
-    def body(state: PyTree) -> Any:
+    def body(state: PyTree) -> PyTree:
         x, residual, way, size, count, _ = state
         moved = product(way)
         bend = dot(way, moved)
@@ -236,11 +242,11 @@ def _truncated_newton(product: Callable[[Any], Any], slope: Array, tol: Any, mos
 
 # Methods -----------------------------------------------------------------------------------------
 
-def _bfgs_direction(inverse: Any, x: Array, slope: Array, free: Array, hessian: Array) -> Array:
+def _bfgs_direction(inverse: Array, x: Array, slope: Array, free: Array, hessian: object) -> Array:
     return -inverse @ slope
 
 
-def _bfgs_learn(inverse: Any, s: Array, y: Array, first: Any) -> Array:
+def _bfgs_learn(inverse: Array, s: Array, y: Array, first: Array) -> Array:
     bend = dot(s, y)
     good = bend > 0
     rho = where(good, 1 / where(good, bend, 1), 0)
@@ -255,22 +261,22 @@ def _bfgs_learn(inverse: Any, s: Array, y: Array, first: Any) -> Array:
 class _Pairs(NamedTuple):
     """The last steps and changes of the gradient, newest last; zeros where there is none yet."""
 
-    s: Any
-    y: Any
+    s: Array
+    y: Array
 
 
-def _lbfgs_direction(pairs: _Pairs, x: Array, slope: Array, free: Array, hessian: Array) -> Array:
+def _lbfgs_direction(pairs: _Pairs, x: Array, slope: Array, free: Array, hessian: object) -> Array:
     s, y = pairs.s * free, pairs.y * free
     bend = (s * y).sum(1)
     good = bend > 0
     rho = where(good, 1 / where(good, bend, 1), 0)
 
-    def back(q: Array, pair: Any) -> Any:
+    def back(q: Array, pair: tuple[Array, Array, Array]) -> tuple[Array, Array]:
         s, y, rho = pair
         alpha = rho * dot(s, q)
         return q - alpha * y, alpha
 
-    def forth(r: Array, pair: Any) -> Any:
+    def forth(r: Array, pair: tuple[Array, ...]) -> tuple[Array, None]:
         s, y, rho, alpha = pair
         return r + s * (alpha - rho * dot(y, r)), None
 
@@ -281,13 +287,14 @@ def _lbfgs_direction(pairs: _Pairs, x: Array, slope: Array, free: Array, hessian
     return -r
 
 
-def _lbfgs_learn(pairs: _Pairs, s: Array, y: Array, first: Any) -> _Pairs:
+def _lbfgs_learn(pairs: _Pairs, s: Array, y: Array, first: Array) -> _Pairs:
     good = dot(s, y) > 0
     return _Pairs(*[where(good, roll(old, -1, 0).at[-1].set(new), old)
                     for old, new in zip(pairs, (s, y), strict=True)])
 
 
-def _newton_direction(memory: object, x: Any, slope: Array, free: Array, hessian: Any) -> Array:
+def _newton_direction(memory: object, x: Array, slope: Array, free: Array,
+                      hessian: Callable[[Array, Array], Array]) -> Array:
     size = sqrt(dot(slope, slope))
     return _truncated_newton(lambda v: hessian(x, v), slope, minimum(0.5, sqrt(size)),
                              20 * slope.size)
@@ -302,16 +309,16 @@ _METHODS = {
 
 
 class _State(NamedTuple):
-    x: Any
+    x: Array
     point: Point        # value, slope along the last direction, gradient at x
-    memory: Any
-    status: Any         # -1 while going
-    nfev: Any
-    nit: Any
+    memory: PyTree
+    status: Array       # -1 while going
+    nfev: Array
+    nit: Array
 
 
-def _descend(objective: Callable[[Any], Any], method: _Method, options: dict[str, Any], x: Array,
-             low: Any, high: Any) -> tuple[Any, Any]:
+def _descend(objective: Objective, method: _Method, options: dict[str, Any], x: Array,
+             low: Any, high: Any) -> tuple[Array, PyTree]:
     """From a guess down to where the gradient is small: x, (status, memory, nfev, nit)."""
     both = value_and_grad(objective)
     most = options["maxiter"]
@@ -338,7 +345,7 @@ def _descend(objective: Callable[[Any], Any], method: _Method, options: dict[str
         descends = dot(way, slope * free) < 0
         way = where(descends, way, -slope * free)
 
-        def along(step: Any) -> Point:
+        def along(step: Array) -> Point:
             at = x + step * way
             value, slope = both(inside(at))
             moving = way if low is None else where((at > low) & (at < high), way, 0)

@@ -122,7 +122,7 @@ def _digital(filter: Zpk) -> Zpk:
 
 
 def _designed(name: str, prototype: Zpk, Wn: float | Sequence[float], btype: str, analog: bool,
-              fs: Any) -> Zpk:
+              fs: float | None) -> Zpk:
     options(name, "btype", btype, _BANDS)
     band, edges = _BANDS[btype], _known(name, "Wn", Wn, float)
     wanted = 2 if band.startswith("band") else 1
@@ -278,7 +278,7 @@ def iirpeak(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Ar
     return _resonance(w0, Q, fs, False)
 
 
-def _resonance(w0: Any, Q: object, fs: object, notch: bool) -> tuple[Array, Array]:
+def _resonance(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike, notch: bool) -> tuple[Array, Array]:
     name = "iirnotch" if notch else "iirpeak"
     w0, Q, fs = (inexact(asarray(x)) for x in promote_dtypes(
         name, *array_args(name, w0, Q, fs), inexact=True))
@@ -518,8 +518,8 @@ def sinc_taps(size: int, edges: Sequence[float], window: np.ndarray, scale: bool
 
 
 def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None = None,
-           window: Any = "hamming", pass_zero: bool | str = True, scale: bool = True,
-           fs: float | None = None) -> Array:
+           window: str | tuple[Any, ...] | float = "hamming", pass_zero: bool | str = True,
+           scale: bool = True, fs: float | None = None) -> Array:
     """A symmetric filter of finite length: sincs of its bands in a window.
 
     Args:

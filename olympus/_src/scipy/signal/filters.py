@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ...base.docstrings import complete_docstrings, described_like
-from ...base.typing import Array, ArrayLike, DType, PyTree
+from ...base.typing import Array, ArrayLike, DType
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
 from ...lax.conv import conv_general_dilated
@@ -31,7 +32,7 @@ __all__ = ["decimate", "filtfilt", "freqz", "lfilter", "lfilter_zi", "sosfilt", 
 
 # Arguments ---------------------------------------------------------------------------------------
 
-def _floats(name: str, *xs: Any) -> list[Array]:
+def _floats(name: str, *xs: object) -> list[Array]:
     """Arrays of one floating or complex dtype."""
     return [to_array(x) for x in promote_dtypes(name, *array_args(name, *xs), inexact=True)]
 
@@ -52,7 +53,7 @@ def _coefficients(name: str, b: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
     return filled[0], filled[1]
 
 
-def _sections(name: str, sos: Any, *xs: ArrayLike) -> list[Array]:
+def _sections(name: str, sos: ArrayLike, *xs: ArrayLike) -> list[Array]:
     """Second-order sections [k, 6], divided by their a0, and arrays of the same dtype."""
     sos, *rest = _floats(name, sos, *xs)
     if typeof(sos).ndim != 2 or _size(sos) != 6 or _size(sos, 0) == 0:
@@ -61,7 +62,7 @@ def _sections(name: str, sos: Any, *xs: ArrayLike) -> list[Array]:
     return [sos / sos[:, 3:4], *rest]
 
 
-def _start(name: str, zi: list[Array], axis: int, shape: tuple[int, ...], dtype: DType) -> Any:
+def _start(name: str, zi: list[Array], axis: int, shape: tuple[int, ...], dtype: DType) -> Array:
     """What is remembered at the start, with the axis of time last: zeros, or what is given."""
     if not zi:
         return zeros(shape, dtype)
@@ -78,7 +79,7 @@ def _start(name: str, zi: list[Array], axis: int, shape: tuple[int, ...], dtype:
 
 # Forwards ----------------------------------------------------------------------------------------
 
-def _recursive(b: Array, a: Array, x: Array, state: PyTree) -> tuple[Any, Any]:
+def _recursive(b: Array, a: Array, x: Array, state: Array) -> tuple[Array, Array]:
     """The transposed direct form II along the last axis, from state[..., k - 1]."""
     def step(z: Array, x: Array) -> tuple[Array, Array]:
         y = b[0] * x + z[..., 0]
@@ -89,7 +90,7 @@ def _recursive(b: Array, a: Array, x: Array, state: PyTree) -> tuple[Any, Any]:
     return moveaxis(y, 0, -1), state
 
 
-def _moving(b: Array, x: Array, state: PyTree) -> tuple[Array, Array]:
+def _moving(b: Array, x: Array, state: Array) -> tuple[Array, Array]:
     """A filter without feedback: one convolution along the last axis."""
     shape, n, more = typeof(x).shape, _size(x), _size(b) - 1
     rows = x.reshape((prod(shape[:-1]), 1, n))
@@ -208,7 +209,7 @@ def sosfilt_zi(sos: ArrayLike) -> Array:
 
 # There and back ----------------------------------------------------------------------------------
 
-def _edge(name: str, padtype: Any, padlen: object, taps: int) -> int:
+def _edge(name: str, padtype: object, padlen: object, taps: int) -> int:
     """By how many samples the ends are continued."""
     if padtype not in ("odd", "even", "constant", None):
         raise ValueError(f"{name}: padtype {padtype!r} given; 'odd', 'even', 'constant' or None is "
@@ -218,7 +219,8 @@ def _edge(name: str, padtype: Any, padlen: object, taps: int) -> int:
     return 3 * taps if padlen is None else static_int(padlen, name, "padlen")
 
 
-def _there_and_back(name: str, x: Array, axis: int, padtype: Any, edge: int, run: Any) -> Array:
+def _there_and_back(name: str, x: Array, axis: int, padtype: str | None, edge: int,
+                    run: Callable[[Array, Array], Array]) -> Array:
     """Filtered forwards and backwards by run(x, the level at which it has been at rest)."""
     n = typeof(x).shape[canonical_axis(axis, typeof(x).ndim, name)]
     if not less(edge, n) or edge < 0:
@@ -283,7 +285,8 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
 
 
 @fused(static=("axis", "padtype", "padlen"))
-def _sosfiltfilt(sos: object, x: ArrayLike, *, axis: int, padtype: object, padlen: object) -> Any:
+def _sosfiltfilt(sos: ArrayLike, x: ArrayLike, *, axis: int, padtype: str | None, padlen: object
+                 ) -> Array:
     sos, x = _sections("sosfiltfilt", sos, x)
     edge = _edge("sosfiltfilt", padtype, padlen, 0)
     rest = sosfilt_zi(sos)
@@ -340,7 +343,7 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
 
 # Responses ---------------------------------------------------------------------------------------
 
-def _turns(name: str, worN: object, whole: bool, fs: Any, nyquist: bool, count: int
+def _turns(name: str, worN: object, whole: bool, fs: ArrayLike, nyquist: bool, count: int
            ) -> tuple[Array, Array]:
     """(frequencies[m], exp(-i ω k)[m, count])."""
     fs = number(name, fs)
@@ -358,14 +361,15 @@ def _turns(name: str, worN: object, whole: bool, fs: Any, nyquist: bool, count: 
 
 
 @fused
-def _ratio(b: ArrayLike, a: ArrayLike, turns: Any) -> Any:
+def _ratio(b: ArrayLike, a: ArrayLike, turns: Array) -> Array:
     b, a = _coefficients("freqz", b, a)
     return (turns @ b) / (turns @ a)
 
 
 @unasked
-def freqz(b: ArrayLike, a: ArrayLike = 1, worN: Any = 512, whole: bool = False, plot: Any = None,
-          fs: ArrayLike = 6.283185307179586, include_nyquist: bool = False) -> tuple[Array, Array]:
+def freqz(b: ArrayLike, a: ArrayLike = 1, worN: ArrayLike | None = 512, whole: bool = False,
+          plot: Callable[[Array, Array], object] | None = None, fs: ArrayLike = 6.283185307179586,
+          include_nyquist: bool = False) -> tuple[Array, Array]:
     """The response of a filter in frequency: Σ b[k] exp(-i ω k) / Σ a[k] exp(-i ω k).
 
     Args:
@@ -395,13 +399,13 @@ def freqz(b: ArrayLike, a: ArrayLike = 1, worN: Any = 512, whole: bool = False, 
 
 
 @fused
-def _ratios(sos: Any, turns: Any) -> Any:
+def _ratios(sos: ArrayLike, turns: Array) -> Array:
     (sos,) = _sections("sosfreqz", sos)
     return reductions.prod((turns @ sos[:, :3].T) / (turns @ sos[:, 3:].T), -1)
 
 
 @unasked
-def sosfreqz(sos: ArrayLike, worN: Any = 512, whole: bool = False,
+def sosfreqz(sos: ArrayLike, worN: ArrayLike | None = 512, whole: bool = False,
              fs: ArrayLike = 6.283185307179586) -> tuple[Array, Array]:
     """The response in frequency of sections of second order, one after the other.
 

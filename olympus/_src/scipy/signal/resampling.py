@@ -129,7 +129,7 @@ def resample(x: ArrayLike, num: int, t: ArrayLike | None = None, axis: int = 0,
 
 
 @fused(static=("size", "num"))
-def _resampled(spectrum: Any, *, size: int, num: int) -> Any:
+def _resampled(spectrum: Array, *, size: int, num: int) -> Array:
     """The series of fewer or more frequencies; the highest one of an even number is one of two."""
     kept = min(size, num)
     positive, negative = (kept + 1) // 2, (kept - 1) // 2

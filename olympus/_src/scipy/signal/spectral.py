@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -39,12 +39,15 @@ from .windows import weights
 __all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "spectrogram",
            "stft", "welch"]
 
+Window: TypeAlias = str | tuple[Any, ...] | ArrayLike       # a name, with parameters, or weights
+Detrend: TypeAlias = str | Callable[[Array], Array] | Literal[False] | None
+
 
 # Trends ------------------------------------------------------------------------------------------
 
 @fused(static=("axis", "type", "bp", "overwrite_data"))
-def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: Any = 0,
-            overwrite_data: Any = None) -> Array:
+def detrend(data: ArrayLike, axis: int = -1, type: str = "linear", bp: int | Sequence[int] = 0,
+            overwrite_data: object = None) -> Array:
     """A signal minus the line, or the mean, that fits it best.
 
     Args:
@@ -95,8 +98,8 @@ def _lines(n: Any) -> np.ndarray | Array:
 class Segments:
     """How a signal is cut: window, sizes, and what is done to each piece."""
 
-    def __init__(self, name: str, window: Any, nperseg: Any, noverlap: Any, nfft: Any, size: Any
-                 ) -> None:
+    def __init__(self, name: str, window: Window, nperseg: Any, noverlap: object, nfft: object,
+                 size: int) -> None:
         """`size` is the length of the signal."""
         self.name = name
         if nperseg is not None:
@@ -136,31 +139,31 @@ class Segments:
         """The window in the real dtype of `dtype`."""
         return asarray(self.window, dtypes.to_real_dtype(dtype))
 
-    def cut(self, x: ArrayLike) -> Array:
+    def cut(self, x: Array) -> Array:
         """x[..., n] -> [..., segments, nperseg]."""
         starts = self.starts(typeof(x).shape[-1])
         return x[..., starts[:, None] + np.arange(self.nperseg)]
 
-    def starts(self, size: Any) -> Any:
+    def starts(self, size: int) -> Any:
         """Where each segment of a signal begins."""
         return counted(floor_div(size - self.noverlap, self.step)) * self.step
 
-    def transformed(self, x: Any, detrended: Callable[[Any], Any], onesided: bool) -> Array:
+    def transformed(self, x: Array, detrended: Callable[[Array], Array], onesided: bool) -> Array:
         """The spectra of a signal's segments: [..., segments, frequencies]."""
         pieces = detrended(self.cut(x)) * self.weighed(x.dtype)
         return (rfft if onesided else fft)(pieces, self.nfft)
 
-    def times(self, size: object, fs: Any, boundary: bool) -> Array:
+    def times(self, size: int, fs: ArrayLike, boundary: bool) -> Array:
         """The middle of each segment."""
         middle = self.starts(size) + self.nperseg / 2 * (not boundary)
         return asarray(middle, dtypes.default_float()) / fs
 
-    def frequencies(self, fs: Any, onesided: bool) -> Any:
+    def frequencies(self, fs: ArrayLike, onesided: bool) -> Array:
         return (rfftfreq if onesided else fftfreq)(self.nfft, 1 / asarray(
             fs, dtypes.default_float()))
 
 
-def _detrender(name: str, how: object) -> Callable[[Any], Any]:
+def _detrender(name: str, how: Detrend) -> Callable[[Array], Array]:
     if how is False or how is None:
         return lambda x: x
     if callable(how):
@@ -171,7 +174,7 @@ def _detrender(name: str, how: object) -> Callable[[Any], Any]:
     return lambda x: detrend(x, -1, how)
 
 
-def _scale(name: str, scaling: str, window: Any, fs: Any) -> Array:
+def _scale(name: str, scaling: str, window: Array, fs: Array) -> Array:
     """What the squares of spectra are multiplied by."""
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"{name}: scaling {scaling!r} given; 'density' or 'spectrum' is "
@@ -202,7 +205,7 @@ _CUT = ("window", "nperseg", "noverlap", "nfft", "scaling")     # static paramet
 _SPECTRUM = (*_CUT, "detrend", "return_onesided", "axis")
 
 
-def extended(name: str, x: Any, boundary: Any, half: int) -> Any:
+def extended(name: str, x: Array, boundary: str | None, half: int) -> Array:
     """A signal continued beyond both ends by half a segment."""
     if boundary is None or half == 0:
         return x
@@ -225,8 +228,8 @@ def extended(name: str, x: Any, boundary: Any, half: int) -> Any:
 
 
 @fused(static=(*_SPECTRUM, "boundary", "padded"))
-def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = 256,
-         noverlap: int | None = None, nfft: int | None = None, detrend: Any = False,
+def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: int | None = 256,
+         noverlap: int | None = None, nfft: int | None = None, detrend: Detrend = False,
          return_onesided: bool = True, boundary: str | None = "zeros", padded: bool = True,
          axis: int = -1, scaling: str = "spectrum") -> tuple[Array, Array, Array]:
     """The Fourier transforms of a signal's segments, which overlap.
@@ -268,9 +271,9 @@ def stft(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int |
 
 
 @fused(static=(*_SPECTRUM, "average"))
-def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "hann",
+def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Window = "hann",
         nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
-        detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
+        detrend: Detrend = "constant", return_onesided: bool = True, scaling: str = "density",
         axis: int = -1, average: str = "mean") -> tuple[Array, Array]:
     """The cross spectral density of two signals, by Welch's method of averaging over segments.
 
@@ -309,9 +312,9 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Any = "h
     return plan.frequencies(fs, onesided), moveaxis(out, -1, axis)
 
 
-def _products(name: str, x: ArrayLike, y: Any, fs: ArrayLike, window: ArrayLike, nperseg: object,
-              noverlap: object, nfft: Any, detrend: str, return_onesided: bool, scaling: str,
-              axis: int) -> Any:
+def _products(name: str, x: ArrayLike, y: ArrayLike | None, fs: ArrayLike, window: Window,
+              nperseg: object, noverlap: object, nfft: object, detrend: Detrend,
+              return_onesided: bool, scaling: str, axis: int) -> tuple[Array, Segments, bool]:
     """conj(X) Y of each segment, scaled: [..., segments, frequencies]."""
     x = _signal(name, x, axis)
     if y is None:
@@ -339,8 +342,8 @@ def _products(name: str, x: ArrayLike, y: Any, fs: ArrayLike, window: ArrayLike,
     return out, plan, onesided
 
 
-def welch(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = None,
-          noverlap: int | None = None, nfft: int | None = None, detrend: Any = "constant",
+def welch(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: int | None = None,
+          noverlap: int | None = None, nfft: int | None = None, detrend: Detrend = "constant",
           return_onesided: bool = True, scaling: str = "density", axis: int = -1,
           average: str = "mean") -> tuple[Array, Array]:
     """The power spectral density of a signal, by Welch's method of averaging over segments.
@@ -360,9 +363,10 @@ def welch(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int 
                axis, average)
 
 
-def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "boxcar", nfft: int | None = None,
-                detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
-                axis: int = -1) -> tuple[Array, Array]:
+def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = "boxcar",
+                nfft: int | None = None, detrend: Detrend = "constant",
+                return_onesided: bool = True, scaling: str = "density", axis: int = -1
+                ) -> tuple[Array, Array]:
     """The power spectral density of a signal as one segment.
 
     Args:
@@ -388,9 +392,9 @@ def periodogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = "boxcar", nfft:
 
 
 @unasked
-def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann",
+def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann",
               nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
-              detrend: Any = "constant", axis: int = -1) -> tuple[Array, Array]:
+              detrend: Detrend = "constant", axis: int = -1) -> tuple[Array, Array]:
     """The coherence of two signals by frequency: |Pxy|² / (Pxx Pyy).
 
     Args:
@@ -413,10 +417,11 @@ def coherence(x: ArrayLike, y: ArrayLike, fs: ArrayLike = 1.0, window: Any = "ha
 
 
 @fused(static=(*_SPECTRUM, "mode"))
-def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = ("tukey", 0.25),
+def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = ("tukey", 0.25),
                 nperseg: int | None = None, noverlap: int | None = None, nfft: int | None = None,
-                detrend: Any = "constant", return_onesided: bool = True, scaling: str = "density",
-                axis: int = -1, mode: str = "psd") -> tuple[Array, Array, Array]:
+                detrend: Detrend = "constant", return_onesided: bool = True,
+                scaling: str = "density", axis: int = -1, mode: str = "psd"
+                ) -> tuple[Array, Array, Array]:
     """The power spectral densities of a signal's segments, one by one.
 
     Args:
@@ -449,7 +454,7 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Any = ("tukey", 0.25)
 # Back --------------------------------------------------------------------------------------------
 
 @fused(static=(*_CUT, "input_onesided", "boundary", "time_axis", "freq_axis"))
-def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Any = "hann", nperseg: int | None = None,
+def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg: int | None = None,
           noverlap: int | None = None, nfft: int | None = None, input_onesided: bool = True,
           boundary: bool = True, time_axis: int = -1, freq_axis: int = -2,
           scaling: str = "spectrum") -> tuple[Array, Array]:

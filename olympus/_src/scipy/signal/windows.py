@@ -41,8 +41,8 @@ def _sampled(name: str, M: int, sym: bool, values: Callable[[np.ndarray, int], n
 def _cosines(name: str, M: int, sym: bool, weights: Sequence[float]) -> Any:
     """Σ ± weights[k] cos(2πkj / (m-1)), the signs alternating."""
     def values(j: np.ndarray, m: int) -> np.ndarray:
-        return sum((-1) ** k * w * np.cos(2 * np.pi * k * j / (m - 1))
-                   for k, w in enumerate(weights))
+        return sum(((-1) ** k * w * np.cos(2 * np.pi * k * j / (m - 1))
+                    for k, w in enumerate(weights)), np.zeros(len(j)))
 
     return _sampled(name, M, sym, values)
 
@@ -344,7 +344,7 @@ def _parameter(what: str, key: str, i: int, x: Any) -> Any:
     return None if x is None and (key, i) == ("exponential", 0) else real_number(x, what)
 
 
-def weights(name: str, window: Any, size: int, sym: bool = False) -> np.ndarray:
+def weights(name: str, window: object, size: int, sym: bool = False) -> np.ndarray:
     """The weights that a name, a tuple (name, *parameters) or a number (kaiser's beta) stands for.
     """
     if isinstance(window, (int, float)) and not isinstance(window, bool):

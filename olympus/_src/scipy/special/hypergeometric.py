@@ -72,7 +72,8 @@ def _value_step(tol: float) -> Any:
 def _series(tol: float, where_to: Array, a: Array, b: Array, x: Array) -> tuple[Array, Array]:
     """(value, the largest term) of the series for x >= 0."""
     one = x * 0.0 + 1.0
-    return tuple(iterate(_value_step(tol), where_to, (one, one, one), (a, b, x), 3000)[1:])
+    _, value, most = iterate(_value_step(tol), where_to, (one, one, one), (a, b, x), 3000)
+    return value, most
 
 
 def _stride(a: Array, b: Array, x: Array, end: Array) -> tuple[Array, Array]:

@@ -153,9 +153,11 @@ def _slope(t: Array, n: Array, below: Callable[[Any], Any]) -> Array:
 def _pair(name: str, polynomial: Callable[..., Any], continued: Callable[..., Any],
           *partials: Callable[..., Any]) -> tuple[Special, Special]:
     """Primitives of whole and of real degrees; `partials` are of the primitive's index, first."""
-    return tuple(Special(name + suffix, fun, nowhere, *(functools.partial(p, i) for p in partials))
-                 for i, (suffix, fun) in enumerate((
-                     ("", polynomial), ("_real", _real(polynomial, continued)))))
+    whole, real = [
+        Special(name + suffix, fun, nowhere, *(functools.partial(p, i) for p in partials))
+        for i, (suffix, fun) in enumerate((
+            ("", polynomial), ("_real", _real(polynomial, continued))))]
+    return whole, real
 
 
 hermite_p = Special("eval_hermite", _hermite, nowhere, lambda t, y, n, x: _slope(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.typing import Array, ArrayLike, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...loops.while_loop import fori_loop
 from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
@@ -59,13 +59,13 @@ class Bernoulli(Discrete):
     def mean(self, p: Array) -> Array:
         return p
 
-    def var(self, p: Array) -> Any:
+    def var(self, p: Array) -> ArrayLike:
         return p * (1.0 - p)
 
     def entropy(self, p: Array) -> Array:
         return -xlogy(p, p) - xlog1py(1.0 - p, -p)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, p: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, p: Array) -> Array:
         return discrete.bernoulli(key, p, shape)
 
 
@@ -105,10 +105,10 @@ class Binom(Discrete):
     def mean(self, n: Array, p: Array) -> Array:
         return n * p
 
-    def var(self, n: Array, p: Array) -> Any:
+    def var(self, n: Array, p: Array) -> ArrayLike:
         return n * p * (1.0 - p)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, n: Array, p: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, n: Array, p: Array) -> Array:
         return binomial(key, n, p, shape, dtype)
 
 
@@ -132,7 +132,7 @@ class Betabinom(Summed):
     def logpmf(self, k: Array, n: Array, a: Array, b: Array) -> Array:
         return (betaln(k + a, n - k + b) - betaln(a, b) - betaln(k + 1.0, n - k + 1.0) - log1p(n))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, n: Array, a: Array, b: Array
+    def draw(self, key: Array, shape: Shape, dtype: DType, n: Array, a: Array, b: Array
              ) -> Array:
         first, second = subkeys(typed(key))
         return binomial(second, n, from_gamma.beta(first, a, b, shape, dtype), shape, dtype)
@@ -140,7 +140,7 @@ class Betabinom(Summed):
     def mean(self, n: Array, a: Array, b: Array) -> Array:
         return n * (a / (a + b))
 
-    def var(self, n: Array, a: Array, b: Array) -> Any:
+    def var(self, n: Array, a: Array, b: Array) -> ArrayLike:
         s = a + b
         return n * (a / s) * (b / s) * ((s + n) / (s + 1.0))
 
@@ -182,13 +182,13 @@ class Geom(Discrete):
     def mean(self, p: Array) -> Array:
         return 1.0 / p
 
-    def var(self, p: Array) -> Any:
+    def var(self, p: Array) -> ArrayLike:
         return (1.0 - p) / (p * p)
 
     def entropy(self, p: Array) -> Array:
         return -(xlog1py(1.0 - p, -p) + xlogy(p, p)) / p
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, p: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, p: Array) -> Array:
         return discrete.geometric(key, p, shape)
 
 
@@ -223,7 +223,7 @@ class Nbinom(Discrete):
     def mean(self, n: Array, p: Array) -> Array:
         return n * (1.0 - p) / p
 
-    def var(self, n: Array, p: Array) -> Any:
+    def var(self, n: Array, p: Array) -> ArrayLike:
         return n * (1.0 - p) / (p * p)
 
 
@@ -256,7 +256,7 @@ class Poisson(Discrete):
     def mean(self, mu: Array) -> Array:
         return mu
 
-    def var(self, mu: Array) -> Any:
+    def var(self, mu: Array) -> ArrayLike:
         return mu
 
     def entropy(self, mu: Array) -> Array:
@@ -278,7 +278,7 @@ class Poisson(Discrete):
             -863 / 2520 + u * (-1375 / 1008 + u * (-33953 / 5040)))))))
         return where(large, 0.5 * (1.0 + math.log(2.0 * math.pi) + log(high)) + series, near)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, mu: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, mu: Array) -> Array:
         return of_poisson.poisson(key, mu, shape)
 
 
@@ -310,11 +310,11 @@ class Hypergeom(Summed):
     def mean(self, M: Array, n: Array, N: Array) -> Array:
         return N * (n / M)
 
-    def var(self, M: Array, n: Array, N: Array) -> Any:
+    def var(self, M: Array, n: Array, N: Array) -> ArrayLike:
         share = n / M
         return N * share * (1.0 - share) * ((M - N) / maximum(M - 1.0, 1.0))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, M: Array, n: Array, N: Array
+    def draw(self, key: Array, shape: Shape, dtype: DType, M: Array, n: Array, N: Array
              ) -> Array:
         return hypergeometric(key, n, M - n, N, shape)
 
@@ -353,14 +353,14 @@ class Randint(Discrete):
     def mean(self, low: Array, high: Array) -> Array:
         return 0.5 * (low + high - 1.0)
 
-    def var(self, low: Array, high: Array) -> Any:
+    def var(self, low: Array, high: Array) -> ArrayLike:
         width = high - low
         return (width - 1.0) * (width + 1.0) / 12.0
 
     def entropy(self, low: Array, high: Array) -> Array:
         return log(high - low)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, low: Array, high: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, low: Array, high: Array) -> Array:
         return discrete.randint(key, shape, low.astype(int), high.astype(int))
 
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...jit.fused import fused
 from ...nn.activations import log1mexp
 from ...numpy.arithmetic import maximum
@@ -72,8 +72,8 @@ class Distribution:
             found = (p > 0) & found
         return found
 
-    def std(self, *params: Array) -> Any:
-        return sqrt(self.var(*params))      # type: ignore[attr-defined]
+    def std(self, *params: Array) -> Array:
+        return sqrt(self.var(*params))
 
     def kinds(self) -> list[str]:
         """The functions that it has, `rvs` aside."""
@@ -97,11 +97,11 @@ class Distribution:
                 f"print(f'{{{self.name}.{kind}({given}):.3f}}')\n    "
                 f"{self.shown.split()[self.kinds().index(kind)]}")
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, *params: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, *params: Array) -> Array:
         """Random numbers: quantiles of uniform ones that are neither 0 nor 1."""
         tiny = dtypes.finfo(dtype).tiny
         u = uniform(key, shape, dtype)
-        return self.ppf(maximum(u, tiny), *params)      # type: ignore[attr-defined]
+        return self.ppf(maximum(u, tiny), *params)
 
 
 class Continuous(Distribution):
@@ -204,16 +204,16 @@ class Discrete(Distribution):
     low = 0.0
 
     def pmf(self, k: Array, *params: Array) -> Array:
-        return exp(self.logpmf(k, *params))     # type: ignore[attr-defined]
+        return exp(self.logpmf(k, *params))
 
     def sf(self, k: Array, *params: Array) -> Array:
-        return 1.0 - self.cdf(k, *params)       # type: ignore[attr-defined]
+        return 1.0 - self.cdf(k, *params)
 
     def logcdf(self, k: Array, *params: Array) -> Array:
-        return log_of(self.cdf(k, *params), self.sf(k, *params))   # type: ignore
+        return log_of(self.cdf(k, *params), self.sf(k, *params))
 
     def logsf(self, k: Array, *params: Array) -> Array:
-        return log_of(self.sf(k, *params), self.cdf(k, *params))   # type: ignore
+        return log_of(self.sf(k, *params), self.cdf(k, *params))
 
     def ppf(self, q: Array, *params: Array) -> Array:
         low, high = self.support(*params)
@@ -226,10 +226,10 @@ class Discrete(Distribution):
     def entropy(self, *params: Array) -> Array:
         """The sum of -p log p, from the mean outwards; the mean is inside of the support."""
         def term(k: Array, *params: Array) -> Array:
-            log_p = self.logpmf(k, *params)     # type: ignore[attr-defined]
+            log_p = self.logpmf(k, *params)
             return where(log_p < _NOTHING, 0.0, -exp(log_p) * log_p)
 
-        middle = floor(self.mean(*params))      # type: ignore[attr-defined]
+        middle = floor(self.mean(*params))
         low, high = self.support(*params)
         return (series(term, -1.0, middle, low, high, params)
                 + series(term, 1.0, middle + 1.0, low, high, params))
@@ -257,20 +257,20 @@ class Summed(Discrete):
 
     def _tail(self, k: Array, *params: Array) -> tuple[Array, Array]:
         """Whether k is below the mean; the probability of at most k then, or of more than k."""
-        below = k < self.mean(*params)          # type: ignore[attr-defined]
+        below = k < self.mean(*params)
         return below, series(self.pmf, where(below, -1.0, 1.0), where(below, k, k + 1.0),
                              *self.support(*params), params)
 
     def _log_tail(self, k: Array, *params: Array) -> tuple[Array, Array]:
         """`_tail` with its logarithm: a sum in units of its first term, which may underflow."""
-        below = k < self.mean(*params)          # type: ignore[attr-defined]
+        below = k < self.mean(*params)
         start = where(below, k, k + 1.0)
         low, high = self.support(*params)
         first = where((start >= low) & (start <= high), start, self.inner(*params))
-        unit = self.logpmf(first, *params)      # type: ignore[attr-defined]
+        unit = self.logpmf(first, *params)
 
         def term(k: Array, unit: Array, *params: Array) -> Array:
-            return exp(self.logpmf(k, *params) - unit)  # type: ignore[attr-defined]
+            return exp(self.logpmf(k, *params) - unit)
 
         return below, unit + log(series(term, where(below, -1.0, 1.0), start, low, high,
                                         (unit, *params)))
@@ -496,7 +496,7 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
     name = f"{d.name}.rvs"
     signature = _signature(d, None, *_NEW)
 
-    def program(key: Array, *args: object, shape: Shape) -> Any:
+    def program(key: Array, *args: object, shape: Shape) -> Array:
         names = [p for p in signature.parameters if p not in ("size", "key")]
         v = _values(d, name, dict(zip(names, args)))
         drawn = d.draw(key, shape, v.loc.dtype, *(broadcast_to(p, shape) for p in v.params))

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Callable
 
-from ...base.typing import Array, ArrayLike, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...lax.special.classical import lgamma
 from ...numpy.arithmetic import maximum
 from ...numpy.conditions import where
@@ -53,13 +53,13 @@ class Expon(ByLogSf):
     def mean(self) -> float:
         return 1.0
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 1.0
 
     def entropy(self) -> float:
         return 1.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.exponential(key, shape, dtype)
 
 
@@ -99,13 +99,13 @@ class Gamma(Continuous):
     def mean(self, a: Array) -> Array:
         return a
 
-    def var(self, a: Array) -> Any:
+    def var(self, a: Array) -> ArrayLike:
         return a
 
     def entropy(self, a: Array) -> Array:
         return a + gammaln(a) + (1.0 - a) * digamma(a)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array) -> Array:
         return gamma_samplers.gamma(key, a, shape, dtype)
 
 
@@ -144,13 +144,13 @@ class Chi2(Continuous):
     def mean(self, df: Array) -> Array:
         return df
 
-    def var(self, df: Array) -> Any:
+    def var(self, df: Array) -> ArrayLike:
         return 2.0 * df
 
     def entropy(self, df: Array) -> Array:
         return _gamma.entropy(0.5 * df) + _LOG_2
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, df: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, df: Array) -> Array:
         return from_gamma.chisquare(key, df, shape, dtype)
 
 
@@ -190,7 +190,7 @@ class Invgamma(Continuous):
     def mean(self, a: Array) -> Array:
         return where(a > 1, 1.0 / where(a > 1, a - 1.0, 1.0), math.inf)
 
-    def var(self, a: Array) -> Any:
+    def var(self, a: Array) -> ArrayLike:
         two = a > 2
         b = where(two, a, 4.0)
         return where(two, 1.0 / ((b - 1.0) ** 2 * (b - 2.0)), math.inf)
@@ -198,11 +198,11 @@ class Invgamma(Continuous):
     def entropy(self, a: Array) -> Array:
         return a + gammaln(a) - (1.0 + a) * digamma(a)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array) -> Array:
         return exp(-gamma_samplers.loggamma(key, a, shape, dtype))
 
 
-def _of_inverse(fun: Any, x: ArrayLike, a: ArrayLike, at_zero: float) -> Array:
+def _of_inverse(fun: Callable[..., Array], x: ArrayLike, a: ArrayLike, at_zero: float) -> Array:
     none = x == 0
     return where(none, at_zero, fun(a, 1.0 / where(none, 1.0, x)))
 
@@ -216,7 +216,7 @@ class F(Continuous):
     shown = "0.234 -1.453 0.704 -0.351 0.296 -1.218 0.411 1.717 1.400 3.484 1.867 1.298"
     drawn = "[2.45 0.16 0.16]"
 
-    def _parts(self, x: Array, dfn: Array, dfd: Array) -> tuple[Any, Any, Any, Any]:
+    def _parts(self, x: Array, dfn: Array, dfd: Array) -> tuple[Array, Array, Array, Array]:
         r = x * (dfn / dfd)
         return r / (1.0 + r), 1.0 / (1.0 + r), 0.5 * dfn, 0.5 * dfd
 
@@ -249,7 +249,7 @@ class F(Continuous):
         b = where(two, dfd, 4.0)
         return where(two, b / (b - 2.0), math.inf)
 
-    def var(self, dfn: Array, dfd: Array) -> Any:
+    def var(self, dfn: Array, dfd: Array) -> ArrayLike:
         four = dfd > 4
         b = where(four, dfd, 6.0)
         return where(four, 2.0 * (b / (b - 2.0)) ** 2 * (dfn + b - 2.0) / (dfn * (b - 4.0)),
@@ -260,7 +260,7 @@ class F(Continuous):
         return (log(b) - log(a) + betaln(a, b) + (1.0 - a) * digamma(a) - (1.0 + b) * digamma(b)
                 + (a + b) * digamma(a + b))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, dfn: Array, dfd: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, dfn: Array, dfd: Array) -> Array:
         return from_gamma.f(key, dfn, dfd, shape, dtype)
 
 
@@ -285,7 +285,7 @@ class Pareto(ByLogSf):
         c = where(one, b, 2.0)
         return where(one, c / (c - 1.0), math.inf)
 
-    def var(self, b: Array) -> Any:
+    def var(self, b: Array) -> ArrayLike:
         two = b > 2
         c = where(two, b, 3.0)
         return where(two, c / ((c - 1.0) ** 2 * (c - 2.0)), math.inf)
@@ -313,7 +313,7 @@ class WeibullMin(ByLogSf):
     def mean(self, c: Array) -> Array:
         return exp(gammaln(1.0 + 1.0 / c))
 
-    def var(self, c: Array) -> Any:
+    def var(self, c: Array) -> ArrayLike:
         first = 2.0 * gammaln(1.0 + 1.0 / c)
         return exp(first) * expm1(gammaln(1.0 + 2.0 / c) - first)
 
@@ -341,7 +341,7 @@ class WeibullMax(ByLogCdf):
     def mean(self, c: Array) -> Array:
         return -self.mirror.mean(c)
 
-    def var(self, c: Array) -> Any:
+    def var(self, c: Array) -> ArrayLike:
         return self.mirror.var(c)
 
     def entropy(self, c: Array) -> Array:
@@ -372,7 +372,7 @@ class Rayleigh(ByLogSf):
     def mean(self) -> ArrayLike:
         return math.sqrt(0.5 * math.pi)
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 2.0 - 0.5 * math.pi
 
     def entropy(self) -> ArrayLike:
@@ -410,13 +410,13 @@ class Maxwell(Continuous):
     def mean(self) -> ArrayLike:
         return math.sqrt(8.0 / math.pi)
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 3.0 - 8.0 / math.pi
 
     def entropy(self) -> ArrayLike:
         return euler_gamma + 0.5 * math.log(2.0 * math.pi) - 0.5
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.maxwell(key, shape, dtype)
 
 
@@ -447,13 +447,13 @@ class Halfnorm(ByLogSf):
     def mean(self) -> ArrayLike:
         return math.sqrt(2.0 / math.pi)
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 1.0 - 2.0 / math.pi
 
     def entropy(self) -> ArrayLike:
         return 0.5 * math.log(0.5 * math.pi) + 0.5
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return abs(samplers.normal(key, shape, dtype))
 
 
@@ -485,7 +485,7 @@ class Halfcauchy(Continuous):
     def mean(self) -> ArrayLike:
         return math.inf
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.inf
 
     def entropy(self) -> ArrayLike:
@@ -526,17 +526,17 @@ class Lognorm(Continuous):
     def mean(self, s: Array) -> Array:
         return exp(0.5 * s * s)
 
-    def var(self, s: Array) -> Any:
+    def var(self, s: Array) -> ArrayLike:
         return exp(s * s) * expm1(s * s)
 
     def entropy(self, s: Array) -> Array:
         return 0.5 + 0.5 * math.log(2.0 * math.pi) + log(s)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, s: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, s: Array) -> Array:
         return samplers.lognormal(key, s, shape, dtype)
 
 
-def _of_log(fun: Any, x: ArrayLike, s: ArrayLike, at_zero: float) -> Array:
+def _of_log(fun: Callable[..., Array], x: ArrayLike, s: ArrayLike, at_zero: float) -> Array:
     none = x == 0
     return where(none, at_zero, fun(log(where(none, 1.0, x)) / s))
 
@@ -574,7 +574,7 @@ class Levy(Continuous):
     def mean(self) -> ArrayLike:
         return math.inf
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.inf
 
     def entropy(self) -> ArrayLike:

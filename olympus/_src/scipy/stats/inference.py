@@ -112,8 +112,8 @@ def spearmanr(a: ArrayLike, b: ArrayLike, *, alternative: str = "two-sided"
     >>> print(f'{r:.3f} {p:.3f}')
     0.800 0.200
     """
-    x, y = _pairs("spearmanr", a, b)
-    return _correlation("spearmanr", *(rankdata(v).astype(v.dtype) for v in (x, y)), alternative)
+    x, y = (rankdata(v).astype(v.dtype) for v in _pairs("spearmanr", a, b))
+    return _correlation("spearmanr", x, y, alternative)
 
 
 @fused(static=("alternative",))

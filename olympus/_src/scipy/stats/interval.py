@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ...base.typing import Array, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...nn.activations import log1mexp
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, log, log1p, sqrt
@@ -42,13 +42,13 @@ class Uniform(Continuous):
     def mean(self) -> float:
         return 0.5
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 1.0 / 12.0
 
     def entropy(self) -> float:
         return 0.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.uniform(key, shape, dtype)
 
 
@@ -80,14 +80,14 @@ class Beta(Continuous):
     def mean(self, a: Array, b: Array) -> Array:
         return a / (a + b)
 
-    def var(self, a: Array, b: Array) -> Any:
+    def var(self, a: Array, b: Array) -> ArrayLike:
         return a / (a + b) * (b / (a + b)) / (a + b + 1.0)
 
     def entropy(self, a: Array, b: Array) -> Array:
         return (betaln(a, b) - (a - 1.0) * digamma(a) - (b - 1.0) * digamma(b)
                 + (a + b - 2.0) * digamma(a + b))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array, b: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array, b: Array) -> Array:
         return from_gamma.beta(key, a, b, shape, dtype)
 
 
@@ -135,7 +135,7 @@ class Truncnorm(Continuous):
         p, q, _ = self._ends(a, b)
         return p - q
 
-    def var(self, a: Array, b: Array) -> Any:
+    def var(self, a: Array, b: Array) -> ArrayLike:
         p, q, first = self._ends(a, b)
         return 1.0 + first - (p - q) ** 2
 
@@ -143,7 +143,7 @@ class Truncnorm(Continuous):
         return (0.5 * math.log(2.0 * math.pi) + 0.5 + _log_mass(a, b)
                 + 0.5 * self._ends(a, b)[2])
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, a: Array, b: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, a: Array, b: Array) -> Array:
         return samplers.truncated_normal(key, a, b, shape, dtype)
 
 
@@ -197,7 +197,7 @@ class Triang(Continuous):
     def mean(self, c: Array) -> Array:
         return (1.0 + c) / 3.0
 
-    def var(self, c: Array) -> Any:
+    def var(self, c: Array) -> ArrayLike:
         return (1.0 - c + c * c) / 18.0
 
     def entropy(self, c: Array) -> Array:
@@ -241,7 +241,7 @@ class Loguniform(Continuous):
     def mean(self, a: Array, b: Array) -> Array:
         return (b - a) / log(b / a)
 
-    def var(self, a: Array, b: Array) -> Any:
+    def var(self, a: Array, b: Array) -> ArrayLike:
         width = log(b / a)
         return a * a * (0.5 * expm1(2.0 * width) - expm1(width) ** 2 / width) / width
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias
 
 from ...base.typing import Array, ArrayLike, Shape
 from ...jit.fused import fused
@@ -27,6 +27,9 @@ from ..special.normal import ndtr
 from .matrices import solve_lower
 
 __all__ = ["gaussian_kde"]
+
+# How wide the kernels are: a rule's name, a number, or a function of the estimate.
+Bandwidth: TypeAlias = ArrayLike | str | Callable[..., ArrayLike] | None
 
 
 @register_pytree_node_class
@@ -52,7 +55,7 @@ class gaussian_kde:
     [0.2149 0.0005]
     """
 
-    def __init__(self, dataset: ArrayLike, bw_method: Any = None,
+    def __init__(self, dataset: ArrayLike, bw_method: Bandwidth = None,
                  weights: ArrayLike | None = None) -> None:
         refuse_complex("gaussian_kde", dataset)
         given = (dataset,) if weights is None else (dataset, weights)
@@ -70,12 +73,12 @@ class gaussian_kde:
         self.neff = 1.0 / sum_of(self.weights * self.weights)
         self.set_bandwidth(bw_method)
 
-    def tree_flatten(self) -> tuple[tuple[Any, ...], None]:
+    def tree_flatten(self) -> tuple[tuple[Array, ...], None]:
         """The arrays that the estimate is made of."""
         return (self.neff, self.dataset, self.weights, self.covariance, self.inv_cov), None
 
     @classmethod
-    def tree_unflatten(cls, aux: None, children: Sequence[Any]) -> gaussian_kde:
+    def tree_unflatten(cls, aux: None, children: Sequence[Array]) -> gaussian_kde:
         """An estimate of such arrays."""
         self = object.__new__(cls)
         self.neff, self.dataset, self.weights, self.covariance, self.inv_cov = children
@@ -91,7 +94,7 @@ class gaussian_kde:
         """How many points the sample has."""
         return self.dataset.shape[1]
 
-    def set_bandwidth(self, bw_method: Any = None) -> None:
+    def set_bandwidth(self, bw_method: Bandwidth = None) -> None:
         """Change the kernels' width, as SciPy's method does (JAX's refuses).
 
         Args:
@@ -258,7 +261,7 @@ class gaussian_kde:
         return x
 
 
-def _factor(estimate: gaussian_kde, method: object) -> Any:
+def _factor(estimate: gaussian_kde, method: Bandwidth) -> Any:
     """The width of the kernels in standard deviations."""
     power = -1.0 / (estimate.d + 4)
     if method is None or (isinstance(method, str) and method == "scott"):
@@ -272,7 +275,7 @@ def _factor(estimate: gaussian_kde, method: object) -> Any:
 
 
 @fused
-def _log_densities(dataset: Any, weights: ArrayLike, covariance: Any, points: Any) -> Any:
+def _log_densities(dataset: Array, weights: Array, covariance: Array, points: Array) -> Array:
     """log Σᵢ wᵢ N(p; xᵢ, C) for each point p."""
     lower = cholesky(covariance)
     centres, places = (solve_lower(lower, x.T) for x in (dataset, points))      # of identity

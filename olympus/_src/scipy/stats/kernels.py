@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...lax.special.classical import lgamma
@@ -30,7 +29,7 @@ _LARGE, _TERMS = 16.0, 24
 _HALF_LOG_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
 
 
-def stirling_error(a: Any) -> Array:
+def stirling_error(a: Array) -> Array:
     """ln Γ(a+1) - ln √(2πa) - a ln a + a for a > 0."""
     big = a >= _LARGE
     low = where(big, 1.0, a)
@@ -45,7 +44,7 @@ def _deviance(a: Array, x: Array) -> Array:
     return a * where(far, r - log(x / a), -log1p_minus(where(far, 0.0, r)))
 
 
-def log_gamma_density(x: Any, a: Any) -> Array:
+def log_gamma_density(x: Array, a: Array) -> Array:
     """log of xᵃ⁻¹ e⁻ˣ / Γ(a) for x >= 0 and a > 0."""
     big = (a >= _LARGE) & (x > 0.0)
     low = where(big, 1.0, a)
@@ -55,7 +54,7 @@ def log_gamma_density(x: Any, a: Any) -> Array:
     return where(big, split, plain)
 
 
-def log_beta_density(x: Any, y: Any, a: Any, b: Any) -> Array:
+def log_beta_density(x: Array, y: Array, a: Array, b: Array) -> Array:
     """log of xᵃ⁻¹ yᵇ⁻¹ / B(a, b) for x + y = 1, both >= 0, and positive a and b."""
     big = ((a >= _LARGE) | (b >= _LARGE)) & (x > 0.0) & (y > 0.0)
     p, q = where(big, 1.0, a), where(big, 1.0, b)
@@ -69,7 +68,7 @@ def log_beta_density(x: Any, y: Any, a: Any, b: Any) -> Array:
     return where(big, split, plain)
 
 
-def _power_ratio(a: Any, excess: Any, ratio: Any) -> Any:
+def _power_ratio(a: Array, excess: Array, ratio: Array) -> Array:
     """a (ln r - (r - 1)) with r = `ratio` = 1 + excess / a."""
     part = excess / a
     far = (ratio < 0.5) | (part > 1.0)
@@ -88,7 +87,7 @@ def log1p_square(x: ArrayLike) -> Array:
 _TINY = {16: 1e-3, 32: 1e-30, 64: 1e-290}
 
 
-def log_of(value: Any, other: ArrayLike, tail: Callable[[], Any] | None = None) -> Array:
+def log_of(value: Array, other: Array, tail: Callable[[], Array] | None = None) -> Array:
     """The logarithm of a probability, given 1 minus it; `tail()` where the value underflows."""
     near = value > 0.5
     high = log1p(-where(near, other, 0.5))
@@ -98,7 +97,7 @@ def log_of(value: Any, other: ArrayLike, tail: Callable[[], Any] | None = None) 
     return where(near, high, where(lost, tail(), log(where(near | lost, 0.5, value))))
 
 
-def _growth(ratio: Callable[[float], Any]) -> Array:
+def _growth(ratio: Callable[[float], Array]) -> Array:
     """1 + r(0) + r(0) r(1) + ..., the rest as if of a geometric series."""
     last = ratio(float(_TERMS))
     total = 1.0 + last / (1.0 - last)
@@ -107,7 +106,7 @@ def _growth(ratio: Callable[[float], Any]) -> Array:
     return total
 
 
-def log_gamma_cdf(x: Any, a: ArrayLike) -> Array:
+def log_gamma_cdf(x: Array, a: Array) -> Array:
     """log P(a, x) for x > 0."""
     value = gammainc(a, x)
 
@@ -120,7 +119,7 @@ def log_gamma_cdf(x: Any, a: ArrayLike) -> Array:
     return log_of(value, gammaincc(a, x), tail)
 
 
-def log_gamma_sf(x: ArrayLike, a: ArrayLike) -> Array:
+def log_gamma_sf(x: Array, a: Array) -> Array:
     """log Q(a, x) for x >= 0."""
     value = gammaincc(a, x)
 
@@ -134,7 +133,7 @@ def log_gamma_sf(x: ArrayLike, a: ArrayLike) -> Array:
     return log_of(value, gammainc(a, x), tail)
 
 
-def log_beta_cdf(x: Any, y: ArrayLike, a: ArrayLike, b: ArrayLike) -> Array:
+def log_beta_cdf(x: Array, y: Array, a: Array, b: Array) -> Array:
     """log I(a, b; x) for x + y = 1."""
     value = betainc(a, b, x)
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 from ...autodiff.derivatives import jvp
 from ...base.typing import Array, ArrayLike, DTypeLike
@@ -33,14 +33,14 @@ from ...types import dtypes
 __all__ = ["invert", "least", "with_density"]
 
 
-def _integer(x: Any) -> Array:
+def _integer(x: Array) -> Array:
     """A float's place among all floats, as an integer."""
     signed = dtypes.as_dtype(f"int{dtypes.itemsize_bits(x.dtype)}")
     bits = bitcast_convert_type(x, signed)
     return where(bits < 0, dtypes.iinfo(signed).min - bits, bits)
 
 
-def _float(i: Any, dtype: DTypeLike) -> Array:
+def _float(i: Array, dtype: DTypeLike) -> Array:
     return bitcast_convert_type(where(i < 0, dtypes.iinfo(i.dtype).min - i, i), dtype)
 
 
@@ -51,7 +51,7 @@ def _halfway(low: Array, high: Array) -> Array:
     return _float(both + shift_right_arithmetic(a ^ b, 1), low.dtype)     # cannot overflow
 
 
-def _bracket(low: ArrayLike, high: ArrayLike, *others: Any) -> list[Array]:
+def _bracket(low: ArrayLike, high: ArrayLike, *others: ArrayLike) -> list[Array]:
     """Finite bounds as arrays of the shape and dtype of all others, and those."""
     info = dtypes.finfo(others[0].dtype)
     none = sum(0.0 * x for x in others)
@@ -59,7 +59,7 @@ def _bracket(low: ArrayLike, high: ArrayLike, *others: Any) -> list[Array]:
     return [stop_gradient(x) for x in broadcast_arrays(low, high, *others)]
 
 
-def _search(above: Callable[..., tuple[Any, Any, Any]], low: Array, high: Array, start: Array,
+def _search(above: Callable[..., tuple[Array, Array, Array]], low: Array, high: Array, start: Array,
             given: Sequence[object]) -> Array:
     """The least float in (low, high] from which on `above` holds.
 
@@ -84,10 +84,14 @@ def _search(above: Callable[..., tuple[Any, Any, Any]], low: Array, high: Array,
     return while_loop(lambda state: any_of(~state[3]), narrowed, first)[2]
 
 
+Distributed: TypeAlias = Callable[..., Array]       # of a number or a probability, and params
+Inverted: TypeAlias = tuple[Array, Array, Array, Sequence[Array]]   # q, low, high, params
+
+
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2, 3))
-def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Any, low: Array, high: Array,
-             params: tuple) -> Any:
-    def above(x: ArrayLike, q: Array, *params: ArrayLike) -> tuple[Any, Any, Any]:
+def _inverse(fun: Distributed, density: Distributed, rising: bool, near: Distributed | None,
+             q: Array, low: Array, high: Array, params: Sequence[Array]) -> Array:
+    def above(x: Array, q: Array, *params: Array) -> tuple[Array, Array, Array]:
         y = fun(x, *params)
         close = abs(y - q) <= float(dtypes.finfo(q.dtype).eps) * q
         # Newton's method for log F(x) = log q: from a tail it comes in, where that for F goes out.
@@ -108,8 +112,8 @@ def _inverse(fun: Any, density: Any, rising: bool, near: Any, q: Any, low: Array
 
 
 @_inverse.defjvp
-def _inverse_jvp(fun: Any, density: Any, rising: bool, near: Array, primals: Sequence[Array],
-                 tangents: Sequence[Array]) -> Any:
+def _inverse_jvp(fun: Distributed, density: Distributed, rising: bool, near: Distributed | None,
+                 primals: Inverted, tangents: Inverted) -> tuple[Array, Array]:
     q, low, high, params = primals
     x = _inverse(fun, density, rising, near, q, low, high, params)
     t = tangents[0]
@@ -118,8 +122,9 @@ def _inverse_jvp(fun: Any, density: Any, rising: bool, near: Array, primals: Seq
     return x, t / (density(x, *params) if rising else -density(x, *params))
 
 
-def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q: ArrayLike,
-           bounds: tuple[Any, Any], params: tuple[Any, ...], near: Any = None) -> Array:
+def invert(fun: Distributed, density: Distributed, rising: bool, q: Array,
+           bounds: tuple[ArrayLike, ArrayLike], params: Sequence[Array],
+           near: Distributed | None = None) -> Array:
     """x with fun(x, *params) = q, to the last place where `fun` is; differentiable.
 
     Args:
@@ -132,12 +137,12 @@ def invert(fun: Callable[..., Any], density: Callable[..., Any], rising: bool, q
     return _inverse(fun, density, rising, near, q, *bounds, tuple(params))
 
 
-def least(holds: Callable[..., Any], q: ArrayLike, low: ArrayLike, high: ArrayLike,
-          params: tuple[Any, ...]) -> Array:
+def least(holds: Callable[..., Array], q: ArrayLike, low: ArrayLike, high: ArrayLike,
+          params: Sequence[Array]) -> Array:
     """The least integer k from `low` to `high` for which `holds(k, q, *params)`; no derivative."""
     low, high, q, *params = _bracket(low, high, q, *params)
 
-    def above(x: Array, low: Array, q: Array, *params: Array) -> tuple[Any, Any, Any]:
+    def above(x: Array, low: Array, q: Array, *params: Array) -> tuple[Array, Array, Array]:
         return holds(maximum(floor(x), low), q, *params), x * math.nan, x != x
 
     found = _search(above, low - 1.0, high, minimum(maximum(low, 1.0), high),
@@ -152,8 +157,9 @@ def _with_density(fun: Any, density: object, smooth: object, x: ArrayLike, param
 
 
 @_with_density.defjvp
-def _with_density_jvp(fun: object, density: Any, smooth: Any, primals: Sequence[Array],
-                      tangents: Sequence[Array]) -> Any:
+def _with_density_jvp(fun: object, density: Any, smooth: Any,
+                      primals: tuple[Array, Sequence[Array]],
+                      tangents: tuple[Array, Sequence[Array]]) -> tuple[Array, Array]:
     (x, params), (t, t_params) = primals, tangents
     slope = jvp(lambda *params: smooth(x, *params), params, t_params)[1]
     return _with_density(fun, density, smooth, x, params), t * density(x, *params) + slope

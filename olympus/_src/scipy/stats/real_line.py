@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...lax.barriers import stop_gradient
 from ...lax.special.classical import bessel_i0e, bessel_i1e
 from ...nn.activations import log_sigmoid
@@ -54,13 +53,13 @@ class Norm(Mirrored):
     def ppf(self, q: Array) -> Array:
         return ndtri(q)
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 1.0
 
     def entropy(self) -> ArrayLike:
         return _LOG_ROOT_TWICE_PI + 0.5
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.normal(key, shape, dtype)
 
 
@@ -88,13 +87,13 @@ class Cauchy(Mirrored):
     def mean(self) -> ArrayLike:
         return math.nan
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.nan
 
     def entropy(self) -> ArrayLike:
         return math.log(4.0 * math.pi)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.cauchy(key, shape, dtype)
 
 
@@ -122,13 +121,13 @@ class Laplace(Mirrored):
     def isf(self, q: Array) -> Array:
         return Continuous.isf(self, q)
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return 2.0
 
     def entropy(self) -> float:
         return math.log(2.0) + 1.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.laplace(key, shape, dtype)
 
 
@@ -152,13 +151,13 @@ class Logistic(Mirrored):
     def quantile(self, log_p: Array, log_q: Array) -> Array:
         return log_p - log_q
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.pi ** 2 / 3.0
 
     def entropy(self) -> ArrayLike:
         return 2.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.logistic(key, shape, dtype)
 
 
@@ -185,13 +184,13 @@ class GumbelR(ByLogCdf):
     def mean(self) -> ArrayLike:
         return euler_gamma
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.pi ** 2 / 6.0
 
     def entropy(self) -> ArrayLike:
         return euler_gamma + 1.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return samplers.gumbel(key, shape, dtype)
 
 
@@ -218,13 +217,13 @@ class GumbelL(ByLogSf):
     def mean(self) -> ArrayLike:
         return -euler_gamma
 
-    def var(self) -> Any:
+    def var(self) -> ArrayLike:
         return math.pi ** 2 / 6.0
 
     def entropy(self) -> ArrayLike:
         return euler_gamma + 1.0
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType) -> Array:
         return -samplers.gumbel(key, shape, dtype)
 
 
@@ -271,7 +270,7 @@ class T(Mirrored):
     def mean(self, df: Array) -> Array:
         return where(df > 1, 0.0, math.nan)
 
-    def var(self, df: Array) -> Any:
+    def var(self, df: Array) -> ArrayLike:
         two = df > 2
         return where(two, 1.0 / (1.0 - 2.0 / where(two, df, 4.0)),
                      where(df > 1, math.inf, math.nan))
@@ -281,7 +280,7 @@ class T(Mirrored):
         return ((half + 0.5) * (digamma(half + 0.5) - digamma(half)) + 0.5 * log(df)
                 + betaln(half, 0.5 + 0.0 * df))
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, df: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, df: Array) -> Array:
         return from_gamma.t(key, df, shape, dtype)
 
 
@@ -312,13 +311,13 @@ class Gennorm(Mirrored):
         inner = where(low, 0.0, x)
         return where(low, tail, log_of(self.cdf(inner, beta), self.cdf(-inner, beta)))
 
-    def var(self, beta: Array) -> Any:
+    def var(self, beta: Array) -> ArrayLike:
         return exp(gammaln(3.0 / beta) - gammaln(1.0 / beta))
 
     def entropy(self, beta: Array) -> Array:
         return 1.0 / beta - log(0.5 * beta) + gammaln(1.0 / beta)
 
-    def draw(self, key: Array, shape: Any, dtype: DTypeLike, beta: Array) -> Array:
+    def draw(self, key: Array, shape: tuple[int, ...], dtype: DType, beta: Array) -> Array:
         signs, sizes = subkeys(typed(key))
         size = exp(from_gamma_samples.loggamma(sizes, 1.0 / beta, shape, dtype) / beta)
         return samplers.rademacher_signs(signs, shape, dtype) * size
@@ -366,7 +365,7 @@ class Vonmises(Mirrored):
         i0 = bessel_i0e(_above_zero(kappa))
         return math.log(2.0 * math.pi) + log(i0) + kappa * (1.0 - bessel_i1e(kappa) / i0)
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, kappa: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, kappa: Array) -> Array:
         return vonmises_samples(key, 0.0, kappa, shape, dtype)
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, DTypeLike, Shape
+from ...base.typing import Array, ArrayLike, DType, Shape
 from ...loops.while_loop import fori_loop
 from ...numpy.arithmetic import absolute
 from ...numpy.conditions import where
@@ -87,10 +87,10 @@ class Skellam(Summed):
     def mean(self, mu1: Array, mu2: Array) -> Array:
         return mu1 - mu2
 
-    def var(self, mu1: Array, mu2: Array) -> Any:
+    def var(self, mu1: Array, mu2: Array) -> ArrayLike:
         return mu1 + mu2
 
-    def draw(self, key: Array, shape: Shape, dtype: DTypeLike, mu1: Array, mu2: Array) -> Array:
+    def draw(self, key: Array, shape: Shape, dtype: DType, mu1: Array, mu2: Array) -> Array:
         first, second = subkeys(typed(key))
         return poisson(first, mu1, shape) - poisson(second, mu2, shape)
 

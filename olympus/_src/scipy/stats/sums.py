@@ -30,13 +30,12 @@ __all__ = ["series"]
 _MOST = 2**22       # terms of a sum, of which each waits for the one before
 
 
-def _sums(terms: Callable[..., tuple], count: int, step: Any, start: Array, low: Array, high: Array,
-          params: Sequence[Any]) -> tuple:
+def _sums(terms: Callable[..., tuple], count: int, step: Array, start: Array, low: Array,
+          high: Array, params: Sequence[Array]) -> tuple:
     """The sums of `count` terms(k, *params); the first says when all the rest is negligible."""
     tiny = 1e-3 * float(dtypes.finfo(start.dtype).eps)
 
-    def ended(k: ArrayLike
-              ) -> Array:       # steps of large floats, of infinity and of NaN lead nowhere
+    def ended(k: Array) -> Array:       # steps of large floats, of infinity and of NaN lead nowhere
         return ~((k >= low) & (k <= high) & (k + step != k))
 
     def added(state: tuple) -> tuple:
@@ -55,7 +54,8 @@ def _sums(terms: Callable[..., tuple], count: int, step: Any, start: Array, low:
 
 
 @partial(custom_jvp, nondiff_argnums=(0,))
-def _series(term: Any, step: object, start: Array, low: Array, high: Array, params: tuple) -> Any:
+def _series(term: Callable[..., Array], step: Array, start: Array, low: Array, high: Array,
+            params: tuple) -> Array:
     return _sums(lambda k, *params: (term(k, *params),), 1, step, start, low, high, params)[0]
 
 
@@ -80,8 +80,8 @@ def _series_jvp(term: Any, primals: Any, tangents: Any) -> Any:
 _series.defjvp(_series_jvp, symbolic_zeros=True)
 
 
-def series(term: Callable[..., Any], step: Any, start: ArrayLike, low: ArrayLike, high: ArrayLike,
-           params: Sequence[Any]) -> Array:
+def series(term: Callable[..., Array], step: ArrayLike, start: ArrayLike, low: ArrayLike,
+           high: ArrayLike, params: Sequence[Array]) -> Array:
     """The sum of term(k, *params) for k = start, start + step, … between low and high.
 
     Terms are positive, have one maximum, and are negligible once they have fallen below the last
