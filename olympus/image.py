@@ -5,4 +5,4 @@ from ._src.nn.image import ResizeMethod, resize, scale_and_translate
 
 __all__ = ["ResizeMethod", "resize", "scale_and_translate"]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

@@ -5,4 +5,4 @@ from ._src.nn.segments import segment_max, segment_min, segment_prod, segment_su
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

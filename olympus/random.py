@@ -33,4 +33,4 @@ __all__ = [
     "wrap_key_data", "zipf",
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

@@ -27,4 +27,4 @@ __all__ = [
     "tridiagonal_solve_p"
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

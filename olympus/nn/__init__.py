@@ -20,4 +20,4 @@ __all__ = [
     "standardize", "swish", "tanh",
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

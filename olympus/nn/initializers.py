@@ -14,4 +14,4 @@ __all__ = [
     "xavier_uniform", "zeros",
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

@@ -12,4 +12,4 @@ __all__ = [
     "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

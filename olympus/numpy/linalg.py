@@ -19,4 +19,4 @@ __all__ = [
     "tensorinv", "tensorsolve", "trace", "vecdot", "vector_norm"
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

@@ -15,4 +15,4 @@ __all__ = [
     "irfftn", "next_fast_len", "prev_fast_len", "rfft", "rfft2", "rfftfreq", "rfftn"
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

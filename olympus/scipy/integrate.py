@@ -10,4 +10,4 @@ __all__ = [
     "trapezoid",
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

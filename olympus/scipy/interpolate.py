@@ -11,4 +11,4 @@ __all__ = [
     "interp1d",
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

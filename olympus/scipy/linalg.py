@@ -37,4 +37,4 @@ __all__ = [
     "subspace_angles", "svd", "tanhm", "tanm", "toeplitz"
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

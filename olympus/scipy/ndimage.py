@@ -18,4 +18,4 @@ __all__ = [
     "uniform_filter", "uniform_filter1d", "zoom"
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

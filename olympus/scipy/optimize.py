@@ -6,4 +6,4 @@ from .._src.scipy.optimize.minimize import OptimizeResults, minimize
 
 __all__ = ["OptimizeResults", "least_squares", "minimize", "root"]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

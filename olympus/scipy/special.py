@@ -58,4 +58,4 @@ __all__ = [
     "y0", "y1", "yn", "yv", "zeta", "zetac",
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

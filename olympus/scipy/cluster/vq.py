@@ -5,4 +5,4 @@ from ..._src.scipy.vq import vq
 
 __all__ = ["vq"]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

@@ -29,7 +29,7 @@ __all__ = [
     "stft", "tf2zpk", "welch", "zpk2sos", "zpk2tf",
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import windows as windows
 else:       # a checker would take any name for an object

@@ -13,4 +13,4 @@ __all__ = [
     "hamming", "hann", "kaiser", "nuttall", "parzen", "triang", "tukey"
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

@@ -5,4 +5,4 @@ from ..._src.scipy.krylov import bicgstab, cg, gmres
 
 __all__ = ["bicgstab", "cg", "gmres"]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

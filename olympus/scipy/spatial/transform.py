@@ -5,4 +5,4 @@ from ..._src.scipy.rotations import Rotation, Slerp
 
 __all__ = ["Rotation", "Slerp"]
 
-_publish(__name__)
+_publish(__name__, bounded=True)

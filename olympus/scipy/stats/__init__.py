@@ -23,7 +23,7 @@ __all__ = [
     "ttest_1samp", "ttest_ind", "ttest_rel", "variation", "zscore",
 ]
 
-_publish(__name__)
+_publish(__name__, bounded=True)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
         bernoulli as bernoulli, beta as beta, betabinom as betabinom, binom as binom,
