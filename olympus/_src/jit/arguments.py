@@ -231,4 +231,4 @@ def abstract(x: Any) -> Aval:
     except TypeError:
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             raise
-        return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))
+    return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))

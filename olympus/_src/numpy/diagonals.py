@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
@@ -72,6 +73,7 @@ def _band(name: str, shape: Any, k: Any, dtype: Any, condition: Callable[[Any, A
 _known_band = fused(_band, static=("name", "shape", "k", "dtype", "condition"))
 
 
+@api_boundary
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, order: str = "C",
         *, device: DeviceLike = None, like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and zeros elsewhere.
@@ -121,6 +123,7 @@ def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None =
     return eye(n, dtype=dtype, like=like)
 
 
+@api_boundary
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *,
         like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and below, zeros above.
@@ -214,6 +217,7 @@ def _count_above(n: Any, m: Any, k: int) -> Any:
     return rows * (m - k) - rows * (rows - 1) // 2
 
 
+@api_boundary
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the lower triangle of a matrix, in row-major order.
 
@@ -233,6 +237,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _index_pair(np.tril_indices(n, k, m))  # type: ignore[return-value]
 
 
+@api_boundary
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the upper triangle of a matrix, in row-major order.
 
@@ -295,6 +300,7 @@ def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
     return triu_indices(n, k, m)
 
 
+@api_boundary
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array whose axes have one size.
 
@@ -315,6 +321,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (lax_creation.iota(dtypes.default_int(), n),) * ndim
 
 
+@api_boundary
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array.
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import ConcretizationTypeError
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..control.bodies import check_callable
 from ..core.ir import Literal
@@ -50,6 +51,7 @@ __all__ = [
 
 # Ranges ------------------------------------------------------------------------------------------
 
+@api_boundary
 def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | None = None,
            dtype: DTypeLike | None = None, *, device: DeviceLike = None,
            out_sharding: ShardingLike = None, like: ArrayLike | None = None) -> Array:
@@ -78,7 +80,8 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
     >>> print(onp.arange(0, 1, 0.25))
     [0.   0.25 0.5  0.75]
     """
-    check_layout("arange", None, like)
+    if like is not None:
+        check_layout("arange", None, like)
     if any(isinstance(x, SymbolicDim) for x in (start, stop, step)):
         return placed("arange", _symbolic_range(start, stop, step, dtype), device, out_sharding)
     bounds = [_concrete("arange", x) for x in (start, stop, step) if x is not None]
@@ -317,6 +320,7 @@ def _geomspace(start: ArrayLike, stop: ArrayLike, *, num: int, endpoint: bool,
 
 # Grids -------------------------------------------------------------------------------------------
 
+@api_boundary
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
              indexing: str = "xy") -> list[Array]:
     """Coordinate arrays of the grid that vectors span.
@@ -358,6 +362,7 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
     return found
 
 
+@api_boundary
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
             sparse: bool = False) -> Array | tuple[Array, ...]:
     """The index of every element of a grid, one array per axis.
@@ -388,6 +393,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
          for axis in range(len(shape))], 0)
 
 
+@api_boundary
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors reshaped so that indexing with all of them picks the rectangle they span.
 

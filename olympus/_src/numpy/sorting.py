@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import typeof
 from ..jit.fused import fused, named
@@ -140,6 +141,7 @@ def _argsort(a: Any, *, axis: int, stable: bool, descending: bool, dtype: Any) -
     return lax_shape.rev(out, (axis,)) if descending else out
 
 
+@api_boundary
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int | None = 16
            ) -> Array:
     """The indices that sort by several keys, of which the last decides first.
@@ -196,6 +198,7 @@ def sort_complex(a: ArrayLike) -> Array:
     return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)))
 
 
+@api_boundary
 def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
               kind: str = "introselect", order: None = None) -> Array:
     """The array with the k-th smallest element at place k, none larger before, none smaller after.
@@ -220,6 +223,7 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
     return sort(*_parted("partition", a, kth, axis, kind, order))
 
 
+@api_boundary
 def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
                  kind: str = "introselect", order: None = None) -> Array:
     """The indices that partition an array: see `partition`.
@@ -255,6 +259,7 @@ def _parted(name: str, a: Any, kth: int | Sequence[int], axis: int | None, kind:
     return a, axis
 
 
+@api_boundary
 def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
           sorted: bool = True) -> tuple[Array, Array]:
     """The k largest (or smallest) elements along an axis, and their places.

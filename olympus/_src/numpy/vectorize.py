@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Sequence, Set
 from typing import Any
 
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike
 from ..control.bodies import check_callable
 from ..core.trace import typeof
@@ -35,6 +36,7 @@ def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
     return ins, outs
 
 
+@api_boundary
 def vectorize(pyfunc: Callable[..., Any], *, excluded: Collection[int | str] = frozenset(),
               signature: str | None = None) -> Callable[..., Any]:
     """Make a function of small arrays broadcast over all further leading axes, by vmap.
@@ -159,6 +161,7 @@ def _check_results(found: Array | Sequence[Array], outs: list[Dims], sizes: dict
                                  f"inconsistent size for core dimension {name}: {sizes[name]}.")
 
 
+@api_boundary
 def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *args: Any,
                      **kwargs: Any) -> Array:
     """Apply a function of vectors to every vector along an axis, by vmap.
@@ -191,6 +194,7 @@ def apply_along_axis(func1d: Callable[..., Any], axis: int, arr: ArrayLike, *arg
     return moveaxis(out, tuple(range(ndim - 1, ndim - 1 + new)), tuple(range(axis, axis + new)))
 
 
+@api_boundary
 def apply_over_axes(func: Callable[..., Any], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """Apply `func(a, axis)` along each axis in turn, each time to the last result.
 
