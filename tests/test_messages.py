@@ -104,7 +104,9 @@ def failing(*_):
 
 
 X, Y = np.ones(3, np.float32), np.ones(4, np.float32)
-A, B = onp.ones(3), onp.ones(4)
+A, B, GONE = onp.ones(3), onp.ones(4), onp.ones(3)
+GONE.delete()
+COMPILED = olympus.jit(onp.sin).lower(A).compile()
 ENTRIES = {
     "jit": lambda: olympus.jit(failing)(X),
     "lower": lambda: olympus.jit(failing).lower(X),
@@ -142,6 +144,14 @@ ENTRIES = {
     "index out of bounds": lambda: A[7],
     "assignment": lambda: A.__setitem__(0, 1.0),
     "inv": lambda: onp.linalg.inv(A),
+    "jit of no function": lambda: olympus.jit(3),
+    "options of jit": lambda: olympus.jit(static_argnums=4)(lambda x: x),
+    "compiled": lambda: COMPILED(B),
+    "deleted": lambda: onp.sin(GONE),
+    "operator of a deleted array": lambda: GONE + 1.0,
+    "function of a deleted array": lambda: onp.add(A, GONE),
+    "sequence with a deleted array": lambda: onp.stack([A, GONE]),
+    "fused of a deleted array": lambda: onp.var(GONE),
     "too many integers": lambda: A[0, 0, 0],
     "operator of None": lambda: A @ None,
     "float": lambda: float(A),

@@ -191,8 +191,12 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
                "guards": guards}
     make = functools.partial(_make_checked, checks=checks) if checks else make_jit
     if fun is UNSPECIFIED:
-        return lambda f: make(f, options)
-    return make(fun, options)
+        return source.api_boundary(lambda f: make(f, options))
+    try:
+        return make(fun, options)
+    except Exception as error:
+        source.filter_traceback(error)
+        raise
 
 
 def pjit(fun: Callable[..., Any], in_shardings: PyTree = UNSPECIFIED,
