@@ -121,7 +121,11 @@ _source: Any = _LazyModule("olympus._src.base.source")
 
 def _no_such_name(module: types.ModuleType, name: str) -> object:
     """Raises, with a hint; the hints are imported for it."""
-    return _hints.no_such_name(module, name)
+    try:
+        return _hints.no_such_name(module, name)
+    except AttributeError as error:
+        _source.filter_traceback(error)
+        raise
 
 
 def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
@@ -138,10 +142,14 @@ def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list
             _credit(package, name, value)
             return vars(module).setdefault(name, value)
         path = f"{package}.{name}"
-        if (not name.isidentifier() or name.startswith("_")
-                or importlib.util.find_spec(path) is None):
-            return _no_such_name(module, name)
-        return importlib.import_module(path)
+        if (name.isidentifier() and not name.startswith("_")
+                and importlib.util.find_spec(path) is not None):
+            return importlib.import_module(path)
+        try:
+            return _hints.no_such_name(module, name)
+        except AttributeError as error:
+            _source.filter_traceback(error)
+            raise
 
     def dir_() -> list[str]:
         public = (m.name for m in _pkgutil.iter_modules(module.__path__) if m.name[0] != "_")
