@@ -1,6 +1,6 @@
 """Matrix factorisations and solvers, one primitive each, batched over leading axes."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.matrix.hessenberg import hessenberg, hessenberg_p, tridiagonal, tridiagonal_p
 from .._src.matrix.polar import qdwh
 from .._src.matrix.schur import schur, schur_p
@@ -27,4 +27,4 @@ __all__ = [
     "tridiagonal_solve_p"
 ]
 
-_publish(__name__, bounded=True)
+_publish(__name__)

@@ -1,6 +1,6 @@
 """Curves through points, as scipy.interpolate has them: pytrees with derivatives."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.scipy.interpolate.grid import RegularGridInterpolator
 from .._src.scipy.interpolate.piecewise import (
     Akima1DInterpolator, CubicSpline, PchipInterpolator, PPoly, interp1d,
@@ -11,4 +11,4 @@ __all__ = [
     "interp1d",
 ]
 
-_publish(__name__, bounded=True)
+_publish(__name__)

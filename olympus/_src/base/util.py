@@ -33,24 +33,29 @@ _pack_float = struct.Struct("<d").pack
 _pack_complex = struct.Struct("<dd").pack
 
 
-def publish(facade: str, bounded: bool = False) -> None:
+def publish(facade: str) -> None:
     """Let the functions and classes that a public module names say that they are from there.
 
     Where several name one, the module nearest to the package's root holds: `help`, `repr` and
     pickles speak of `olympus.numpy.sum`, not of the file that defines it.
-
-    Args:
-      facade: the module's name.
-      bounded: whether errors leave the module's functions without our frames. It costs users a
-        frame in each call (0.1 us); the library calls the functions where they are defined.
     """
     module = sys.modules[facade]
     for name in module.__all__:
         if name in vars(module):    # others are imported when they are first named
             _credit(facade, name, vars(module)[name])
-            if bounded:
-                setattr(module, name, _source.bounded(vars(module)[name]))
     vars(module).setdefault("__getattr__", functools.partial(_no_such_name, module))
+
+
+def publish_bounded(facade: str) -> None:
+    """`publish`, and errors leave the module's functions without our frames.
+
+    It costs users a frame in each call (0.1 us) that the library does not pay, which calls the
+    functions where they are defined.
+    """
+    publish(facade)
+    module = sys.modules[facade]
+    for name in module.__all__:
+        setattr(module, name, _source.bounded(vars(module)[name]))
 
 
 def _credit(facade: str, name: str, value: object) -> None:

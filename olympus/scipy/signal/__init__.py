@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ..._src.base.util import publish as _publish
+from ..._src.base.util import publish_bounded as _publish
 from ..._src.base.util import submodules as _submodules
 from ..._src.scipy.signal.convolution import (
     convolve, convolve2d, correlate, correlate2d, correlation_lags, fftconvolve, oaconvolve
@@ -29,7 +29,7 @@ __all__ = [
     "stft", "tf2zpk", "welch", "zpk2sos", "zpk2tf",
 ]
 
-_publish(__name__, bounded=True)
+_publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import windows as windows
 else:       # a checker would take any name for an object

@@ -5,7 +5,7 @@ A distribution's module is imported when it is first named.
 
 import typing as _typing
 
-from ..._src.base.util import publish as _publish
+from ..._src.base.util import publish_bounded as _publish
 from ..._src.base.util import submodules as _submodules
 from ..._src.scipy.stats.inference import (
     linregress, pearsonr, spearmanr, ttest_1samp, ttest_ind, ttest_rel,
@@ -23,7 +23,7 @@ __all__ = [
     "ttest_1samp", "ttest_ind", "ttest_rel", "variation", "zscore",
 ]
 
-_publish(__name__, bounded=True)
+_publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
         bernoulli as bernoulli, beta as beta, betabinom as betabinom, binom as binom,

@@ -5,4 +5,4 @@ from ..._src.scipy.stats.dirichlet import logpdf, pdf
 
 __all__ = ["logpdf", "pdf"]
 
-_publish(__name__, bounded=True)
+_publish(__name__)

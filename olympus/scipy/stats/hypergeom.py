@@ -10,4 +10,4 @@ __all__ = [
 
 cdf, entropy, isf, logcdf, logpmf, logsf, mean, pmf, ppf, rvs, sf, std, var = _hypergeom
 
-_publish(__name__, bounded=True)
+_publish(__name__)

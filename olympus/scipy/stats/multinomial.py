@@ -5,4 +5,4 @@ from ..._src.scipy.stats.multinomial import logpmf, pmf
 
 __all__ = ["logpmf", "pmf"]
 
-_publish(__name__, bounded=True)
+_publish(__name__)

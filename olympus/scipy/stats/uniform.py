@@ -10,4 +10,4 @@ __all__ = [
 
 cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf, std, var = _uniform
 
-_publish(__name__, bounded=True)
+_publish(__name__)

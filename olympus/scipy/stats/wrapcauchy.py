@@ -7,4 +7,4 @@ __all__ = ["cdf", "entropy", "isf", "logcdf", "logpdf", "logsf", "mean", "pdf", 
 
 cdf, entropy, isf, logcdf, logpdf, logsf, mean, pdf, ppf, rvs, sf = _wrapcauchy
 
-_publish(__name__, bounded=True)
+_publish(__name__)
