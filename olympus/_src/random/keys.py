@@ -502,6 +502,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: Any = None) -> Array:
     return made if config.enable_custom_prng.value else random_unwrap_p.bind(made)
 
 
+@source.api_boundary       # here, because pickles of dtypes name it
 def key_dtype(impl_spec: Any = None) -> KeyType:
     """The dtype of keys of a generator, named or the default one.
 
