@@ -1,6 +1,6 @@
 """Random numbers from explicit keys: the same key gives the same numbers, everywhere."""
 
-from ._src.base.util import publish as _publish
+from ._src.base.util import publish_bounded as _publish
 from ._src.random.continuous import (
     bits, cauchy, double_sided_maxwell, exponential, gumbel, laplace, logistic, lognormal, maxwell,
     normal, pareto, power, rayleigh, triangular, truncated_normal, uniform, wald, weibull_min,

@@ -71,6 +71,8 @@ NAMED = {   # how the message of a call begins: with the function called, not wi
     "stack: operand 0 is a NumPy array of dtype object": lambda: onp.stack(OBJECTS),
     "roll: operand 1 ": lambda: onp.roll(onp.ones(3), None),
     "arange: device_put: device 'ab' ": lambda: onp.arange(3, device="ab"),
+    "at[...].power: operand 1 ": lambda: onp.ones(2).at[0].power("a"),
+    "at[...].divide: values float32[3] ": lambda: onp.ones(2).at[0].divide(onp.ones(3)),
     "frompyfunc: func is None": lambda: onp.frompyfunc(None, 1, 1),
     "vectorize: pyfunc is None": lambda: onp.vectorize(None),
 }

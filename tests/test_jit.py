@@ -4,10 +4,13 @@ import concurrent.futures
 import copy
 import functools
 import gc
+import importlib
 import inspect
 import logging
 import math
+import operator
 import os
+import pickle
 import re
 import subprocess
 import sys
@@ -691,6 +694,22 @@ def test_names_alone_donate_nothing_of_a_function_whose_signature_cannot_be_read
     with pytest.raises(ValueError, match="Pass donate_argnums instead"):
         jit(Opaque(), donate_argnames="a")
     assert jit(Opaque(), donate_argnames="a", donate_argnums=0)(1.0, 2.0) == 3.0
+
+
+def test_a_jitted_function_is_pickled_by_its_name(tmp_path, monkeypatch):
+    """Regression: neither pickle nor cloudpickle could write one ("cannot pickle a lock")."""
+    (tmp_path / "mine.py").write_text("import olympus\n@olympus.jit\ndef f(x):\n    return x + 1\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    mine = importlib.import_module("mine")
+    assert pickle.loads(pickle.dumps(mine.f)) is mine.f
+
+
+def test_a_jitted_function_without_a_name_is_pickled_with_its_options():
+    jitted = jit(functools.partial(operator.mul, 3), donate_argnums=0)
+    loaded = pickle.loads(pickle.dumps(jitted))
+    x = jnp.arange(2)
+    np.testing.assert_array_equal(loaded(x), [0, 3])
+    assert x.is_deleted()
 
 
 def test_names_and_copies_of_jitted_functions():

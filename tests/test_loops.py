@@ -357,6 +357,16 @@ def test_a_callback_raises_its_own_exception():
         olympus.effects_barrier()
 
 
+def test_an_error_in_a_loop_with_disabled_jit_has_no_error_of_ours_before_it():
+    """Regression: "During handling of the above exception" followed a ConcretizationTypeError."""
+    def bad(v):
+        raise RuntimeError("the user's")
+
+    with olympus.disable_jit(), pytest.raises(RuntimeError) as caught:
+        olympus.eval_shape(lambda x: lax.while_loop(lambda v: v < 3, bad, x), 1.0)
+    assert caught.value.__context__ is None
+
+
 def test_disabled_jit_checks_what_a_condition_returns():
     with olympus.disable_jit():
         assert int(lax.while_loop(lambda x: x < 3, lambda x: x + 1, 0)) == 3

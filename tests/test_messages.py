@@ -14,6 +14,7 @@ import olympus.numpy as onp
 from olympus import errors, lax, random
 from olympus._src.base import messages
 from olympus._src.base.config import traceback_filtering
+from olympus._src.base.source import bounded
 from olympus.dtypes import TypePromotionError
 
 ROOT = Path(__file__).parent.parent
@@ -103,7 +104,9 @@ def failing(*_):
 
 
 X, Y = np.ones(3, np.float32), np.ones(4, np.float32)
-A, B = onp.ones(3), onp.ones(4)
+A, B, GONE = onp.ones(3), onp.ones(4), onp.ones(3)
+GONE.delete()
+COMPILED = olympus.jit(onp.sin).lower(A).compile()
 ENTRIES = {
     "jit": lambda: olympus.jit(failing)(X),
     "lower": lambda: olympus.jit(failing).lower(X),
@@ -141,6 +144,53 @@ ENTRIES = {
     "index out of bounds": lambda: A[7],
     "assignment": lambda: A.__setitem__(0, 1.0),
     "inv": lambda: onp.linalg.inv(A),
+    "name of a package": lambda: olympus.foo,
+    "name of a module": lambda: onp.fft.foo,
+    "devices": lambda: olympus.devices("foo"),
+    "jit of no function": lambda: olympus.jit(3),
+    "options of jit": lambda: olympus.jit(static_argnums=4)(lambda x: x),
+    "compiled": lambda: COMPILED(B),
+    "deleted": lambda: onp.sin(GONE),
+    "operator of a deleted array": lambda: GONE + 1.0,
+    "function of a deleted array": lambda: onp.add(A, GONE),
+    "sequence with a deleted array": lambda: onp.stack([A, GONE]),
+    "fused of a deleted array": lambda: onp.var(GONE),
+    "too many integers": lambda: A[0, 0, 0],
+    "operator of None": lambda: A @ None,
+    "float": lambda: float(A),
+    "bool": lambda: bool(A),
+    "len": lambda: len(A[0]),
+    "iter": lambda: list(A[0]),
+    "item": lambda: A.item(),
+    "in": lambda: "a" in A,
+    "reshape": lambda: A.reshape(7),
+    "astype": lambda: A.astype("text"),
+    "view": lambda: A.view("text"),
+    "transpose": lambda: A.transpose(2, 0),
+    "fill": lambda: A.fill(0),
+    "at": lambda: A.at[0].set(A),
+    "at get": lambda: A.at["a"].get(),
+    "at apply": lambda: A.at["a"].apply(abs),
+    "zeros": lambda: onp.zeros("a"),
+    "ones_like": lambda: onp.ones_like(A, "text"),
+    "array": lambda: onp.array(1, "text"),
+    "arange": lambda: onp.arange(A),
+    "where": lambda: onp.where(A > 0, A),
+    "power": lambda: onp.power(A, None),
+    "roll": lambda: onp.roll(A, 1, 4),
+    "split": lambda: onp.split(A, 2),
+    "hanning": lambda: onp.hanning(1.5),
+    "fft": lambda: onp.fft.fft(A, axis=4),
+    "normal": lambda: random.normal(0, (3,)),
+    "sampler": lambda: random.gamma(random.key(0), A, (2,)),
+    "key": lambda: random.key(1.5),
+    "one_hot": lambda: olympus.nn.one_hot(A, 1.5),
+    "initializer": lambda: olympus.nn.initializers.zeros(random.key(0), (1.5,)),
+    "resize": lambda: olympus.image.resize(A, (3, 3), "cubic"),
+    "segment_sum": lambda: olympus.ops.segment_sum(A, A),
+    "cho_solve": lambda: olympus.scipy.linalg.cho_solve((A, True), A),
+    "welch": lambda: olympus.scipy.signal.welch(A, nperseg=-1),
+    "cholesky": lambda: lax.linalg.cholesky(A),
     "device_put": lambda: olympus.device_put(A, "gpu"),
     "primitive under jit": lambda: olympus.jit(lambda a, b: lax.add(a, b))(A, B),
     "bool under jit": lambda: olympus.jit(lambda a: 1 if a.sum() > 0 else 2)(A),
@@ -155,10 +205,31 @@ def test_tracebacks_have_no_frames_of_ours(entry):
     files = {Path(frame.filename) for frame in traceback.extract_tb(caught.value.__traceback__)}
     package = Path(inspect.getfile(olympus)).parent
     assert not [file for file in files if package in file.parents]
+    assert caught.value.__context__ is None or caught.value.__suppress_context__
+
+
+FACADES = [onp, onp.fft, onp.linalg, lax.linalg, random, olympus.nn, olympus.nn.initializers,
+           olympus.image, olympus.ops, *[getattr(olympus.scipy, name) for name in (
+               "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",
+               "special", "stats")]]
+# What looks at a dtype or a shape: a boundary would be a third of its time.
+WITHOUT_BOUNDARY = frozenset("""
+    base_repr binary_repr broadcast_shapes can_cast get_printoptions iscomplexobj isdtype isrealobj
+    isscalar issubdtype iterable mintypecode ndim printoptions promote_types result_type
+    set_printoptions shape size typename
+""".split())    # noqa: SIM905
+
+
+@pytest.mark.parametrize("facade", FACADES, ids=lambda facade: facade.__name__)
+def test_each_function_catches_its_errors(facade):
+    functions = [name for name in facade.__all__ if inspect.isfunction(getattr(facade, name))]
+    assert {name for name in functions
+            if bounded(getattr(facade, name)) is not getattr(facade, name)} <= WITHOUT_BOUNDARY
 
 
 def test_primitives_called_eagerly_keep_only_the_frames_of_the_functions_called():
     """A boundary would be a frame of each call: what is caught below leaves its callers in."""
+    assert bounded(lax.add) is not lax.add
     with traceback_filtering("auto"), pytest.raises(TypeError) as caught:
         lax.add(A, B)
     names = [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]

@@ -7,9 +7,9 @@ comes out is
     taken       no exception
     refused     an error that Olympus or NumPy raises on purpose
     defect      one that an inner expression raises ("'NoneType' object is not iterable"), one of a
-                class that says nothing to a user (AssertionError, KeyError), or one
-                whose message does not begin with the name of an operation: of olympus.numpy, of
-                the function called
+                class that says nothing to a user (AssertionError, KeyError), one raised while
+                another was handled, which Python shows first, or one whose message does not begin
+                with the name of an operation: of olympus.numpy, of the function called
 
 On purpose is what a `raise` of the package raises. Calls are traced, not compiled, but for those of
 `--eager`.
@@ -528,6 +528,8 @@ def defect(error: BaseException) -> str:
     shown = f"{type(error).__name__}: {text[:110]}  [{place}]"
     if CLEAR.search(text) or inner.filename == __file__ and inner.name in ("<lambda>", "_add"):
         return ""       # of the argument itself, or from the user's function
+    if error.__context__ is not None and not error.__suppress_context__:
+        return f"{shown} while handling {type(error.__context__).__name__}"
     if not isinstance(error, PURPOSE) or isinstance(error, VAGUE):
         return shown
     if not inner.filename.startswith(PACKAGE):

@@ -1,6 +1,6 @@
 """Matrix factorisations and solvers, one primitive each, batched over leading axes."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.matrix.hessenberg import hessenberg, hessenberg_p, tridiagonal, tridiagonal_p
 from .._src.matrix.polar import qdwh
 from .._src.matrix.schur import schur, schur_p

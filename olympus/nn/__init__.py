@@ -1,6 +1,6 @@
 """Functions of neural networks: activations, softmax and its kin, initial values of weights."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.nn.activations import (
     celu, elu, gelu, glu, hard_sigmoid, hard_silu, hard_swish, hard_tanh, identity, leaky_relu,
     log1mexp, log_sigmoid, log_softmax, logmeanexp, logsumexp, mish, relu, relu6, selu, sigmoid,

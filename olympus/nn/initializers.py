@@ -1,6 +1,6 @@
 """Initial values of weights: functions of (key, shape, dtype), and functions that make those."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.nn.initializers import (
     Initializer, constant, delta_orthogonal, glorot_normal, glorot_uniform, he_normal, he_uniform,
     kaiming_normal, kaiming_uniform, lecun_normal, lecun_uniform, normal, ones, orthogonal,

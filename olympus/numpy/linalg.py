@@ -1,6 +1,6 @@
 """Linear algebra on matrices and stacks of them."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.numpy.linalg.decompositions import (
     cond, eig, eigh, eigvals, eigvalsh, lstsq, matrix_rank, pinv, svd, svdvals,
 )

@@ -1,6 +1,6 @@
 """Fourier transforms as in `olympus.numpy.fft`, and cosine and sine transforms."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.numpy.fft import (
     fft, fft2, fftfreq, fftn, fftshift, hfft, ifft, ifft2, ifftn, ifftshift, ihfft, irfft, irfft2,
     irfftn, rfft, rfft2, rfftfreq, rfftn

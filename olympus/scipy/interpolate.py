@@ -1,6 +1,6 @@
 """Curves through points, as scipy.interpolate has them: pytrees with derivatives."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.scipy.interpolate.grid import RegularGridInterpolator
 from .._src.scipy.interpolate.piecewise import (
     Akima1DInterpolator, CubicSpline, PchipInterpolator, PPoly, interp1d,

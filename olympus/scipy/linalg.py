@@ -1,6 +1,6 @@
 """Factorisations, equations and functions of matrices, beyond `olympus.numpy.linalg`."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.scipy.linalg.bands import (
     cho_solve_banded, cholesky_banded, solve_banded, solve_toeplitz, solveh_banded
 )

@@ -1,6 +1,6 @@
 """Images of any number of axes: values between pixels, and filters."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.scipy.ndimage.filters import (
     convolve, convolve1d, correlate, correlate1d, gaussian_filter, gaussian_filter1d,
     gaussian_gradient_magnitude, gaussian_laplace, laplace, maximum_filter, median_filter,

@@ -1,6 +1,6 @@
 """Minima and roots of functions, as scipy.optimize has them, with derivatives."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.scipy.optimize.least_squares import least_squares, root
 from .._src.scipy.optimize.minimize import OptimizeResults, minimize
 

@@ -1,6 +1,6 @@
 """Special functions of SciPy, elementwise, differentiable to every order."""
 
-from .._src.base.util import publish as _publish
+from .._src.base.util import publish_bounded as _publish
 from .._src.nn.activations import logsumexp
 from .._src.scipy.special.bessel import (
     bessel_jn, i0, i0e, i1, i1e, j0, j1, jn, k0, k0e, k1, k1e, kn, y0, y1, yn,

@@ -17,14 +17,14 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from types import CodeType, FrameType, TracebackType
+from types import CodeType, FrameType, FunctionType, TracebackType
 from typing import Any, NamedTuple, TypeVar
 
 from . import config, spelling
 from .messages import in_lines, in_our_words, miscalled, with_where
 from .util import lazy_module
 
-__all__ = ["CALLERS", "Location", "Source", "api_boundary", "filter_traceback",
+__all__ = ["CALLERS", "Location", "Source", "api_boundary", "bounded", "filter_traceback",
            "format_source", "location", "respell", "source_line", "summarize", "traced_function",
            "user_frame", "written_at"]
 
@@ -318,7 +318,7 @@ def _operands(entries: list[TracebackType]) -> str:
 
 
 def _without_internal(traceback: TracebackType | None) -> TracebackType | None:
-    """The user's part of a traceback, or all of it where nothing in it is the user's."""
+    """The user's part of a traceback; None where nothing in it is the user's."""
     kept = []
     entry = traceback
     while entry is not None:
@@ -354,3 +354,13 @@ def api_boundary(fun: _F) -> _F:
             filter_traceback(error)
             raise
     return boundary  # type: ignore[return-value]
+
+
+_CATCHING = frozenset(("begin_with", "filter_traceback"))
+
+
+def bounded(fun: Any) -> Any:
+    """A public function behind a boundary; itself if it catches its errors, or is no function."""
+    if type(fun) is not FunctionType or not _CATCHING.isdisjoint(fun.__code__.co_names):
+        return fun
+    return api_boundary(fun)

@@ -25,7 +25,7 @@ from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
-from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof
+from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof, valid_olympustype
 from ..lax.convert import convert_element_type_p
 from ..lax.sharding import reshard_p
 from ..types import dtypes
@@ -147,15 +147,12 @@ def flatten(what: str, tree: PyTree) -> tuple[list[ArrayLike], list[ShapedArray]
     leaves, structure = tree_flatten(tree)
     try:
         return leaves, list(map(typeof, leaves)), structure
-    except TypeError:
-        for path, leaf in tree_flatten_with_path(tree)[0]:
-            try:
-                typeof(leaf)
-            except TypeError as error:
-                where = f" at {keystr(path)}" if path else ""
-                raise TypeError(f"{what}: {leaf!r} of type {type(leaf).__name__} given{where}; an "
-                                "array is required; close over it instead.") from error
-        raise
+    except TypeError as error:
+        path, leaf = next((path, leaf) for path, leaf in tree_flatten_with_path(tree)[0]
+                          if not valid_olympustype(leaf))
+        where = f" at {keystr(path)}" if path else ""
+        raise TypeError(f"{what}: {leaf!r} of type {type(leaf).__name__} given{where}; an "
+                        "array is required; close over it instead.") from error
 
 
 def cast(x: Any, aval: ShapedArray) -> ArrayLike:

@@ -189,17 +189,18 @@ class ManualTrace(Trace):
 
         Effects may have a function of one call only: what has them is not kept.
         """
-        if key is None or debugging() or config.debug_key_reuse.value:  # which name its lines
-            return make()
-        manual = self.manual
-        key = (key, manual.mesh, manual.names, manual.check, current_context(), *avals)
-        try:
-            found = programs.get(key)
-        except TypeError:       # a param has no hash
-            return make()
+        found, manual = None, self.manual
+        if debugging() or config.debug_key_reuse.value:     # which name its lines
+            key = None
+        if key is not None:
+            key = (key, manual.mesh, manual.names, manual.check, current_context(), *avals)
+            try:
+                found = programs.get(key)
+            except TypeError:       # a param has no hash
+                key = None
         if found is None:
             found = make()
-            if not found[0].effects:
+            if key is not None and not found[0].effects:
                 programs[key] = found
         return found
 

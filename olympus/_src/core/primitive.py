@@ -306,14 +306,16 @@ class Primitive:
         key = (avals, *params.items()) if params else avals
         if mesh_of_types.value is not None:
             key = key, mesh_of_types.value, remove_size_one_mesh_axis_from_type.value
+        # Rules are called outside of the handlers: what they raise is no consequence of a miss.
         try:
             return self._inferred[key]
         except KeyError:
-            out = self._inferred[key] = self.inferred(avals, params)
-            return out
-        except TypeError:       # of the hash: rules are called outside of `try`
+            pass
+        except TypeError:       # of the hash
             raise TypeError(f"{self.name}: parameters {params} given; hashable values are "
                             "required; write tuples instead of lists, sets and arrays.") from None
+        out = self._inferred[key] = self.inferred(avals, params)
+        return out
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
         """What an equation on operands of these avals does besides computing."""

@@ -420,7 +420,8 @@ def typeof(x: object) -> ShapedArray:
     try:
         return x.aval
     except AttributeError:
-        return _foreign_aval(x)
+        pass        # not the context of what is raised below
+    return _foreign_aval(x)
 
 
 def is_literal(x: object) -> bool:

@@ -6,6 +6,7 @@ device array: making one from NumPy, reading it back, printing it.
 
 from __future__ import annotations
 
+import functools
 import operator
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..base import errors, lib
+from ..base.source import filter_traceback
 from ..base.typing import Array, Device, DTypeLike, T
 from ..base.util import lazy_module, memoize, short_number
 from ..core.trace import typeof
@@ -257,38 +259,23 @@ def _to_array(self: Array, dtype: DTypeLike | None = None, copy: bool | None = N
     return value.copy() if copy else value
 
 
-def _scalar(self: Array, what: str) -> Any:
-    check_scalar(what, self.aval)
-    return numpy_value(self).reshape(())[()]
+def _number(kind: Callable[[Any], Any], check: Callable[[ShapedArray], None]) -> Any:
+    """The method that makes a Python number of an array whose type passes the check."""
+    def method(self: Array) -> Any:
+        try:
+            check(self.aval)
+            return kind(numpy_value(self).reshape(())[()])
+        except Exception as error:
+            filter_traceback(error)
+            raise
+    return method
 
 
-def _bool(self: Array) -> bool:
-    check_truth(self.aval)
-    return bool(numpy_value(self).reshape(())[()])
-
-
-def _real_scalar(self: Array, what: str) -> Any:
-    if dtypes.is_complex(self.aval.dtype):
-        raise TypeError(f"{what}(): {self.aval} given; a real number is required; use x.real or "
+def _check_real(what: str, aval: ShapedArray) -> None:
+    if dtypes.is_complex(aval.dtype):
+        raise TypeError(f"{what}(): {aval} given; a real number is required; use x.real or "
                         "abs(x).")
-    return _scalar(self, what)
-
-
-def _int(self: Array) -> int:
-    return int(_real_scalar(self, "int"))
-
-
-def _float(self: Array) -> float:
-    return float(_real_scalar(self, "float"))
-
-
-def _complex(self: Array) -> complex:
-    return complex(_scalar(self, "complex"))
-
-
-def _index(self: Array) -> int:
-    check_index(self.aval)
-    return int(_scalar(self, "__index__"))
+    check_scalar(what, aval)
 
 
 def _item(self: Array, *args: Any) -> object:
@@ -304,14 +291,22 @@ def _item(self: Array, *args: Any) -> object:
     >>> onp.array([[1, 2], [3, 4]]).item(1, 0)
     3
     """
-    return numpy_value(self).item(*args)
+    try:
+        return numpy_value(self).item(*args)
+    except Exception as error:
+        filter_traceback(error)
+        raise
 
 
 def _len(self: Array) -> int:
-    if not self.aval.shape:
-        raise TypeError(f"len(): {self.aval} given; len() of unsized object; an axis is required; "
-                        "use x.size, or x[None].")
-    return self.aval.shape[0]
+    try:
+        if not self.aval.shape:
+            raise TypeError(f"len(): {self.aval} given; len() of unsized object; an axis is "
+                            "required; use x.size, or x[None].")
+        return self.aval.shape[0]
+    except TypeError as error:
+        filter_traceback(error)
+        raise
 
 
 def _devices(self: Array) -> set[Device]:
@@ -439,8 +434,11 @@ def _removed(name: str, instead: str) -> Callable[[Array], NoReturn]:
 # Results of compiled calls are instances of C++'s class itself, so methods are set on that: there
 # is no subclass to put them in.
 METHODS: dict[str, Callable[..., Any]] = {
-    "__array__": _to_array, "__bool__": _bool, "__int__": _int, "__float__": _float,
-    "__complex__": _complex, "__index__": _index, "__len__": _len, "__repr__": _format,
+    "__array__": _to_array, "__bool__": _number(bool, check_truth),
+    "__int__": _number(int, functools.partial(_check_real, "int")),
+    "__float__": _number(float, functools.partial(_check_real, "float")),
+    "__complex__": _number(complex, functools.partial(check_scalar, "complex")),
+    "__index__": _number(int, check_index), "__len__": _len, "__repr__": _format,
     "__str__": _text, "_repr_html_": _html,
     "__format__": lambda self, spec: (
         format(_text(self), spec) if not _shown(self) else

@@ -233,6 +233,7 @@ def backend_xla_version(platform: str | None = None) -> int | None:
     return getattr(client(platform), "xla_version", None)
 
 
+@source.api_boundary
 def devices(backend: str | None = None) -> list[Device]:
     """All devices of a backend.
 
@@ -245,6 +246,7 @@ def devices(backend: str | None = None) -> list[Device]:
     return list(client(backend).devices())
 
 
+@source.api_boundary
 def local_devices(process_index: int | None = None, backend: str | None = None,
                   host_id: int | None = None) -> list[Device]:
     """The devices of one process, this one by default.

@@ -234,5 +234,5 @@ def abstract(x: ArrayLike | DuckTypedArray | ShapedArray) -> ShapedArray:
     except TypeError:
         if not hasattr(x, "shape") or not hasattr(x, "dtype"):
             raise
-        # Another library's struct: a ShapeDtypeStruct has an aval.
-        return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))
+    # Another library's struct: a ShapeDtypeStruct has an aval.
+    return make_aval(tuple(x.shape), dtypes.canonical_dtype(x.dtype))

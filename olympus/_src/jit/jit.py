@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
@@ -205,8 +206,12 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         "max_traces": max_traces, "on_retrace": on_retrace, "guards": guards}
     make = functools.partial(_make_checked, checks=checks) if checks else make_jit
     if fun is UNSPECIFIED:
-        return lambda f: make(f, options)
-    return make(fun, options)
+        return source.api_boundary(lambda f: make(f, options))
+    try:
+        return make(fun, options)
+    except Exception as error:
+        source.filter_traceback(error)
+        raise
 
 
 def pjit(fun: Callable[P, R], in_shardings: PyTree = UNSPECIFIED,
@@ -267,7 +272,7 @@ def make_jit(fun: Callable, options: MadeOptions, library: bool = False) -> Pjit
     wraps(fun, attributes=True)(wrapped)
     if isinstance(fun, functools.partial):
         wrapped.__name__ = info.name
-    wrapped.__deepcopy__ = info.itself
+    wrapped.__deepcopy__, wrapped.__reduce_ex__ = info.itself, info.reduced
     wrapped._jit_info = info
     info.compiled = weakref.ref(wrapped)    # its methods are not known to the garbage collector
     return wrapped
@@ -374,6 +379,17 @@ class JitFunction:
     def itself(self, memo: object) -> object:
         """The jitted function: a deep copy of what has one shares it, as that of a function."""
         return self.compiled()
+
+    def reduced(self, protocol: int) -> Any:
+        """How it is pickled: by its name, as a function; else it is made anew of the function and
+        the options, where the pickler writes functions (cloudpickle does, of `__main__` too).
+        """
+        made = self.compiled()
+        home, name = getattr(made, "__module__", ""), getattr(made, "__qualname__", "")
+        if home != "__main__" and getattr(sys.modules.get(home), name, None) is made:
+            return name
+        given = {k: v for k, v in self.given.items() if v is not UNSPECIFIED}
+        return make_jit, (self.signature.fun, given)
 
     # From arguments to a program
 

@@ -363,7 +363,11 @@ class Compiled(Stage):
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Run the program on the dynamic arguments (static ones are part of it)."""
-        return self._cpp(*args, **kwargs)
+        try:
+            return self._cpp(*args, **kwargs)
+        except Exception as error:
+            source.filter_traceback(error)
+            raise
 
     call = __call__
 

@@ -69,13 +69,14 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
     if jit_disabled.value:
         try:
             going = _truth(cond_fun, init_val)
-        except ConcretizationTypeError:     # it is traced, after all
-            return loop(bind, cond_fun, body_fun, init_val)
-        val = init_val
-        while going:
-            val = body_fun(val)
-            going = _truth(cond_fun, val)
-        return val
+        except ConcretizationTypeError:
+            going = None        # it is traced, after all
+        if going is not None:
+            val = init_val
+            while going:
+                val = body_fun(val)
+                going = _truth(cond_fun, val)
+            return val
     return loop(bind, cond_fun, body_fun, init_val)
 
 

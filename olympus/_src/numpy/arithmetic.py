@@ -13,11 +13,12 @@ import numpy as np
 
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.lib import ArrayImpl, is_readable
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import literal
-from ..jit.fused import fused
+from ..jit.fused import begin_with, fused
 from ..lax import arithmetic, bits, families, transcendental
 from ..lax.arithmetic import (
     RoundingMethod,
@@ -38,6 +39,7 @@ from ..lax.barriers import stop_gradient
 from ..lax.bits import and_p, or_p, shift_right_logical
 from ..lax.comparison import eq, eq_p, ge_p, gt_p, le_p, lt, lt_p, ne, ne_p
 from ..lax.families import add_p
+from ..runtime.eager import FAILURES
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .eager import as_ufunc, eager_binary, eager_named, eager_unary
@@ -357,9 +359,13 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *rest: object, **options: object) -> 
     >>> onp.power(2., onp.array([-1, 0.5]))
     Array([0.5      , 1.4142135], dtype=float32)
     """
-    if rest or options:
-        return with_options(power, (x1, x2, *rest), options)
-    return _integer_exponent(x1, exponent=x2) if type(x2) is int else _any_exponent(x1, x2)
+    try:
+        if rest or options:
+            return with_options(power, (x1, x2, *rest), options)
+        return _integer_exponent(x1, exponent=x2) if type(x2) is int else _any_exponent(x1, x2)
+    except FAILURES as error:
+        begin_with(power, error)
+        raise
 
 
 power.while_tracing = _power
@@ -457,9 +463,13 @@ def positive(x: ArrayLike, /, *rest: object, **options: object) -> Array:
     >>> onp.positive(onp.array([-1, 2]))
     Array([-1,  2], dtype=int32)
     """
-    if rest or options:
-        return with_options(positive, (x, *rest), options)
-    return to_array(array_args("positive", x)[0])
+    try:
+        if rest or options:
+            return with_options(positive, (x, *rest), options)
+        return to_array(array_args("positive", x)[0])
+    except FAILURES as error:
+        begin_with(positive, error)
+        raise
 
 
 @eager_unary
@@ -683,6 +693,7 @@ def _real(x: Array) -> Array:
     return arithmetic.real(x)
 
 
+@api_boundary
 def real(val: ArrayLike, /) -> Array:
     """The real part of complex numbers; real numbers as they are.
 
@@ -728,10 +739,14 @@ def conjugate(x: ArrayLike, /, *rest: object, **options: object) -> Array:
     >>> onp.conjugate(onp.array([1 + 2j, 3]))
     Array([1.-2.j, 3.-0.j], dtype=complex64)
     """
-    if rest or options:
-        return with_options(conjugate, (x, *rest), options)
-    x = x if type(x) is ArrayImpl else array_args("conjugate", x)[0]
-    return _conjugate(x) if kind_of(x) == "c" else to_array(x)
+    try:
+        if rest or options:
+            return with_options(conjugate, (x, *rest), options)
+        x = x if type(x) is ArrayImpl else array_args("conjugate", x)[0]
+        return _conjugate(x) if kind_of(x) == "c" else to_array(x)
+    except FAILURES as error:
+        begin_with(conjugate, error)
+        raise
 
 
 # Other names -------------------------------------------------------------------------------------

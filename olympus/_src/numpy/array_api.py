@@ -8,6 +8,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import lib
+from ..base.source import api_boundary
 from ..base.typing import Array, Device, DTypeLike
 from ..core.trace import Tracer
 from ..devices import devices
@@ -91,6 +92,7 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
     return dtypes.as_dtype(dtype).name in _EXCHANGED
 
 
+@api_boundary
 def from_dlpack(x: object, /, *, device: DeviceLike = None, copy: bool | None = None) -> Array:
     """The array of another library that has `__dlpack__`, sharing its memory where possible.
 

@@ -12,6 +12,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..base.source import api_boundary
 from ..base.typing import Array
 from ..base.util import by_numpy
 from ..types.shape import prod
@@ -66,6 +67,7 @@ def _tofile(self: Array, fid: object, sep: str = "", format: str = "%s") -> None
 
 
 def _refusing(name: str, instead: str) -> Callable[..., NoReturn]:
+    @api_boundary
     def method(self: Array, *args: object, **kwargs: object) -> NoReturn:
         raise TypeError(f"{name}: called on {self.aval}; arrays are immutable; use {instead}.")
     method.__name__, method.__doc__ = name, f"Refused: arrays are immutable; use {instead}."

@@ -16,6 +16,7 @@ import numpy as np
 
 from ..arrays.device import device_put
 from ..base import lib
+from ..base.source import api_boundary, filter_traceback
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import clipped
@@ -75,18 +76,18 @@ def _meet(kind: type) -> bool:
 def _binary(fun: Any, public: Any, swapped: bool) -> Any:
     def method(self: Array, other: ArrayLike) -> object:
         kind = type(other)
-        if kind in _accepted or _meet(kind):
-            try:
+        try:
+            if kind in _accepted or _meet(kind):
                 return fun(other, self) if swapped else fun(self, other)
-            except FAILURES as error:
-                begin_with(public, error)
-                raise
-        if kind in _REFUSED and public.__name__ not in _EQUALITIES and not (
-                self.aval.shape == () and dtypes.is_integer(self.aval.dtype)):
-            raise TypeError(
-                f"{public.__name__}: unsupported operand: {self.aval} and {clipped(other)}, of "
-                f"type {kind.__name__}, given; arrays and numbers are required; convert it with "
-                "float or olympus.numpy.asarray.")
+            if kind in _REFUSED and public.__name__ not in _EQUALITIES and not (
+                    self.aval.shape == () and dtypes.is_integer(self.aval.dtype)):
+                raise TypeError(
+                    f"{public.__name__}: unsupported operand: {self.aval} and {clipped(other)}, of "
+                    f"type {kind.__name__}, given; arrays and numbers are required; convert it "
+                    "with float or olympus.numpy.asarray.")
+        except FAILURES as error:
+            begin_with(public, error)
+            raise
         return NotImplemented
     return method
 
@@ -110,16 +111,21 @@ _UNROLLED = 32      # elements that iteration reads by one compiled program
 
 def _iterate(self: Array) -> Iterator[Array]:
     """The slices along the first axis. TypeError for scalars."""
-    if not self.aval.shape:
-        raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no meaning; "
-                        "use x.item(), or x[None].")
-    self = _with_whole_rows(self)
-    if type(self) is lib.ArrayImpl and not exceeds(self.aval.shape[0], _UNROLLED):
-        return iter(unstack(self))      # one program
-    size = static_int(self.aval.shape[0], "iteration", "size")
+    try:
+        if not self.aval.shape:
+            raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no "
+                            "meaning; use x.item(), or x[None].")
+        self = _with_whole_rows(self)
+        if type(self) is lib.ArrayImpl and not exceeds(self.aval.shape[0], _UNROLLED):
+            return iter(unstack(self))      # one program
+        size = static_int(self.aval.shape[0], "iteration", "size")
+    except FAILURES as error:
+        filter_traceback(error)
+        raise
     return (getitem(self, i) for i in range(size))
 
 
+@api_boundary
 def _reversed(self: Array) -> Iterator[Array]:
     """The slices along the first axis from the last to the first."""
     if not self.aval.shape:
@@ -139,11 +145,13 @@ def _with_whole_rows(self: Array) -> Array:
     return reshard(self, NamedSharding(mesh, spec))
 
 
+@api_boundary
 def _contains(self: Array, item: ArrayLike) -> bool:
     """Whether any element equals the item."""
     return bool(reductions.any(arithmetic.equal(self, item)))
 
 
+@api_boundary
 def _round(self: Array, ndigits: int | None = None) -> Array:
     """`round(x, ndigits)`; integers without `ndigits`, as Python's own."""
     out = rounded(self, 0 if ndigits is None else ndigits)
@@ -171,12 +179,16 @@ def _astype(self: Array, dtype: DTypeLike, copy: bool = False, device: DeviceLik
     >>> onp.array([1.7, -1.7]).astype(onp.int32)
     Array([ 1, -1], dtype=int32)
     """
-    check_order("astype", order)
-    dtypes.check_casting("astype", casting)
-    if casting != "unsafe" and not dtypes.can_cast(self.dtype, dtypes.as_dtype(dtype), casting):
-        raise TypeError(f"astype: {self.aval} to {dtypes.long_name(dtypes.as_dtype(dtype))} given; "
-                        f"a conversion that casting {casting!r} allows is required.")
-    return manipulation.astype(self, dtype, copy=copy, device=device)
+    try:
+        check_order("astype", order)
+        dtypes.check_casting("astype", casting)
+        if casting != "unsafe" and not dtypes.can_cast(self.dtype, dtypes.as_dtype(dtype), casting):
+            raise TypeError(f"astype: {self.aval} to {dtypes.long_name(dtypes.as_dtype(dtype))} "
+                            f"given; a conversion that casting {casting!r} allows is required.")
+        return manipulation.astype(self, dtype, copy=copy, device=device)
+    except FAILURES as error:
+        filter_traceback(error)
+        raise
 
 
 def _reshape(self: Array, *args: Any, order: str = "C", copy: bool | None = None,
@@ -198,8 +210,12 @@ def _reshape(self: Array, *args: Any, order: str = "C", copy: bool | None = None
     >>> onp.arange(6).reshape(2, -1).shape
     (2, 3)
     """
-    shape = args[0] if len(args) == 1 else args
-    return reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
+    try:
+        shape = args[0] if len(args) == 1 else args
+        return reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
+    except FAILURES as error:
+        filter_traceback(error)
+        raise
 
 
 def _transpose(self: Array, *args: Any) -> Array:
@@ -215,11 +231,16 @@ def _transpose(self: Array, *args: Any) -> Array:
     >>> onp.ones((2, 3, 4)).transpose(1, 0, 2).shape
     (3, 2, 4)
     """
-    if not args or (len(args) == 1 and args[0] is None):
-        return transpose(self)
-    return transpose(self, args[0] if len(args) == 1 and not isinstance(args[0], int) else args)
+    try:
+        if not args or (len(args) == 1 and args[0] is None):
+            return transpose(self)
+        return transpose(self, args[0] if len(args) == 1 and not isinstance(args[0], int) else args)
+    except (*FAILURES, IndexError) as error:
+        filter_traceback(error)
+        raise
 
 
+@api_boundary
 def _compress(self: Array, condition: ArrayLike, axis: int | None = None, *, out: None = None,
               size: int | None = None, fill_value: ArrayLike = 0) -> Array:
     """The elements along an axis where the condition holds: `olympus.numpy.compress`.
@@ -310,6 +331,7 @@ def _deepcopy(self: Array, memo: object) -> Array:
     return copy(self)
 
 
+@api_boundary
 def _to_device(self: Array, device: DeviceLike, *, stream: None = None) -> Array:
     """The array on a device, or cut over several by a sharding (array API standard).
 
@@ -333,6 +355,7 @@ def _to_device(self: Array, device: DeviceLike, *, stream: None = None) -> Array
     return device_put(self, device)
 
 
+@api_boundary
 def _byteswap(self: Array, inplace: bool = False) -> Array:
     """The bytes of each element reversed, in a new array; complex numbers are two elements.
 
@@ -356,6 +379,7 @@ def _byteswap(self: Array, inplace: bool = False) -> Array:
     return lax_convert.bitcast_convert_type(manipulation.flip(pieces, -1), self.dtype)
 
 
+@api_boundary
 def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """The bits read as another dtype; of another width, the last axis shrinks or grows.
 
@@ -406,6 +430,7 @@ def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Arr
         reshape(self, (*shape[:-1], floor_div(shape[-1], ratio), ratio)), to)
 
 
+@api_boundary
 def _getfield(self: Array, dtype: DTypeLike, offset: int = 0) -> Array:
     """Some of the bytes of each element read as another dtype.
 
@@ -431,6 +456,7 @@ def _getfield(self: Array, dtype: DTypeLike, offset: int = 0) -> Array:
     return reshape(_view(data[..., offset:offset + new // 8], to), self.shape)
 
 
+@api_boundary
 def _namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
     """The module with the functions of the array API standard."""
     if api_version is not None and api_version not in VERSIONS:

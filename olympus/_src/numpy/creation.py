@@ -11,6 +11,7 @@ import numpy as np
 from ..arrays.device import device_put
 from ..base import lib
 from ..base.docstrings import complete_docstrings, described_like
+from ..base.source import api_boundary
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, DuckTypedArray, PyTree, Shape
 from ..core import tags, templates
@@ -82,21 +83,21 @@ def array(object: object, dtype: DTypeLike | None = None, *, copy: bool | None =
     >>> onp.array([[1, 2.5]])
     Array([[1. , 2.5]], dtype=float32)
     """
-    check_layout("array", order, like)
-    dtype = None if dtype is None else dtypes.requested_dtype("array", dtype, True)
     try:
+        check_layout("array", order, like)
+        dtype = None if dtype is None else dtypes.requested_dtype("array", dtype, True)
         x = _to_array(object, dtype, copy, device if isinstance(device, lib.Device) else None)
+        if x.ndim > (ndmax if type(ndmax) is int else static_int(ndmax, "array", "ndmax")):
+            raise ValueError(f"array: data of {x.ndim} dimensions given; at most ndmax = {ndmax} "
+                             "are allowed.")
+        missing = static_int(ndmin, "array", "ndmin") - x.ndim
+        if missing > 64:
+            raise ValueError(f"array: ndmin {ndmin} given; at most 64 dimensions are possible.")
+        x = lax_shape.reshape(x, (1,) * missing + x.shape) if missing > 0 else x
+        return placed("array", x, device, out_sharding)
     except FAILURES as error:
         begin_with(array, error)
         raise
-    if x.ndim > (ndmax if type(ndmax) is int else static_int(ndmax, "array", "ndmax")):
-        raise ValueError(f"array: data of {x.ndim} dimensions given; at most ndmax = {ndmax} are "
-                         "allowed.")
-    missing = static_int(ndmin, "array", "ndmin") - x.ndim
-    if missing > 64:
-        raise ValueError(f"array: ndmin {ndmin} given; at most 64 dimensions are possible.")
-    x = lax_shape.reshape(x, (1,) * missing + x.shape) if missing > 0 else x
-    return placed("array", x, device, out_sharding)
 
 
 @described_like(array)
@@ -389,6 +390,7 @@ def scalar_constructor(x: float, dtype: DType) -> Array:
 dtypes.set_scalar_constructor(scalar_constructor)
 
 
+@api_boundary
 def frombuffer(buffer: bytes | bytearray | memoryview | np.ndarray, dtype: DTypeLike = float,
                count: int = -1, offset: int = 0, *, like: ArrayLike | None = None) -> Array:
     r"""A vector of the bytes of a buffer read as a dtype; the bytes are copied.
@@ -438,6 +440,7 @@ def placed(name: str, x: Array, device: DeviceLike, out_sharding: ShardingLike) 
     return constrain(name, x, out_sharding)
 
 
+@api_boundary
 def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
           device: DeviceLike = None, out_sharding: ShardingLike = None,
           like: ArrayLike | None = None) -> Array:
@@ -448,10 +451,12 @@ def zeros(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", 
     >>> onp.zeros(2)
     Array([0., 0.], dtype=float32)
     """
-    check_layout("zeros", order, like)
+    if order != "C" or like is not None:
+        check_layout("zeros", order, like)
     return _filled("zeros", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
+@api_boundary
 def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
          device: DeviceLike = None, out_sharding: ShardingLike = None,
          like: ArrayLike | None = None) -> Array:
@@ -463,10 +468,12 @@ def ones(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *
     Array([[1, 1],
            [1, 1]], dtype=int32)
     """
-    check_layout("ones", order, like)
+    if order != "C" or like is not None:
+        check_layout("ones", order, like)
     return _filled("ones", shape, 1, float if dtype is None else dtype, device, out_sharding)
 
 
+@api_boundary
 def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", *,
           device: DeviceLike = None, out_sharding: ShardingLike = None,
           like: ArrayLike | None = None) -> Array:
@@ -475,10 +482,12 @@ def empty(shape: int | Shape, dtype: DTypeLike | None = None, order: str = "C", 
     >>> onp.empty(2)
     Array([0., 0.], dtype=float32)
     """
-    check_layout("empty", order, like)
+    if order != "C" or like is not None:
+        check_layout("empty", order, like)
     return _filled("empty", shape, 0, float if dtype is None else dtype, device, out_sharding)
 
 
+@api_boundary
 def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None,
          order: str = "C", *, device: DeviceLike = None, out_sharding: ShardingLike = None,
          like: ArrayLike | None = None) -> Array:
@@ -494,7 +503,8 @@ def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = No
     Array([[1, 2],
            [1, 2]], dtype=int32)
     """
-    check_layout("full", order, like)
+    if order != "C" or like is not None:
+        check_layout("full", order, like)
     return _filled("full", shape, fill_value, dtype, device, out_sharding)
 
 
@@ -581,6 +591,7 @@ def _like(name: str, a: object, fill_value: ArrayLike, dtype: DTypeLike | None,
     return convert(found, like.dtype, True) if dtype is None and like.weak_type else found
 
 
+@api_boundary
 def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                shape: int | Shape | None = None, *, device: DeviceLike = None,
                out_sharding: ShardingLike = None, order: str = "K", subok: bool = True) -> Array:
@@ -595,10 +606,12 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     >>> onp.zeros_like(onp.array([1, 2], onp.int8))
     Array([0, 0], dtype=int8)
     """
-    check_order("zeros_like", order)
+    if order != "K":
+        check_order("zeros_like", order)
     return _like("zeros_like", a, 0, dtype, shape, device, out_sharding)
 
 
+@api_boundary
 @described_like(zeros_like)
 def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
               shape: int | Shape | None = None, *, device: DeviceLike = None,
@@ -608,10 +621,12 @@ def ones_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     >>> onp.ones_like(onp.array([1.5, 2.5]))
     Array([1., 1.], dtype=float32)
     """
-    check_order("ones_like", order)
+    if order != "K":
+        check_order("ones_like", order)
     return _like("ones_like", a, 1, dtype, shape, device, out_sharding)
 
 
+@api_boundary
 def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
                shape: int | Shape | None = None, *, device: DeviceLike = None, order: str = "K",
                subok: bool = True) -> Array:
@@ -627,7 +642,8 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
     >>> print(onp.empty_like(onp.array([1, 2])))
     [0 0]
     """
-    check_order("empty_like", order)
+    if order != "K":
+        check_order("empty_like", order)
     return _like("empty_like", prototype, 0, dtype, shape, device, None)
 
 

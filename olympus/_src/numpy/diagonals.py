@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..base.docstrings import complete_docstrings, described_like
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DimSize, DType, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
@@ -72,6 +73,7 @@ def _band(name: str, shape: tuple[int, ...], k: ArrayLike, dtype: DType,
 _known_band = fused(_band, static=("name", "shape", "k", "dtype", "condition"))
 
 
+@api_boundary
 def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, order: str = "C",
         *, device: DeviceLike = None, like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and zeros elsewhere.
@@ -118,6 +120,7 @@ def identity(n: int, dtype: DTypeLike | None = None, *, like: ArrayLike | None =
     return eye(n, dtype=dtype, like=like)
 
 
+@api_boundary
 def tri(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None, *,
         like: ArrayLike | None = None) -> Array:
     """A matrix with ones on a diagonal and below, zeros above.
@@ -201,6 +204,7 @@ def _count_above(n: DimSize, m: DimSize, k: int) -> DimSize:
     return rows * (m - k) - rows * (rows - 1) // 2
 
 
+@api_boundary
 def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the lower triangle of a matrix, in row-major order.
 
@@ -221,6 +225,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     return _index_pair(np.tril_indices(n, k, m))
 
 
+@api_boundary
 def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array]:
     """The indices of the upper triangle of a matrix, in row-major order.
 
@@ -281,6 +286,7 @@ def triu_indices_from(arr: ArrayLike | DuckTypedArray, k: int = 0) -> tuple[Arra
     return triu_indices(n, k, m)
 
 
+@api_boundary
 def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array whose axes have one size.
 
@@ -301,6 +307,7 @@ def diag_indices(n: int, ndim: int = 2) -> tuple[Array, ...]:
     return (lax_creation.iota(dtypes.default_int(), n),) * ndim
 
 
+@api_boundary
 def diag_indices_from(arr: ArrayLike) -> tuple[Array, ...]:
     """The indices of the main diagonal of an array.
 

@@ -71,14 +71,13 @@ def eager_unary(fun: Callable[..., Any] | None = None, *, composite: bool = Fals
 
     @functools.wraps(plain)
     def call(x: ArrayLike, /, *rest: object, **options: object) -> object:
-        if type(x) is ArrayImpl and ctx.trace is BASE and not (rest or options):
-            try:
-                return compiled(x)
-            except FAILURES as error:
-                check_deleted(name, (x,))
-                begin_with(call, error)
-                raise
         try:
+            if type(x) is ArrayImpl and ctx.trace is BASE and not (rest or options):
+                try:
+                    return compiled(x)
+                except FAILURES:
+                    check_deleted(name, (x,))
+                    raise
             return with_options(call, (x, *rest), options) if rest or options else otherwise(x)
         except FAILURES as error:
             begin_with(call, error)
@@ -121,7 +120,11 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
                     if pair is None:
                         return plain(x, y)
                     x, y = pair
-                return compiled(x, y)
+                try:
+                    return compiled(x, y)
+                except FAILURES:
+                    check_deleted(name, (x, y))
+                    raise
             if composite:
                 if trace.recorded:
                     return templates.call(trace, plain, (x, y), {})
@@ -130,7 +133,6 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
                     return compiled(*pair)
             return plain(x, y)
         except FAILURES as error:
-            check_deleted(name, (x, y))
             begin_with(call, error)
             raise
 
@@ -184,20 +186,20 @@ def _eager_sequence(along: Callable[..., int], fun: F) -> F:
 
     @functools.wraps(fun)
     def call(arrays: Any = _ABSENT, /, *rest: Any, **kwargs: Any) -> Any:
-        if (type(arrays) in _SEQUENCES and ctx.trace is BASE
-                and _ARRAYS.issuperset(map(type, arrays))
-                and (len(arrays) <= MANY or len({x.aval for x in arrays}) == 1)):
-            try:
-                if len(arrays) > MANY:
-                    parts = [compiled(few, *rest, **kwargs) for few in in_groups(arrays)]
-                    return slicing.concatenate(parts, along(arrays, *rest, **kwargs))
-                return compiled(arrays, *rest, **kwargs) if rest or kwargs else compiled(arrays)
-            except FAILURES as error:
-                check_deleted(name, arrays)
-                if isinstance(error, lib.XlaRuntimeError):
-                    raise
-        args = () if arrays is _ABSENT else (arrays, *rest)
         try:
+            if (type(arrays) in _SEQUENCES and ctx.trace is BASE
+                    and _ARRAYS.issuperset(map(type, arrays))
+                    and (len(arrays) <= MANY or len({x.aval for x in arrays}) == 1)):
+                try:
+                    if len(arrays) > MANY:
+                        parts = [compiled(few, *rest, **kwargs) for few in in_groups(arrays)]
+                        return slicing.concatenate(parts, along(arrays, *rest, **kwargs))
+                    return compiled(arrays, *rest, **kwargs) if rest or kwargs else compiled(arrays)
+                except FAILURES as error:
+                    check_deleted(name, arrays)
+                    if isinstance(error, lib.XlaRuntimeError):
+                        raise
+            args = () if arrays is _ABSENT else (arrays, *rest)
             return fun(*args, **kwargs)     # also says what is wrong
         except (*FAILURES, IndexError) as error:
             begin_with(call, error)
@@ -216,19 +218,18 @@ def array_operator(ufunc: Any, otherwise: Callable[[Array, ArrayLike], object], 
 
     def method(self: Array, other: ArrayLike) -> object:
         kind = type(other)
-        if ctx.trace is BASE:
-            if kind is float or kind is int:
-                number = _number(self, other, wraps)
-                if number is not None:
-                    other, kind = number, ArrayImpl
-            if kind is ArrayImpl:
-                try:
-                    return compiled(other, self) if swapped else compiled(self, other)
-                except FAILURES as error:
-                    check_deleted(name, (other, self) if swapped else (self, other))
-                    begin_with(ufunc, error)
-                    raise
         try:
+            if ctx.trace is BASE:
+                if kind is float or kind is int:
+                    number = _number(self, other, wraps)
+                    if number is not None:
+                        other, kind = number, ArrayImpl
+                if kind is ArrayImpl:
+                    try:
+                        return compiled(other, self) if swapped else compiled(self, other)
+                    except FAILURES:
+                        check_deleted(name, (other, self) if swapped else (self, other))
+                        raise
             return otherwise(self, other)
         except FAILURES as error:
             begin_with(ufunc, error)

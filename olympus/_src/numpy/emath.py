@@ -11,6 +11,7 @@ from collections.abc import Callable
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike
 from ..core.trace import Tracer
 from ..jit.fused import unasked
@@ -148,6 +149,7 @@ def arctanh(x: ArrayLike) -> Array:
     return trigonometry.arctanh(_complex_if(data_arg("arctanh", x), _beyond_one))
 
 
+@api_boundary
 def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     """The real parts, if all imaginary parts are close to zero; else the array itself.
 

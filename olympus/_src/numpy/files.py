@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import by_numpy
 from ..types import dtypes
@@ -23,6 +24,7 @@ def _host_dtype(name: str, dtype: DTypeLike) -> np.dtype:
     return np.dtype(dtypes.as_dtype(dtype))
 
 
+@api_boundary
 def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     """The array in a file that `save` wrote; of one that `savez` wrote, a mapping of names.
 
@@ -47,6 +49,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     return asarray(found.view(_BFLOAT16) if found.dtype == np.dtype("V2") else found)
 
 
+@api_boundary
 def fromfile(*args: object, **kwargs: object) -> Array:
     """The numbers of a file as a vector: `fromfile(file, dtype=float, count=-1, sep="", offset=0)`.
 
@@ -75,6 +78,7 @@ def _fromfile(file: Any, dtype: DTypeLike = float, count: int = -1, sep: str = "
     return np.fromfile(file, _host_dtype("fromfile", dtype), count, sep, offset)
 
 
+@api_boundary
 def fromiter(*args: object, **kwargs: object) -> Array:
     """The numbers that an iterable gives as a vector: `fromiter(iter, dtype, count=-1)`.
 
@@ -96,6 +100,7 @@ def _fromiter(iter: Iterable[object], dtype: DTypeLike, count: int = -1) -> np.n
     return np.fromiter(iter, np.dtype(dtypes.requested_dtype("fromiter", dtype)), count)
 
 
+@api_boundary
 def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: str) -> Array:
     """The numbers written in a text as a vector.
 
@@ -116,6 +121,7 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     return asarray(found)
 
 
+@api_boundary
 def loadtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
             **options: object) -> Array:
     """The numbers of a text file, a row per line.
@@ -139,6 +145,7 @@ def loadtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | None =
     return asarray(by_numpy("loadtxt", np.loadtxt, fname, _host_dtype("loadtxt", dtype), **options))
 
 
+@api_boundary
 def genfromtxt(fname: object, dtype: DTypeLike = float, *, like: ArrayLike | None = None,
                **options: object) -> Array:
     """The numbers of a text file in which some may be missing, a row per line.

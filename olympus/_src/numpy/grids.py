@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.docstrings import described_like
 from ..base.errors import ConcretizationTypeError
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, R, Shape
 from ..control.bodies import check_callable
 from ..core.ir import Literal
@@ -52,6 +53,7 @@ __all__ = [
 
 # Ranges ------------------------------------------------------------------------------------------
 
+@api_boundary
 def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | None = None,
            dtype: DTypeLike | None = None, *, device: DeviceLike = None,
            out_sharding: ShardingLike = None, like: ArrayLike | None = None) -> Array:
@@ -80,7 +82,8 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
     >>> print(onp.arange(0, 1, 0.25))
     [0.   0.25 0.5  0.75]
     """
-    check_layout("arange", None, like)
+    if like is not None:
+        check_layout("arange", None, like)
     if any(isinstance(x, SymbolicDim) for x in (start, stop, step)):
         return placed("arange", _symbolic_range(start, stop, step, dtype), device, out_sharding)
     bounds = [_concrete("arange", x) for x in (start, stop, step) if x is not None]
@@ -333,6 +336,7 @@ def _geomspace(start: ArrayLike, stop: ArrayLike, *, num: int, endpoint: bool,
 
 # Grids -------------------------------------------------------------------------------------------
 
+@api_boundary
 def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
              indexing: str = "xy") -> list[Array]:
     """Coordinate arrays of the grid that vectors span.
@@ -389,6 +393,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None, sparse: b
             ) -> Array | tuple[Array, ...]: ...
 
 
+@api_boundary
 def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
             sparse: bool = False) -> Array | tuple[Array, ...]:
     """The index of every element of a grid, one array per axis.
@@ -419,6 +424,7 @@ def indices(dimensions: Sequence[int], dtype: DTypeLike | None = None,
          for axis in range(len(shape))], 0)
 
 
+@api_boundary
 def ix_(*args: ArrayLike) -> tuple[Array, ...]:
     """Vectors reshaped so that indexing with all of them picks the rectangle they span.
 

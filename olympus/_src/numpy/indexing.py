@@ -99,30 +99,30 @@ def getitem(self: Array, index: Any) -> Array:
     shape = self.aval.shape
     if type(self) is ArrayImpl and ctx.trace is BASE:   # hot: without loops, as a rule
         kind, window = type(index), None
-        if kind is int:
-            window = _window(shape, enable_x64.value, default_device.value, index)
-        elif kind is slice:
-            start, stop, step = index.start, index.stop, index.step
-            if type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS:
-                window = _window(shape, enable_x64.value, default_device.value, slice, start, stop,
-                                 step)
-        elif kind is tuple:
-            parts: list[Any] = []
-            for entry in index:
-                if type(entry) is int:
-                    parts.append(entry)
-                elif type(entry) is slice and _BOUNDS.issuperset(map(
-                        type, found := (entry.start, entry.stop, entry.step))):
-                    parts += (slice, *found)
+        try:
+            if kind is int:
+                window = _window(shape, enable_x64.value, default_device.value, index)
+            elif kind is slice:
+                start, stop, step = index.start, index.stop, index.step
+                if type(start) in _BOUNDS and type(stop) in _BOUNDS and type(step) in _BOUNDS:
+                    window = _window(shape, enable_x64.value, default_device.value, slice, start,
+                                     stop, step)
+            elif kind is tuple:
+                parts: list[Any] = []
+                for entry in index:
+                    if type(entry) is int:
+                        parts.append(entry)
+                    elif type(entry) is slice and _BOUNDS.issuperset(map(
+                            type, found := (entry.start, entry.stop, entry.step))):
+                        parts += (slice, *found)
+                    else:
+                        break
                 else:
-                    break
-            else:
-                window = _window(shape, enable_x64.value, default_device.value, *parts)
-        if window:
-            try:
+                    window = _window(shape, enable_x64.value, default_device.value, *parts)
+            if window:
                 return _slice_at_once(self, *window)
-            except FAILURES:    # which the call below makes plain
-                pass
+        except (*FAILURES, IndexError):
+            pass        # the call below makes it plain
     try:
         plan, operands, _ = parse(shape, index)
         if plan.empty is not None:
@@ -382,8 +382,10 @@ _ARITHMETIC = ("add", "subtract", "multiply")       # of numbers, not of bools
 def write(op: str, x: ArrayLike, index: object, values: object, *,
           indices_are_sorted: bool = False, unique_indices: bool = False,
           mode: str | GatherScatterMode | None = None, out_sharding: ShardingLike = None,
-          wrap_negative_indices: bool = True) -> Array:
+          wrap_negative_indices: bool = True, method: str = "") -> Array:
     """A copy of `x` with `values` combined into `x[index]`: set, add, subtract, multiply, min, max.
+
+    `method` is what was called, if not that of the operation.
 
     Raises IndexError for integers known to be outside of the bounds unless `mode` is given,
     ValueError where the values do not broadcast to the shape of `x[index]`, TypeError where they
@@ -392,7 +394,7 @@ def write(op: str, x: ArrayLike, index: object, values: object, *,
     strict = mode is None
     mode = GatherScatterMode.from_any(mode)
     mode = FILL if mode is ONE_HOT else mode
-    name = f"at[...].{op}"
+    name = f"at[...].{method or op}"
     x = promote.plain(promote.operand(name, x))
     values = promote.operand(name, asarray(values) if is_sequence(values) else values, 1)
     if op in _ARITHMETIC and dtypes.is_bool(x.dtype):

@@ -10,7 +10,7 @@ import numpy as np
 from ..base import errors
 from ..base.config import compatible
 from ..base.docstrings import complete_docstrings, described_like
-from ..base.source import warn
+from ..base.source import api_boundary, warn
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, PyTree
 from ..core.trace import Tracer, describe, typeof
@@ -168,6 +168,7 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
     return slicing.concatenate([expand_dims(x, axis) for x in arrays], axis)
 
 
+@api_boundary
 def unstack(x: ArrayLike, /, *, axis: int = 0) -> tuple[Array, ...]:
     """The slices along an axis, each without that axis: the inverse of `stack`.
 
@@ -326,6 +327,7 @@ def _block_depth(arrays: PyTree) -> tuple[int, int]:
 
 # Splitting ---------------------------------------------------------------------------------------
 
+@api_boundary
 def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
           axis: int = 0) -> list[Array]:
     """Parts of an array along an axis.
@@ -343,6 +345,7 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
     return _split("split", ary, indices_or_sections, axis)
 
 
+@api_boundary
 def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
                 axis: int = 0) -> list[Array]:
     """Parts of an array along an axis, whose sizes may differ by one, the larger ones first.
@@ -358,6 +361,7 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
     return _split("array_split", ary, indices_or_sections, axis)
 
 
+@api_boundary
 def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 0: see `split`.
 
@@ -369,6 +373,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     return _split("vsplit", ary, indices_or_sections, 0, 2)
 
 
+@api_boundary
 def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 1, of a vector along axis 0: see `split`.
 
@@ -380,6 +385,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     return _split("hsplit", ary, indices_or_sections, 0 if len(np.shape(ary)) == 1 else 1)
 
 
+@api_boundary
 def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike) -> list[Array]:
     """Parts of an array along axis 2: see `split`.
 
@@ -436,6 +442,7 @@ def _pieces(x: Array, *, bounds: tuple, axis: int) -> list[Array]:
 
 # Repeating ---------------------------------------------------------------------------------------
 
+@api_boundary
 def tile(A: ArrayLike, reps: int | Sequence[int]) -> Array:
     """Repeat the whole array along axes.
 

@@ -10,6 +10,7 @@ import numpy as np
 from ..arrays.device import device_put
 from ..base import errors, lib
 from ..base.docstrings import complete_docstrings, described_like
+from ..base.source import api_boundary, filter_traceback
 from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
@@ -147,6 +148,7 @@ def expand_dims(a: ArrayLike, axis: int | Sequence[int]) -> Array:
     return lax_shape.expand_dims(a, canonical_axes(axes, len(a.shape) + len(axes), "expand_dims"))
 
 
+@api_boundary
 def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     """Remove axes of size 1.
 
@@ -159,7 +161,7 @@ def squeeze(a: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     >>> print(onp.squeeze(onp.arange(3).reshape(1, 3, 1)))
     [0 1 2]
     """
-    a = array_args("squeeze", a)[0]
+    a = plain(operand("squeeze", a))
     if axis is None:
         if not is_static(a.shape):
             raise ValueError(f"squeeze: {typeof(a)} given; jnp.squeeze with axis=None is not "
@@ -182,6 +184,7 @@ def atleast_1d(ary: ArrayLike, /) -> Array: ...
 def atleast_1d(ary: ArrayLike, other: ArrayLike, /, *arys: ArrayLike) -> list[Array]: ...
 
 
+@api_boundary
 def atleast_1d(*arys: ArrayLike) -> Array | list[Array]:
     """Arrays with at least 1 axis: scalars become [1].
 
@@ -264,18 +267,22 @@ def transpose(a: ArrayLike, axes: Sequence[int] | None = None) -> Array:
      [1 4]
      [2 5]]
     """
-    a = plain(operand("transpose", a))
-    ndim = len(a.shape)
-    if axes is None:
-        order = tuple(range(ndim))[::-1]
-    else:
-        order = canonical_axes(entries(axes), ndim, "transpose")
-        if len(order) != ndim:
-            raise ValueError(f"transpose: axes {order} of {typeof(a)} given; axes don't "
-                             "match array; each axis once is required.")
-    if order == tuple(range(ndim)):
-        return to_array(a)
-    return lax_shape.transpose_p.bind(a, permutation=order)
+    try:
+        a = plain(operand("transpose", a))
+        ndim = len(a.shape)
+        if axes is None:
+            order = tuple(range(ndim))[::-1]
+        else:
+            order = canonical_axes(entries(axes), ndim, "transpose")
+            if len(order) != ndim:
+                raise ValueError(f"transpose: axes {order} of {typeof(a)} given; axes don't "
+                                 "match array; each axis once is required.")
+        if order == tuple(range(ndim)):
+            return to_array(a)
+        return lax_shape.transpose_p.bind(a, permutation=order)
+    except (*FAILURES, IndexError) as error:
+        filter_traceback(error)
+        raise
 
 
 @named
@@ -295,6 +302,7 @@ def permute_dims(a: ArrayLike, /, axes: Sequence[int]) -> Array:
     return transpose(a, axes)
 
 
+@api_boundary
 def matrix_transpose(x: ArrayLike, /) -> Array:
     """Exchange the last two axes, without conjugation.
 
@@ -418,6 +426,7 @@ def broadcast_to(array: ArrayLike, shape: int | Shape, subok: bool = False, *,
     return constrain("broadcast_to", out, out_sharding)
 
 
+@api_boundary
 def broadcast_arrays(*args: ArrayLike, subok: bool = False) -> list[Array]:
     """The arrays, each broadcast to their common shape; dtypes stay.
 
@@ -456,6 +465,7 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
     return _broadcast_shapes(*[canonical_shape(s, "broadcast_shapes") for s in shapes])
 
 
+@api_boundary
 def resize(a: ArrayLike, new_shape: Shape) -> Array:
     """The elements in another shape, repeated from the start if it is larger, or cut off.
 
@@ -506,6 +516,7 @@ def flip(m: ArrayLike, axis: int | Sequence[int] | None = None) -> Array:
     return lax_shape.rev(m, canonical_axes(axis, len(m.shape), "flip"))
 
 
+@api_boundary
 def fliplr(m: ArrayLike) -> Array:
     """The elements in reverse order along axis 1: columns from right to left.
 
@@ -522,6 +533,7 @@ def fliplr(m: ArrayLike) -> Array:
     return flip(m, 1)
 
 
+@api_boundary
 def flipud(m: ArrayLike) -> Array:
     """The elements in reverse order along axis 0: rows from bottom to top.
 
@@ -594,7 +606,11 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
     >>> print(onp.roll(onp.arange(5), 2))
     [3 4 0 1 2]
     """
-    return (_roll_by if type(shift) is int else _roll)(a, shift, axis)
+    try:
+        return (_roll_by if type(shift) is int else _roll)(a, shift, axis)
+    except (*FAILURES, IndexError) as error:
+        filter_traceback(error)
+        raise
 
 
 def _roll(a: ArrayLike, shift: ArrayLike | Sequence[int], axis: int | Sequence[int] | None
@@ -687,13 +703,13 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
     >>> onp.astype(onp.array([1.7, -1.7]), onp.int32)
     Array([ 1, -1], dtype=int32)
     """
-    x = array_args("astype", x)[0]
-    to = dtypes.default_float() if dtype is None else dtypes.requested_dtype("astype", dtype)
-    if dtypes.is_complex(x.dtype) and dtypes.is_bool(to):
-        x = x != 0
-    elif dtypes.is_complex(x.dtype) and not dtypes.is_complex(to):
-        promote.warn_complex("astype", typeof(x), to)
     try:
+        x = array_args("astype", x)[0]
+        to = dtypes.default_float() if dtype is None else dtypes.requested_dtype("astype", dtype)
+        if dtypes.is_complex(x.dtype) and dtypes.is_bool(to):
+            x = x != 0
+        elif dtypes.is_complex(x.dtype) and not dtypes.is_complex(to):
+            promote.warn_complex("astype", typeof(x), to)
         out = to_array(promote.convert(x, to))
     except FAILURES as error:
         begin_with(astype, error)

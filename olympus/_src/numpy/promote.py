@@ -437,6 +437,8 @@ def promote_inexact(name: str, *xs: ArrayLike) -> Sequence[Array]:
 
 def array_args(name: str, *xs: object) -> list[Array]:
     """Operands with their own dtypes and shapes, checked to be arrays; none promoted."""
+    if len(xs) == 1:        # as a rule: a frame less
+        return [plain(operand(name, xs[0]))]
     return [plain(operand(name, x, i)) for i, x in enumerate(xs)]
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..base import lib
 from ..base.docstrings import complete_docstrings
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DimSize, DTypeLike, Shape
 from ..control.bodies import check_callable
 from ..core.trace import ctx, typeof
@@ -93,22 +94,23 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
                 return choose_elements.compiled(condition, x, y)
             except FAILURES:    # which the call below makes plain
                 pass
-    if x is None and y is None:
-        need_size("where", size, condition=condition)
-        try:
+    try:
+        if x is None and y is None:
+            need_size("where", size, condition=condition)
             return nonzero(condition, size=size, fill_value=fill_value)
-        except FAILURES as error:
-            begin_with(where, error)
-            raise
-    if x is None or y is None:
-        raise ValueError("where: one of x and y given; either both or neither of the x and y "
-                         "arguments should be provided.")
-    if size is not None or fill_value is not None:
-        raise ValueError("where: size or fill_value given with x and y; they belong to the form "
-                         "with one argument; leave them out.")
-    return choose_elements(condition, x, y)
+        if x is None or y is None:
+            raise ValueError("where: one of x and y given; either both or neither of the x and y "
+                             "arguments should be provided.")
+        if size is not None or fill_value is not None:
+            raise ValueError("where: size or fill_value given with x and y; they belong to the "
+                             "form with one argument; leave them out.")
+        return choose_elements(condition, x, y)
+    except FAILURES as error:
+        begin_with(where, error)
+        raise
 
 
+@api_boundary
 def choose(a: ArrayLike, choices: ArrayLike | Sequence[ArrayLike], out: None = None,
            mode: str = "raise") -> Array:
     """Choose each element from one of several arrays, by an integer at its place.
@@ -200,6 +202,7 @@ def argwhere(a: ArrayLike, *, size: int | None = None,
     return stack(nonzero(a, size=size, fill_value=fill_value), axis=1)
 
 
+@api_boundary
 def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
              size: int | None = None, fill_value: ArrayLike = 0, out: None = None) -> Array:
     """The elements along an axis where the condition holds.
@@ -369,6 +372,7 @@ def copyto(dst: ArrayLike, src: ArrayLike, casting: str = "same_kind", where: Ar
     return choose_elements(broadcast_to(as_bool(mask), dst.shape), values, dst)
 
 
+@api_boundary
 def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool = True) -> Array:
     """A copy of `a` whose i-th element is `values[i % len(values)]` where the mask holds.
 
@@ -546,6 +550,7 @@ def mask_indices(n: int, mask_func: Callable[[Array, int], Array], k: int = 0, *
     return nonzero(found, size=size)  # type: ignore[return-value]
 
 
+@api_boundary
 def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mode: str = "raise",
                       order: str = "C", dtype: DTypeLike | None = None) -> Array:
     """Convert indices per axis to indices of the flattened array: the inverse of `unravel_index`.

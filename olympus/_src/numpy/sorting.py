@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import typeof
 from ..jit.fused import fused, named
@@ -135,6 +136,7 @@ def _argsort(a: Array, *, axis: int, stable: bool, descending: bool, dtype: DTyp
     return lax_shape.rev(out, (axis,)) if descending else out
 
 
+@api_boundary
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int | None = 16
            ) -> Array:
     """The indices that sort by several keys, of which the last decides first.
@@ -191,6 +193,7 @@ def sort_complex(a: ArrayLike) -> Array:
     return sort(promote.convert(a, dtypes.to_complex_dtype(a.dtype)))
 
 
+@api_boundary
 def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
               kind: str = "introselect", order: None = None) -> Array:
     """The array with the k-th smallest element at place k, none larger before, none smaller after.
@@ -211,6 +214,7 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
     return sort(*_parted("partition", a, kth, axis, kind, order))
 
 
+@api_boundary
 def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
                  kind: str = "introselect", order: None = None) -> Array:
     """The indices that partition an array: see `partition`.
@@ -239,6 +243,7 @@ def _parted(name: str, a: ArrayLike, kth: int | Sequence[int], axis: int | None,
     return a, axis
 
 
+@api_boundary
 def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
           sorted: bool = True) -> tuple[Array, Array]:
     """The k largest (or smallest) elements along an axis, and their places.

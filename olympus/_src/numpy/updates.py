@@ -18,6 +18,7 @@ from ..core.trace import typeof
 from ..lax import creation
 from ..lax.indexing import GatherScatterMode
 from ..loops.while_loop import while_loop
+from ..runtime.eager import FAILURES
 from ..types import dtypes
 from ..types.shape import prod
 from ..types.sharding import ShardingLike
@@ -59,11 +60,16 @@ def _update(operation: str, doc: str, by: Callable[[Any, Any], Any] | None = Non
     def method(self: _IndexUpdateRef, values: ArrayLike, *, indices_are_sorted: bool = False,
                unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
                out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
-        x = self.array if by is None else _ones(self.array, values)
-        found = write(operation if by is None else "multiply", x, self.index, values, mode=mode,
-                      indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                      out_sharding=out_sharding, wrap_negative_indices=wrap_negative_indices)
-        return found if by is None else by(self.array, found)
+        try:
+            x = self.array if by is None else _ones(self.array, values)
+            found = write(operation if by is None else "multiply", x, self.index, values, mode=mode,
+                          indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                          out_sharding=out_sharding, method=operation,
+                          wrap_negative_indices=wrap_negative_indices)
+            return found if by is None else by(self.array, found)
+        except (*FAILURES, IndexError) as error:
+            source.filter_traceback(error)
+            raise
 
     method.__name__, method.__doc__ = operation, doc.lstrip()
     method.__qualname__ = f"_IndexUpdateRef.{operation}"
@@ -114,9 +120,13 @@ class _IndexUpdateRef:
         >>> print(onp.array([1., 2.]).at[onp.array([True, False])].get(fill_value=0.))
         [1. 0.]
         """
-        return read(self.array, self.index, mode=mode, fill_value=fill_value,
-                    unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
-                    wrap_negative_indices=wrap_negative_indices, out_sharding=out_sharding)
+        try:
+            return read(self.array, self.index, mode=mode, fill_value=fill_value,
+                        unique_indices=unique_indices, indices_are_sorted=indices_are_sorted,
+                        wrap_negative_indices=wrap_negative_indices, out_sharding=out_sharding)
+        except (*FAILURES, IndexError) as error:
+            source.filter_traceback(error)
+            raise
 
     set = _update("set", """
         A copy of `x` with `values` at `x[index]`; of several writes to one element one stays.
@@ -181,6 +191,7 @@ class _IndexUpdateRef:
         [9. 5.]
         """)
 
+    @source.api_boundary
     def apply(self, func: Callable[[Array], ArrayLike], *, indices_are_sorted: bool = False,
               unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
               wrap_negative_indices: bool = True) -> Array:

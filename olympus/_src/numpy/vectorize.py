@@ -6,6 +6,7 @@ import functools
 import re
 from collections.abc import Callable, Collection, Sequence, Set
 
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree
 from ..control.bodies import check_callable
 from ..core.trace import typeof
@@ -34,6 +35,7 @@ def _parse(signature: str) -> tuple[list[Dims], list[Dims]]:
     return ins, outs
 
 
+@api_boundary
 def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] = frozenset(),
               signature: str | None = None) -> Callable[..., PyTree]:
     """Make a function of small arrays broadcast over all further leading axes, by vmap.
@@ -159,6 +161,7 @@ def _check_results(found: Array | Sequence[Array], outs: list[Dims], sizes: dict
                                  f"inconsistent size for core dimension {name}: {sizes[name]}.")
 
 
+@api_boundary
 def apply_along_axis(func1d: Callable[..., ArrayLike], axis: int, arr: ArrayLike, *args: object,
                      **kwargs: object) -> Array:
     """Apply a function of vectors to every vector along an axis, by vmap.
@@ -191,6 +194,7 @@ def apply_along_axis(func1d: Callable[..., ArrayLike], axis: int, arr: ArrayLike
     return moveaxis(out, tuple(range(ndim - 1, ndim - 1 + new)), tuple(range(axis, axis + new)))
 
 
+@api_boundary
 def apply_over_axes(func: Callable[..., Array], a: ArrayLike, axes: int | Sequence[int]) -> Array:
     """Apply `func(a, axis)` along each axis in turn, each time to the last result.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -36,6 +37,7 @@ def _cosines(name: str, M: int, *weights: float) -> Array:
     return asarray(np.ones(size) if size == 1 else values, dtypes.default_float())
 
 
+@api_boundary
 def bartlett(M: int) -> Array:
     """The triangular window: weights that rise evenly from 0 to 1 and fall back to 0.
 
@@ -46,6 +48,7 @@ def bartlett(M: int) -> Array:
     return asarray(np.bartlett(size), dtypes.default_float())
 
 
+@api_boundary
 def blackman(M: int) -> Array:
     """Blackman's window of three cosine terms: 0.42 - 0.5 cos(t) + 0.08 cos(2t), t in [0, 2 pi].
 
@@ -55,6 +58,7 @@ def blackman(M: int) -> Array:
     return _cosines("blackman", M, 0.42, -0.5, 0.08)
 
 
+@api_boundary
 def hamming(M: int) -> Array:
     """Hamming's window, a raised cosine that ends above 0: 0.54 - 0.46 cos(t), t in [0, 2 pi].
 
@@ -64,6 +68,7 @@ def hamming(M: int) -> Array:
     return _cosines("hamming", M, 0.54, -0.46)
 
 
+@api_boundary
 def hanning(M: int) -> Array:
     """The window of von Hann, a raised cosine that ends at 0: 0.5 - 0.5 cos(t), t in [0, 2 pi].
 

@@ -25,7 +25,9 @@ _NUMBERS = frozenset((int, float))
 
 def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
     """The canonical dtype of samples; None is the default float. ValueError for other kinds."""
-    found = dtypes.default_float() if dtype is None else dtypes.requested_dtype(name, dtype)
+    if dtype is None:
+        return dtypes.default_float()
+    found = dtypes.requested_dtype(name, dtype)
     if dtypes.scalar_kind(found) not in kinds:
         what = "float or complex" if "c" in kinds else "float"
         raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; the dtype argument to "

@@ -77,7 +77,7 @@ def bits(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
                          "is required; convert the result with astype.")
     drawn = random_bits_p.bind(typed_scalar("bits", key), shape=canonical_shape(shape, "bits"),
                                bit_width=dtypes.itemsize_bits(dtype))
-    return constrain("bits", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("bits", drawn, out_sharding)
 
 
 def unit(key: ArrayLike, shape: Dims, dtype: DType) -> Array:
@@ -149,9 +149,9 @@ def uniform(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     shape = draw_shape("uniform", shape, minval, maxval)
     if type(minval) is type(maxval) is float and (minval, maxval) == (0.0, 1.0):
         drawn = _unit(key, shape=shape, dtype=dtype)
-        return constrain("uniform", drawn, out_sharding)
+        return drawn if out_sharding is None else constrain("uniform", drawn, out_sharding)
     drawn = _between(key, minval, maxval, shape=shape, dtype=dtype)
-    return constrain("uniform", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("uniform", drawn, out_sharding)
 
 
 def standard_normal(key: Array, shape: Dims, dtype: DType) -> Array:
@@ -188,7 +188,7 @@ def normal(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
     typed_aval(key, "normal")
     drawn = _normal(key, shape=canonical_shape(shape, "normal"),
                     dtype=float_dtype("normal", dtype, "fc"))
-    return constrain("normal", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("normal", drawn, out_sharding)
 
 
 # From where on, by the bits of the mantissa, an interval on one side of 0 is in the tail: erf has
@@ -278,7 +278,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
     tails = not (known and lower < begin and upper > -begin)  # type: ignore[operator]
     drawn = _truncated_normal(key, lower, upper, dtype=dtype, tails=tails,
                               shape=draw_shape("truncated_normal", shape, lower, upper))
-    return constrain("truncated_normal", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("truncated_normal", drawn, out_sharding)
 
 
 # Without parameters ------------------------------------------------------------------------------
@@ -380,7 +380,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
     typed_aval(key, "gumbel")
     drawn = _gumbel(key, shape=canonical_shape(shape, "gumbel"), dtype=float_dtype("gumbel", dtype),
                     mode=precision_mode("gumbel", mode))
-    return constrain("gumbel", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("gumbel", drawn, out_sharding)
 
 
 @sampler()
@@ -494,7 +494,7 @@ def double_sided_maxwell(key: ArrayLike, loc: ArrayLike, scale: ArrayLike, shape
              *draw_shape("double_sided_maxwell", None, loc, scale))
     drawn = _double_sided_maxwell(key, loc, scale, shape=shape,
                                   dtype=float_dtype("double_sided_maxwell", dtype))
-    return constrain("double_sided_maxwell", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("double_sided_maxwell", drawn, out_sharding)
 
 
 @sampler(wide=True)

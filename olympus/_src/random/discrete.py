@@ -96,7 +96,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
                         "with astype.")
     drawn = _bernoulli(key, p, shape=draw_shape("bernoulli", shape, p),
                        mode=precision_mode("bernoulli", mode, ("low", "high")))
-    return constrain("bernoulli", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("bernoulli", drawn, out_sharding)
 
 
 @fused(static=("shape", "dtype"))
@@ -122,7 +122,7 @@ def rademacher(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None
     typed_aval(key, "rademacher")
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("rademacher", dtype)
     drawn = _rademacher(key, shape=canonical_shape(shape, "rademacher"), dtype=dtype)
-    return constrain("rademacher", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("rademacher", drawn, out_sharding)
 
 
 # Integers ----------------------------------------------------------------------------------------
@@ -212,7 +212,7 @@ def randint(key: ArrayLike, shape: Shape, minval: ArrayLike, maxval: ArrayLike,
     beyond = isinstance(maxval, (int, np.integer)) and maxval > dtypes.integer_range(dtype)[1]
     drawn = _randint(key, _bound("randint", minval, dtype), _bound("randint", maxval, dtype, 1),
                      shape=shape, dtype=dtype, beyond=bool(beyond))
-    return constrain("randint", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("randint", drawn, out_sharding)
 
 
 @sampler(counts=True)
@@ -302,12 +302,12 @@ def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: 
         count: Any = x
         size: Any = count if isinstance(count, SymbolicDim) else int(count)
         drawn = _order(key, n=size)
-        return constrain("permutation", drawn, out_sharding)
+        return drawn if out_sharding is None else constrain("permutation", drawn, out_sharding)
     if independent or aval.ndim == 1:
         drawn = _permuted(key, x, axis=axis)
-        return constrain("permutation", drawn, out_sharding)
+        return drawn if out_sharding is None else constrain("permutation", drawn, out_sharding)
     drawn = _taken(key, x, axis=axis)
-    return constrain("permutation", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("permutation", drawn, out_sharding)
 
 
 # Choices -----------------------------------------------------------------------------------------
@@ -367,13 +367,13 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
     mode = precision_mode("categorical", mode)
     if replace:
         drawn = _categorical(key, logits, shape=shape, axis=axis, mode=mode)
-        return constrain("categorical", drawn, out_sharding)
+        return drawn if out_sharding is None else constrain("categorical", drawn, out_sharding)
     if less(own[axis], prod(shape[:lead])):
         raise ValueError(f"categorical: Number of samples without replacement, "
                          f"{prod(shape[:lead])}, above {own[axis]}, that of categories; draw "
                          "fewer, or pass replace=True.")
     drawn = _categorical_distinct(key, logits, shape=shape, axis=axis, mode=mode)
-    return constrain("categorical", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("categorical", drawn, out_sharding)
 
 
 @fused(static=("shape",))

@@ -91,7 +91,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
     whole = draw_shape("dirichlet", (*batch, own[-1]), alpha)
     drawn = _dirichlet(key, alpha, shape=whole, dtype=float_dtype("dirichlet", dtype),
                        method=one_of("dirichlet", method, METHODS))
-    return constrain("dirichlet", drawn, out_sharding)
+    return drawn if out_sharding is None else constrain("dirichlet", drawn, out_sharding)
 
 
 def _chisquare_of(key: Array, df: ArrayLike, shape: Dims, dtype: DType, method: str) -> Array:

@@ -504,6 +504,7 @@ def PRNGKey(seed: int | ArrayLike, *, impl: GeneratorLike = None) -> Array:
     return made if config.enable_custom_prng.value else random_unwrap_p.bind(made)
 
 
+@source.api_boundary       # here, because pickles of dtypes name it
 def key_dtype(impl_spec: GeneratorLike = None) -> KeyType:
     """The dtype of keys of a generator, named or the default one.
 
@@ -558,8 +559,8 @@ def typed(keys: ArrayLike) -> Array:
 
 def typed_scalar(name: str, key: ArrayLike) -> Array:
     """One key in typed form. ValueError for arrays of keys."""
-    keys = typed(key)
-    shape = typeof(keys).shape
+    keys: Any = key if _is_key(key) else typed(key)
+    shape = keys.aval.shape
     if shape:
         raise ValueError(f"{name} accepts a single key, but was given a key array of shape "
                          f"{shape};\n  map the function over keys with vmap.")
@@ -631,7 +632,8 @@ def split(key: ArrayLike, num: int | Sequence[int] = 2) -> Array:
     [10 71 37] [26 61 79]
     """
     keys = typed_scalar("split", key)
-    return _as_given(key, random_split_p.bind(keys, shape=canonical_shape(num, "split")))
+    shape = canonical_shape((num,) if type(num) is int else num, "split")
+    return _as_given(key, random_split_p.bind(keys, shape=shape))
 
 
 def fold_in(key: ArrayLike, data: ArrayLike) -> Array:

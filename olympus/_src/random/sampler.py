@@ -89,7 +89,7 @@ def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...
             else:
                 drawn = narrowed(program(key, *operands, shape=shape, **options,
                                          dtype=at_least_32_bits(dtype)), dtype)
-            return constrain(name, drawn, out_sharding)
+            return drawn if out_sharding is None else constrain(name, drawn, out_sharding)
 
         # Python binds the arguments, which a function of *args and **kwargs would do in 1 us more.
         draw = eval(compile(

@@ -370,8 +370,9 @@ def broadcast_shapes(*shapes: Shape) -> Shape:
         return shapes[0]
     try:
         return _broadcast_shapes(shapes)
-    except TypeError:       # some are not canonical
-        return _broadcast_shapes(tuple([canonical_shape(s, "broadcast_shapes") for s in shapes]))
+    except TypeError:
+        pass        # some are not canonical
+    return _broadcast_shapes(tuple([canonical_shape(s, "broadcast_shapes") for s in shapes]))
 
 
 @memoize(4096)

@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ..._src.base.util import publish as _publish
+from ..._src.base.util import publish_bounded as _publish
 from ..._src.base.util import submodules as _submodules
 from ..._src.scipy.signal.convolution import (
     convolve, convolve2d, correlate, correlate2d, correlation_lags, fftconvolve, oaconvolve

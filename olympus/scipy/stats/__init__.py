@@ -5,7 +5,7 @@ A distribution's module is imported when it is first named.
 
 import typing as _typing
 
-from ..._src.base.util import publish as _publish
+from ..._src.base.util import publish_bounded as _publish
 from ..._src.base.util import submodules as _submodules
 from ..._src.scipy.stats.inference import (
     linregress, pearsonr, spearmanr, ttest_1samp, ttest_ind, ttest_rel,
