@@ -1,4 +1,4 @@
-"""What tests of functions of yours assert about their derivatives."""
+"""Assertions about the derivatives of your functions, for tests."""
 
 from ._src.base.util import publish as _publish
 from ._src.autodiff.check_grads import check_grads, check_jvp, check_vjp

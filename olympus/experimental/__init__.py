@@ -1,4 +1,4 @@
-"""What may still change: names only. Its modules are imported when they are first named."""
+"""Experimental names, which may still change. Modules are imported when first named."""
 
 import typing as _typing
 

@@ -1,4 +1,4 @@
-"""What the processes of a job do together."""
+"""Joint work of the processes of a job."""
 
 from .._src.base.util import publish as _publish
 from .._src.arrays.multihost import (

@@ -1,4 +1,4 @@
-"""What profiles say of compiled instructions: names only."""
+"""Profiles of compiled instructions: names only."""
 
 from .._src.runtime.profiler import get_profiled_instructions_proto
 from .._src.base.util import publish as _publish

@@ -1,4 +1,4 @@
-"""What XLA is told of operations besides what they compute: names only."""
+"""Metadata of operations for XLA: names only."""
 
 from .._src.base.util import publish as _publish
 from .._src.jit.xla_metadata import set_xla_metadata, xla_metadata_call

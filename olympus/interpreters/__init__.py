@@ -1,4 +1,4 @@
-"""What outsiders extend: the interpreters that read the rules of primitives.
+"""Interpreters that read the rules of primitives, for outsiders to extend.
 
 `olympus.interpreters.mlir` is imported by name: it loads MLIR.
 """

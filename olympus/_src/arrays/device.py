@@ -105,7 +105,7 @@ _ANYWHERE = _Target(None, None)
 
 
 def _target(where: object) -> _Target:
-    """What a device, a sharding, a memory space or None stands for."""
+    """The target of a copy, given as a device, a sharding, a memory space or None."""
     if where is None:
         return _ANYWHERE
     if isinstance(where, Format):
@@ -259,7 +259,7 @@ def _dealt(x: Array, sharding: Sharding, copy: bool, donate: bool) -> object:
     aval = parts_of(x.aval, sharding).aval
     if lib.same_tiles(present._to_xla_hlo_sharding(x.ndim), sharding._to_xla_hlo_sharding(x.ndim),
                       x.ndim) and present.num_devices == sharding.num_devices:
-        # What stays on a device is shared, and would go with `x`.
+        # Parts that stay on a device are shared, and would go with `x`.
         copy = copy or (donate and not present.device_set.isdisjoint(sharding.device_set))
         return lib.copy_to_sharding(lib.copied(x) if copy else x, aval, sharding)
     if present.is_fully_addressable and x.platform() == "cpu":

@@ -1,4 +1,4 @@
-"""What the processes of a job do together: exchange values, wait for each other, share arrays.
+"""Joint work of a job's processes: they exchange values, wait for each other, share arrays.
 
 Values travel as bytes, all leaves of a tree at once, over a mesh of one device per process: so one
 collective does, and no bit of any dtype changes.

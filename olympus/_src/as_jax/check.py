@@ -101,7 +101,7 @@ class File(ast.NodeVisitor):
             self.visit(inner)
 
     def visit_Try(self, node: ast.Try) -> None:
-        """What is in a `try` may be missing if that is caught, and so may what is done instead."""
+        """Names in a `try` may be missing if its handlers catch that, and so may the handlers'."""
         expected = any(_names(handler.type) & _CAUGHT or handler.type is None
                        for handler in node.handlers)
         self.optional += expected
@@ -155,7 +155,7 @@ def _names(node: ast.AST | None) -> set[str]:
 
 
 def _read(path: Path, package: str) -> File:
-    """What a file imports and uses; SyntaxError if it is no Python."""
+    """The names that a file imports and uses; SyntaxError if it is not Python."""
     found = File(short_path(str(path)), package)
     text = path.read_bytes()
     if b"jax" in text or _IMPORT.search(text):
@@ -207,12 +207,12 @@ def uses(program: Path) -> Iterator[Use]:
 
 
 def lacking(name: str) -> tuple[str, str]:
-    """What is wrong with a name of JAX, a title of the report, and why; empty if it is there."""
+    """The report's title for a missing name of JAX, and the reason; empty if the name exists."""
     first, *rest = name.split(".")
     value: Any = importlib.import_module(first)
     for part in rest:
         if isinstance(value, StandIn) or not isinstance(value, types.ModuleType):
-            break       # what an object has, a reader of files cannot know
+            break       # a reader of files cannot know an object's attributes
         try:
             value = getattr(value, part)
         except (AttributeError, ImportError) as error:

@@ -161,7 +161,7 @@ class Finder:
         """Nothing: names are looked up when they are asked for."""
 
     def find_distributions(self, context: object) -> Iterator[Any]:
-        """What `importlib.metadata` finds of the distribution `jax`."""
+        """The distributions called `jax` for `importlib.metadata`."""
         return _metadata.distributions(context)
 
 

@@ -1,4 +1,4 @@
-"""What `importlib.metadata` says of the distribution `jax`: the release whose API is meant.
+"""The distribution `jax` as `importlib.metadata` sees it: the release whose API is meant.
 
 Apart from the finder, since it loads the standard library's reader of metadata.
 """

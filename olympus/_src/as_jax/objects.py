@@ -1,4 +1,4 @@
-"""What the objects of programs answer under JAX's names: fields, params and protocols."""
+"""JAX's names on the objects of programs: fields, params and protocols."""
 
 from __future__ import annotations
 

@@ -9,7 +9,7 @@ _OURS = dict(TABLE)
 _THEIRS = {ours: theirs for theirs, ours in TABLE}
 # `jaxlib` is called that by both.
 _IN_NAMES = re.compile(f"({'|'.join(_OURS)})(?!lib)")
-# What is between slashes is a place on disk; this package is called what it is.
+# A name between slashes is a place on disk, and this package's own name stays.
 _IN_TEXT = re.compile(
     r"(?<![/\\])(?:\b(?P<article>[Aa])n (?=[Oo]lympus)|(?P<us>\bOlympus\b)|"
     rf"(?P<name>{'|'.join(ours for _, ours in TABLE)}))(?![/\\]|\.as_jax)")

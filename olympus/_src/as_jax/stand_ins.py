@@ -1,4 +1,4 @@
-"""What Olympus does not have yet, for libraries that name it at import: classes without instances.
+"""Classes without instances, for features that libraries name at import and Olympus lacks.
 
 A stand-in can be named, subclassed and asked `isinstance` of, which is False. Whoever calls it is
 told what it would need. It goes when the thing itself comes.

@@ -39,12 +39,12 @@ def _scales(*trees: PyTree) -> dict[np.dtype, tuple[float, float]]:
 
 
 def _step(args: PyTree) -> float:
-    """That of the least exact dtype."""
+    """The step of the least exact dtype."""
     return max([step for _, step in _scales(args).values()], default=_SCALES[52][1])
 
 
 def _tolerance(given: Tolerance, *trees: PyTree) -> float:
-    """That of the least exact dtype, or what is given for all dtypes or for some."""
+    """The tolerance of the least exact dtype, unless one is given for all or for that one."""
     if given is not None and not isinstance(given, Mapping):
         return given
     by_dtype = {dtypes.as_dtype(dtype): found for dtype, found in (given or {}).items()}

@@ -66,7 +66,7 @@ __all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value
 
 ArgNums = int | Sequence[int]
 ONLY_SCALARS = "Gradient only defined for scalar-output functions."
-A = TypeVar("A")        # what `has_aux` says to pass by
+A = TypeVar("A")        # the auxiliary result, which `has_aux` tells of
 
 
 # The flat core ----------------------------------------------------------------------------------
@@ -179,7 +179,7 @@ def instantiate(x: Any, aval: ShapedArray) -> Any:
 def one(aval: ShapedArray, out: Array) -> ArrayLike:
     """The cotangent that `grad` starts from, of a result `out`: a scalar constant."""
     if evaluating():
-        unit = Literal(1, aval)     # what computes with it finds it on the device
+        unit = Literal(1, aval)     # the operation that takes it has it on the device
         if aval.tagged and aval.explicit:
             while isinstance(out, Tracer):      # the array below it knows the devices
                 if isinstance(out, ManualTracer):       # within shard_map none is named
@@ -309,7 +309,7 @@ class ScalarFunction(FlatFunction):
 
 
 def real_outputs(what: str, aval: ShapedArray) -> str:
-    """What is wrong with a result of another dtype."""
+    """The message for a result that is not real."""
     return (f"{what} requires real-valued outputs (output dtype that is a sub-dtype of "
             f"np.floating), but got {aval.dtype}")
 
@@ -453,7 +453,7 @@ def _describe(x: object) -> str:
 # vjp --------------------------------------------------------------------------------------------
 
 class Meta:
-    """What a pullback or linear map knows besides its constants; compared by identity."""
+    """The static part of a pullback or linear map, all but its constants; compared by identity."""
 
     __slots__ = ("lin", "in_tree", "out_tree", "name", "argument")
 

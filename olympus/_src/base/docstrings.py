@@ -1,4 +1,4 @@
-"""What docstrings repeat, said once: what the arguments of a family are, what examples import.
+"""Parts that docstrings share, written once: the arguments of a family, imports of examples.
 
 The functions stay `def`s with a signature, a first sentence and an example of their own; at the end
 of their file a table says the rest, and help() shows it as if it were written in each of them.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["complete_docstrings", "described_like", "with_imports"]
 
-# What these parameters are wherever a table completes docstrings that do not say it themselves.
+# Descriptions of parameters, wherever a table completes docstrings that lack them.
 _EVERYWHERE = {
     "device": "a device or sharding to put the result on.",
     "like": "None or an array of olympus; it has no effect.",
@@ -28,7 +28,7 @@ _VARARGS, _VARKEYWORDS = 4, 8       # flags of code that takes *args, **kwargs
 _Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
 
 
-# What examples import, unless they do so themselves.
+# The imports of examples, unless they have them themselves.
 _IMPORTS = {"olympus": "import olympus", "onp": "import olympus.numpy as onp",
             **{name: f"from olympus import {name}" for name in ("lax", "nn", "random", "scipy")}}
 
@@ -156,7 +156,7 @@ def _first(doc: str, *heads: str) -> int:
 
 
 def _entries(block: str, entry: str) -> list[str]:
-    """What a paragraph says of each parameter, with the lines in which it goes on."""
+    """The entries of a paragraph, one for each parameter, with their continuation lines."""
     found: list[str] = []
     for text in block.split(entry)[1:]:
         if text[0] == " ":

@@ -72,7 +72,7 @@ class _WithPage(Exception):
 
 
 def said(error: Exception) -> str:
-    """What an error says, without the page: what another message may quote."""
+    """An error's message without the link to its page, for other messages to quote."""
     return Exception.__str__(error) if isinstance(error, _WithPage) else str(error)
 
 

@@ -1,4 +1,4 @@
-"""What to use in place of names that a module lacks: old names of JAX and NumPy, and NumPy's own.
+"""Replacements for names that a module lacks: old names of JAX and NumPy, and NumPy's own.
 
 A hint names what is there, so that a test can look: `olympus.…`, `numpy.…`, `scipy.…`.
 """
@@ -180,7 +180,7 @@ HINTS: dict[str, dict[str, str]] = {
 
 
 def hint_for(module: str, name: str) -> str:
-    """What to use in place of a name that a module lacks; '' if nothing is known."""
+    """The replacement for a name that a module lacks; '' if none is known."""
     found = HINTS.get(module, {}).get(name, "")
     if not found and module == "olympus.numpy" and hasattr(np, name):
         found = f"numpy.{name} works on NumPy arrays, outside of olympus.jit"

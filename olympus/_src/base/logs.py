@@ -1,4 +1,4 @@
-"""What Olympus says of its work: the logger, and how long the steps of a compilation take."""
+"""The logger, and the durations of a compilation's steps."""
 
 from __future__ import annotations
 

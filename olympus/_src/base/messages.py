@@ -41,7 +41,7 @@ def with_where(text: str, where: str) -> str:
 
 
 def in_our_words(error: BaseException) -> str | None:
-    """What to say in place of a message of Python's or NumPy's about a value of ours, if it is one.
+    """Our message for an error of Python's or NumPy's about one of our values, else None.
     """
     text = str(error)
     if _UNHASHABLE.fullmatch(text):
@@ -63,7 +63,7 @@ _CALLED = {     # how verbs call the functions that they are given
 
 
 def miscalled(error: BaseException, callers: Iterable[str]) -> str | None:
-    """What to say where a function of the user's does not take what a verb calls it with.
+    """The message for a user's function that does not take the arguments a verb calls it with.
 
     `callers`: our functions between the user's line and the call, the outermost first.
     """

@@ -59,7 +59,7 @@ def _kind(value: object) -> str:
 
 
 def _value(node: ast.AST, frame: FrameType) -> object:
-    """What a name, a field or an item stands for, where looking runs no code of the user's."""
+    """The value of a name, a field or an item, if looking it up runs no code of the user's."""
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id, _MISSING))
     if isinstance(node, ast.Attribute):

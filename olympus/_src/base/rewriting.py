@@ -23,7 +23,7 @@ _FUNCTIONS = {"max": "maximum", "min": "minimum", "any": "any", "all": "all", "s
 
 
 def instead_of_branching(where: Location) -> str:
-    """What the user's line becomes in which Python asks for a truth value there, or nothing."""
+    """The user's line rewritten so that Python asks for no truth value there; '' if unknown."""
     try:
         tree = ast.parse("".join(linecache.getlines(where.file)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):     # the file has changed, say

@@ -31,7 +31,7 @@ def answer_to(show: Callable[[str], str], params: NamedParams, array: str) -> No
 
 
 def array_method(x: object) -> Callable[[], object] | None:
-    """What gives an object of another class as an array; None if it has no such method.
+    """The method that converts an object of another class to an array; None if it has none.
 
     >>> class Two:
     ...     def __olympus_array__(self):

@@ -169,7 +169,7 @@ def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list
 
 
 def merged(which: Iterable[bool], chosen: Iterable[A], others: Iterable[A]) -> list[A]:
-    """What flags took apart: the next of `chosen` where the flag is true, of `others` elsewhere."""
+    """Items in the order of flags: the next of `chosen` for a true flag, else of `others`."""
     yes, no = iter(chosen), iter(others)
     return [next(yes if flag else no) for flag in which]
 
@@ -235,7 +235,7 @@ def pair(value: object, what: str) -> tuple[Any, Any]:
 
 
 def by_numpy(name: str, fun: Callable[..., R], *args: object, **kwargs: object) -> R:
-    """What a host function of NumPy's returns; its errors name our operation."""
+    """The result of one of NumPy's functions; its errors name our operation."""
     try:
         return fun(*args, **kwargs)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
@@ -257,7 +257,7 @@ def quoted(names: Iterable[object]) -> str:
 
 
 def name_of(fun: object) -> str:
-    """What a function is called in messages and programs.
+    """The name of a function in messages and programs.
 
     >>> name_of(functools.partial(len)), name_of(functools.partial)
     ('len', 'partial')
@@ -280,7 +280,7 @@ def unwrapped(fun: Callable[..., object]) -> Callable[..., object]:
 
 
 def module_name(name: str) -> str:
-    """What the module of a function of that name is called.
+    """The name of a function's module.
 
     >>> module_name("f"), module_name("<lambda>")
     ('jit_f', 'jit__lambda')

@@ -58,7 +58,7 @@ def place(directory: str | os.PathLike[str]) -> Path:
 
 
 def _standing(path: Path) -> str:
-    """What stands at a path, in words; "" where nothing does. Opens nothing: a pipe would block."""
+    """The kind of file at a path, in words; "" if none. Opens nothing: a pipe would block."""
     try:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):

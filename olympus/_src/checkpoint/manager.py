@@ -52,7 +52,7 @@ def is_remote_storage(tspec: Spec | str) -> bool:
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """What a manager of checkpoints does, whatever it writes to.
+    """The interface of managers of checkpoints, whatever they write to.
 
     >>> issubclass(GlobalAsyncCheckpointManager, GlobalAsyncCheckpointManagerBase)
     True
@@ -227,7 +227,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
 
 
 def run(coroutines: Sequence[Awaitable[R]]) -> list[R]:
-    """What coroutines return; also where an event loop runs already, as in a notebook."""
+    """The results of coroutines, also while an event loop runs already, as in a notebook."""
     results: list[R] = []
     failures: list[BaseException] = []
 

@@ -47,7 +47,7 @@ Spec: TypeAlias = dict[str, Any]    # TensorStore's, as JSON
 Cut: TypeAlias = Sharding | Format | ShapeDtypeStruct   # how an array that is read is spread
 
 class Unreadable(ValueError):
-    """What is stored of an array cannot be read or is not what was written: its `reason`."""
+    """The stored data of an array cannot be read, or has changed since: `reason` says how."""
 
     def __init__(self, where: object, reason: str) -> None:
         super().__init__(f"async_deserialize: {where} given; {reason}; look what was written "
@@ -80,7 +80,7 @@ def _chunk_layout() -> object:
 
 
 async def gather(awaitables: Iterable[Awaitable[R]]) -> list[R]:
-    """What all return, or the first error, once all have ended.
+    """All results, or the first error, once all have ended.
 
     `asyncio.gather` would leave the others running. A future of TensorStore's that ends when its
     event loop is closed prints a traceback from a thread of C++, and may end the process.
@@ -218,7 +218,7 @@ def chunk_shape(local: Sequence[int], itemsize: int, most: int = _CHUNK_BYTES) -
 
 
 def _metadata(arr: DuckTypedArray, driver: str, remote: bool) -> Spec:
-    """What a store has to know of an array."""
+    """The metadata with which a store keeps an array."""
     chunk = chunk_shape(_local_shape(arr), arr.dtype.itemsize)
     if driver == "zarr3":
         return {"shape": list(arr.shape), "data_type": arr.dtype.name,
@@ -508,7 +508,7 @@ async def async_deserialize(in_type: Cut, tensorstore_spec: Spec,
     async def read(index: tuple[slice, ...]) -> np.ndarray:
         asked = ts.IndexTransform(input_shape=shape)[index].domain
         there = store.domain.intersect(asked)
-        # What the array in the store has not is zero.
+        # Elements that the stored array lacks are zero.
         part = np.zeros(part_shape, stored)
         limit = (contextlib.nullcontext() if byte_limiter is None else
                  byte_limiter.holding(estimate_read_memory_footprint(store, there)))

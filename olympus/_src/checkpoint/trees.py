@@ -62,7 +62,7 @@ class PyTreeFuture:
         return f"PyTreeFuture(done={self.done()}, pytree={self.pytree})"
 
 
-# What is written of a tree -----------------------------------------------------------------------
+# The written form of a tree ----------------------------------------------------------------------
 
 def serialize_pytreedef(node: PyTreeDef) -> Content:
     """A structure of pytrees as what JSON can hold.
@@ -278,7 +278,7 @@ def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_s
 
 
 def _stored(root: Path, arrays: Path, specs: Sequence[Spec]) -> list[Spec]:
-    """What was stored of each array, all of which is there; OlympusRuntimeError if some is not."""
+    """The stored metadata of each array; OlympusRuntimeError if a part of an array is missing."""
     if not specs:
         return []
     context = store.new_context()
@@ -308,7 +308,7 @@ def _tree_text(operation: str, root: Path) -> bytes:
 
 def _read_tree(operation: str, root: Path, text: bytes
                ) -> tuple[Content, PyTreeDef, list[ShapeDtypeStruct]]:
-    """What the file of the structure says, the structure, and the types of the arrays."""
+    """The contents of the structure's file, the structure, and the types of the arrays."""
     try:
         found = decode(text)
     except Damaged as error:
@@ -321,7 +321,7 @@ def _read_tree(operation: str, root: Path, text: bytes
     except Unregistered:
         raise
     except Exception as error:
-        if "version" in found:      # what a class of the user's raises: the text has its checksum
+        if "version" in found:      # a user's class raises: the text has its checksum
             raise
         raise _damaged(operation, root, f"{TREE} is not the structure of a pytree") from error
 

@@ -1,4 +1,4 @@
-"""What the command line names: functions by module and name, arguments by the text of their types.
+"""The command line's arguments: functions by module and name, arrays by the text of types.
 
     argument   = [name "="] value
     value      = type | number | text in quotes | True | False | None
@@ -41,7 +41,7 @@ _CLOSING = {"(": ")", "[": "]", "{": "}"}
 
 
 class CommandError(ValueError):
-    """What is wrong with the command line, in words for who typed it."""
+    """A mistake in the command line, in words for the person who typed it."""
 
 
 def _near(name: str, names: Sequence[str]) -> str:
@@ -117,7 +117,7 @@ def specs(texts: Sequence[str], constraints: Sequence[str] = ()) -> Arguments:
 
 
 def values(texts: Sequence[str]) -> Arguments:
-    """As `specs`, with arrays: of the files that are named, and zeros for types."""
+    """The arguments as arrays: read from the files that are named, and zeros for types."""
     def read(text: str) -> PyTree:
         file, _, member = text.partition(":")
         if file.endswith((".npy", ".npz")):

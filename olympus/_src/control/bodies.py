@@ -109,7 +109,7 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
 
 
 def _read_by(fun: FunctionType) -> Sequence[object]:
-    """What names mean that the function reads, in the functions around it and in its module."""
+    """The values of the names that a function reads from enclosing functions and its module."""
     read = list(map(fun.__globals__.get, fun.__code__.co_names))
     for cell in fun.__closure__ or ():
         try:
@@ -195,7 +195,7 @@ def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]) -> C
 
 
 def leaf_names(tree: PyTreeDef, root: str) -> list[str]:
-    """What each leaf of a structure is called, from the name of the whole."""
+    """The names of a structure's leaves, from the name of the whole."""
     dummy = tree.unflatten(range(tree.num_leaves))
     return [root + keystr(path) for path, _ in tree_leaves_with_path(dummy)]
 

@@ -70,7 +70,7 @@ class Cond(Runs):
         types = [b.type(a) for a in b.avals_out]
         _, *avals = b.avals_in
 
-        # What a branch hands on as it is Shardy takes for whole, unless it is told in the branch.
+        # Shardy takes operands that a branch only hands on for whole, unless told in the branch.
         def emit(i: int, body: ClosedOlympuspr) -> Sequence[IrValue]:
             here = list(map(b.spread, args, avals))
             if sum(body is other for other in branches) > 1:    # nested, written out, it is 2^n

@@ -55,7 +55,7 @@ def map_mapped(fun: Callable[..., list[Array]], size: int, args: Sequence[ArrayL
         consts, elements = iter(xs[:len(fixed)]), iter(xs[len(fixed):])
         return fun(*[next(consts if d is None else elements) for d in dims])
 
-    # What is not mapped is a const of the loop, what is mapped its xs; there is no carry.
+    # Operands that are not mapped are consts of the loop, mapped ones its xs; it has no carry.
     slices = [typeof(x).without_axis(0) for x in mapped]
     return scan_p.bind(*fixed, *mapped, olympuspr=stage(body, [*map(typeof, fixed), *slices]),
                        length=size, reverse=False, unroll=1, num_consts=len(fixed), num_carry=0)
@@ -78,7 +78,7 @@ def put_one(here: Array, one: Array, x: ArrayLike, dim: int) -> Array:
     shape, whole = aval.shape, x
     if aval.tagged and aval.explicit and aval.sharding.spec[dim] is not None:
         whole = as_typed(x, aval.without_axis(dim).with_axis(dim, shape[dim]))
-    # What is computed from the stand-in is thrown away; cotangents of it (NaN, say) must not reach
+    # Results of the stand-in are thrown away; their cotangents (NaN, say) must not reach
     # the element that it is a copy of.
     stand_in = stop_gradient(dynamic_index_in_dim(whole, one, dim, keepdims=False))
     others = [i for i in range(len(shape)) if i != dim]

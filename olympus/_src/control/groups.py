@@ -1,4 +1,4 @@
-"""What is derived of a primitive with bodies from one description of its operands.
+"""Rules of a primitive with bodies, derived from one description of its operands.
 
 A primitive says which of its operands each of its programs takes (`applied`); one that runs a body
 again and again, or one of several, which roles they have (`Groups`). What follows from that is
@@ -372,7 +372,7 @@ def fixpoint(start: tuple[bool, ...],
 
 
 def woven(*rows: Sequence[Sequence[T]]) -> list[T]:
-    """What several rows have of each group, group by group.
+    """The items of several rows, group by group.
 
     >>> woven([[1], [2, 3]], [[10], [20]])
     [1, 10, 2, 3, 20]

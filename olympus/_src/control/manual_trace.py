@@ -94,7 +94,7 @@ class ManualTracer(Tracer):
             part = self.val[int(np.ravel_multi_index(place, sizes)) if own else 0]
             return f"On {device} at mesh coordinates ({axes}) = {where}:\n{part}\n"
 
-        # What a user sees is of the trace around: it is not an operation of the function.
+        # The picture belongs to the outer trace: it is not an operation of the function.
         return trace.outside(lambda: "\n".join([
             shown(where, device) for where, device in np.ndenumerate(mesh.devices)]))
 
@@ -123,7 +123,7 @@ class ManualTrace(Trace):
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> object:
         ours = [type(a) is ManualTracer and a._trace is self for a in args]
-        # What is made of no part, and does not ask where it is, is the same on all devices.
+        # A value of no part, by an operation that asks for no place, is the same on all devices.
         if not any(ours) and prim.programs == () and not prim.effectful and not isinstance(
                 prim, Collective):
             return self.outside(self.parent.process, prim, args, params)
@@ -135,11 +135,11 @@ class ManualTrace(Trace):
                        params: Params) -> object:
         if self.parent is ThreadState.trace:
             return fun(*args)
-        # What differentiates or maps around goes by the function's own rules.
+        # Transformations outside of it use the function's own rules.
         return self.run(lambda *xs: ctx.trace.process_custom(prim, fun, rules, xs, params), args)
 
     def outside(self, fun: Callable[..., R], *args: object) -> R:
-        """What a function gives as an operation of the trace around."""
+        """The result of a function that runs under the outer trace."""
         outer, ctx.trace = ctx.trace, self.parent
         try:
             return fun(*args)
@@ -185,7 +185,7 @@ class ManualTrace(Trace):
 
     def _staged(self, key: object, programs: Memo, avals: Sequence[ShapedArray],
                 make: Callable[[], tuple[ClosedOlympuspr, T]]) -> tuple[ClosedOlympuspr, T]:
-        """What is made of a function of parts: once, if a key says which.
+        """The program made of a function of parts, made once if a key names it.
 
         Effects may have a function of one call only: what has them is not kept.
         """

@@ -54,7 +54,7 @@ class Checkpoint(Call):
 
     def cells(self, use: reuse.Use, cells: Sequence[reuse.Cells], eqn: OlympusprEqn
               ) -> list[reuse.Cells]:
-        # What is computed again has used its keys the first time.
+        # A recomputation has used its keys the first time.
         differentiated = eqn.params["differentiated"]
         return reuse.read(use, cells, eqn) if differentiated else super().cells(use, cells, eqn)
 
@@ -109,7 +109,7 @@ class Checkpoint(Call):
                                                 lambda: _cut(split, policy))
         out = eval_closed(first, *(_unused(known) if params["differentiated"] else known))
         num_known = len(out) - len(saved)
-        # What is offloaded goes to the other memory here, and comes back in `_cut`'s `later`.
+        # Offloaded values go to the other memory here, and come back in `_cut`'s `later`.
         out[num_known:] = [x if how is Saveable else move(x, how.dst)
                            for x, how in zip(out[num_known:], saved, strict=True)]
         found: list[Any] = []
@@ -151,7 +151,7 @@ def _unused(xs: Sequence[Array]) -> Sequence[Array]:
 
 
 class _Verdict:
-    """What a policy says of a value, besides a bool."""
+    """A policy's answer for a value, besides a bool."""
 
     __slots__ = ("name",)
 
@@ -236,7 +236,7 @@ def _keeps_inside(policy: Policy, eqn: OlympusprEqn) -> bool:
 
 def _cut(split: Split, policy: Policy | None
          ) -> tuple[ClosedOlympuspr, list[_Verdict | Offloadable], ClosedOlympuspr]:
-    """What is computed now, how each saved value of it is kept, and what reverse mode computes.
+    """The program for now, the way each value is saved, and the program for reverse mode.
 
     now:    known inputs -> known outputs, saved values
     later:  known inputs, saved values, unknown inputs -> unknown outputs
@@ -259,7 +259,7 @@ def _cut(split: Split, policy: Policy | None
     def again_too(eqn: OlympusprEqn) -> bool:
         if eqn.outvars or policy is None:
             return not any(v in stops for v in eqn.outvars)
-        # What only has an effect, and may be kept, has it again where all that it reads is.
+        # An equation with an effect alone, whose operands are all kept, has it again.
         return not any(v in how for v in variables(eqn.invars)) or _verdict(
             policy, eqn) is Recompute
 
@@ -294,7 +294,7 @@ def _verdict(policy: Policy, eqn: OlympusprEqn) -> _Verdict | Offloadable:
         raise TypeError(f"checkpoint: policy {name_of(policy)} returned {found!r}; a bool is "
                         "required; a policy that takes names is called with them first: "
                         "policy=save_only_these_names('a').")
-    # What a loop or branch hands to reverse mode is what it keeps inside.
+    # The values that a loop or branch hands to reverse mode are those that it keeps inside.
     return Saveable if found or _keeps_inside(policy, eqn) else Recompute
 
 

@@ -240,7 +240,7 @@ class ShardMap(Call):
         parts = [None if c is None else manual.blocks(c, s)
                  for c, s in zip(cells, eqn.params["in_specs"], strict=True)]
         outs = use.call(eqn.params["olympuspr"], [None if p is None else p[0] for p in parts])
-        # What one device uses of its part, the others use of theirs.
+        # The devices use the same places of their parts.
         for first, *others in filter(None, parts):
             used = np.array([c.used is not None for c in first.flat], bool).reshape(first.shape)
             for block in others:
@@ -277,7 +277,7 @@ class ShardMap(Call):
     def apply_split(self, tape: TapeTrace, split: Split, known: Sequence[ArrayLike],
                     unknown: Sequence[Array], params: Params, pick: Callable[[Any, Any], Any]
                     ) -> list[Array]:
-        # What the known half computes for the unknown one leaves its body and enters the other's:
+        # Residuals of the known half leave its body and enter the unknown half's:
         # put together along a first axis, which a scalar gets for that.
         #
         #     known    parts ──► residuals of each device  ── P(axes) ──►  parts    unknown

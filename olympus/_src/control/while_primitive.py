@@ -59,7 +59,7 @@ class While(Loop):
         return {**super().regrouped(params, bodies, read, carry, own), "cond_olympuspr": cond}
 
     def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
-        # What the condition does not read does not matter: the loop ends without it.
+        # Values that the condition does not read do not matter: the loop ends without them.
         return dce_closed(params["cond_olympuspr"], (True,))[1]
 
     def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:

@@ -74,7 +74,7 @@ def _check_consts(closed: ClosedOlympuspr) -> None:
 
 
 def _atom_problem(atom: Atom, bound: set[Var]) -> str:
-    """What is wrong with reading an atom here; empty if nothing is."""
+    """The mistake in reading an atom here; '' if there is none."""
     if isinstance(atom, Literal):
         return f"a literal {atom.aval} that is not of rank 0" if atom.aval.shape != () else ""
     if atom.dropped:
@@ -136,7 +136,7 @@ def _type_problems(eqn: OlympusprEqn) -> Iterator[str]:
 
 
 def _inferred(eqn: OlympusprEqn) -> Any:
-    """What the primitive infers, under the mesh under which the equation was recorded.
+    """The types that the primitive infers, under the mesh of the equation's recording.
 
     Results of operands on no mesh were on it, so they say which it was; programs are checked, and
     bodies are, where another may be around.
@@ -157,7 +157,7 @@ def _body_problems(eqn: OlympusprEqn) -> Iterator[str]:
             check_olympuspr(body)
         except errors.OlympusprTypeError as error:
             yield f"has a body that fails: {errors.said(error)}"
-    # What a body is applied to is not always the operands: scan passes slices of some.
+    # A body's operands are not always the equation's: scan passes slices of some.
     avals = prim.seen(eqn.params, [a.aval for a in eqn.invars])
     for what, body, operands in prim.applied(eqn.params, avals):
         if len(operands) != len(body.in_avals):

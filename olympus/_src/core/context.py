@@ -1,4 +1,4 @@
-"""What a program depends on besides its arguments, and the tracing state of a thread.
+"""The context that a program depends on besides its arguments, and a thread's tracing state.
 
     Context     every option that changes what a program means, and the named axes: the key of
                 whoever keeps programs
@@ -113,7 +113,7 @@ class ThreadState(threading.local):
     scope: Scope = ROOT
     axes: dict[Hashable, int] = {}  # named axes with their sizes; replaced, not changed in place
     depth: int = 0
-    context: Context | None = None  # what `current_context` found last
+    context: Context | None = None  # the last result of `current_context`
     transposed: Any = None          # the equation that a backward pass is at
 
 

@@ -1,4 +1,4 @@
-"""What a program is, apart from what it is called: equal programs have one identity.
+"""The identity of programs, apart from their names: equal programs have the same one.
 
 Programs are equal if they apply the same operations to the same values: source lines, scopes and
 names of variables do not count, elements of constants and bits of numbers do. A program with
@@ -50,7 +50,7 @@ class _Unknown(Exception):
 
 
 def identity(closed: ClosedOlympuspr) -> bytes | None:
-    """What only equal programs of this process have, or None; taken once, and kept with it."""
+    """A digest that equal programs of this process share, or None; computed once and kept."""
     # As in `derived`, but for the Context: only how primitives are lowered changes what it is.
     key = (identity, Primitive.lowerings, *map(id, closed.consts))
     found = closed.cache.get(key)
@@ -64,7 +64,7 @@ def identity(closed: ClosedOlympuspr) -> bytes | None:
 
 
 class Firsts:
-    """Of programs that are equal, and called the same, the first.
+    """The first program of each set of programs with equal identities and names.
 
     What operations are called in profiles counts here, too: the scopes of all equations. Lines are
     those of the first.
@@ -75,7 +75,7 @@ class Firsts:
 
     def first(self, closed: ClosedOlympuspr, name: str) -> ClosedOlympuspr:
         """The first that is equal to the program: itself, if none was before."""
-        # What is like no other in name, types and size is not looked into.
+        # A program like no other in name, types and size is not looked into.
         likeness = name, len(closed.eqns), (*closed.in_avals,), (*closed.out_avals,)
         alike = self.alike.get(likeness)
         if alike is None:
@@ -88,7 +88,7 @@ class Firsts:
 
 
 def _called(closed: ClosedOlympuspr) -> Hashable:
-    """What programs have that are equal in all but lines."""
+    """A key that programs share if they are equal in all but lines."""
     itself = id(closed.olympuspr), *map(id, closed.consts)
     return identity(closed) or itself, _scopes(closed)
 
@@ -214,7 +214,7 @@ def _is_exact(value: object) -> bool:
 
 
 def _content(value: Any) -> Hashable:
-    """What is the same for arrays of the same elements."""
+    """A key that arrays of the same elements share."""
     value = getattr(value, "_base_array", value)    # of keys
     if not isinstance(value, (np.ndarray, np.generic, lib.ArrayImpl)):
         raise _Unknown

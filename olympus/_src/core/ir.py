@@ -208,7 +208,7 @@ class OlympusprEqn:
 
 
 class DebugInfo:
-    """What a program is called and where its inputs and outputs came from.
+    """The name of a program and the origins of its inputs and outputs.
 
     >>> import olympus
     >>> olympus.make_olympuspr(lambda x: x)(1.0).olympuspr.debug_info.arg_names
@@ -259,7 +259,7 @@ class Olympuspr:
 
     @property
     def primitives(self) -> frozenset[Any]:
-        """What the equations bind: a few of many, which says what a pass need not look for."""
+        """The primitives of all equations, by which a pass can tell that it has nothing to do."""
         found = self._primitives
         if found is None:
             found = self._primitives = frozenset(map(_primitive, self.eqns))
@@ -330,7 +330,7 @@ class ClosedOlympuspr:
         return self.consts
 
     def derived(self, key: Hashable, make: Callable[[], R]) -> R:
-        """What `make()` computes of the program: once for each `key`, and kept with it.
+        """The result of `make()` about the program, computed once for each `key` and kept with it.
 
         The key says all that it depends on besides, except for the context: rules that run in
         `make` read it, so it is part of every key. The same program twice gives the same object

@@ -25,7 +25,7 @@ __all__ = ["Noting", "check_leaks", "note_origins"]
 
 
 def note_origins(trace: Trace) -> dict[int, str] | None:
-    """What is known of the trace's tracers, before it forgets; None if the option is off."""
+    """Notes on the origins of a trace's tracers, before it forgets; None if the option is off."""
     if not check_tracer_leaks.value:
         return None
     # By id of the variable, or of the tracer if it has none, which is sound: notes are read of
@@ -63,7 +63,7 @@ def _noted(tracer: Tracer, notes: dict[int, str]) -> str:
 
 
 def _holder(x: object, ours: list[object], depth: int = 3) -> str:
-    """What keeps an object alive, by name; of a container, what keeps that, too."""
+    """The name of an object that keeps `x` alive; for a container, also of its own holder."""
     # No closure reads `x` here: its cell would be found.
     found = gc.get_referrers(x)
     ours.append(found)      # lists of this search refer to what they hold
@@ -118,7 +118,7 @@ def _cell(cell: types.CellType) -> str:
 class Noting(Trace):
     """Mixed into a trace that records no equations: it notes where each of its values is made."""
 
-    __slots__ = ()      # what it is mixed into has `notes`
+    __slots__ = ()      # the class it is mixed into has `notes`
 
     def __init__(self, *args: Any) -> None:
         super().__init__(*args)

@@ -146,7 +146,7 @@ def linear_jvp(self: Primitive, primals: Sequence[Array], tangents: Sequence[Tan
 
 def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[ArrayLike] = (),
          params: Params | None = None) -> tuple[Any, Any]:
-    """What a rule returned, if that is results and something about each; else TypeError.
+    """A rule's pair of results and something about each; else TypeError.
 
     With several results the counts must agree; those of an outsider's rule, which was given `args`
     and `params`, with what his abstract evaluation says.
@@ -219,7 +219,7 @@ class Primitive:
     by_groups: Any = None   # how it joins many operands, eagerly: those of each group, then all
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
     uncompiled = False      # whether it can be evaluated in no other way
-    abstract_eval: Any = None   # what an outsider's operation infers by
+    abstract_eval: Any = None   # the inference rule of an outsider's operation
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
     # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
@@ -318,7 +318,7 @@ class Primitive:
         return out
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
-        """What an equation on operands of these avals does besides computing."""
+        """The effects of an equation on operands of these avals."""
         return NO_EFFECTS
 
     def bodies(self, params: Params) -> list[Any]:
@@ -353,7 +353,7 @@ class Primitive:
 
 
 class OpenPrimitive(Primitive):
-    """What `Primitive(name)` makes: an operation whose rules are given one at a time.
+    """The class of `Primitive(name)`: an operation whose rules are given one at a time.
 
     >>> from olympus.extend.core import Primitive
     >>> twice_p = Primitive("twice")
@@ -452,7 +452,7 @@ class Higher(Primitive, abstract=True):
         return [any(flags)] * len(eqn.outvars)
 
     def evaluated(self, params: Params) -> Callable[..., list[Array]] | None:
-        """What evaluates it operation by operation; None if it is compiled as a whole."""
+        """A function to evaluate it operation by operation; None if it is compiled as a whole."""
         return None
 
     def stays(self, params: Params) -> bool:

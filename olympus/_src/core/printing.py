@@ -121,7 +121,7 @@ def _letters(n: int) -> str:
 
 
 class Settings:
-    """What to print besides the program itself."""
+    """The parts to print besides the program itself."""
 
     __slots__ = ("source_info", "name_stack", "custom_rules", "shapes")
 

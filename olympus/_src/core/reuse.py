@@ -74,7 +74,7 @@ def _cells_of(x: Any) -> Cells:
 
 
 class Summary(NamedTuple):
-    """What a program does with keys: constants, inputs, then the arrays of keys in its bodies."""
+    """The use of keys in a program: of constants, inputs, then of arrays of keys in its bodies."""
 
     uses: list[tuple[int, int, Lines]]          # (operand, position in it, lines)
     outs: list[Cells]
@@ -185,7 +185,7 @@ class Use:
         return found
 
     def picked(self, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells] | None:
-        """What an equation makes of cells, run on their numbers; None if not all else is known."""
+        """The cells that an equation gives, run on their numbers; None if not all else is known."""
         keys = [c.reshape(-1) for c in cells if c is not None]
         if not keys:
             return read(self, cells, eqn)
@@ -261,7 +261,7 @@ def _shown(lines: Lines) -> str:
 
 
 def summary(pr: Olympuspr) -> Summary:
-    """What an open program does with keys; kept with the program."""
+    """The use of keys in an open program; kept with the program."""
     found = pr.cache.get("reuse")
     if found is None:
         found = pr.cache["reuse"] = _summarize(pr)
@@ -269,7 +269,7 @@ def summary(pr: Olympuspr) -> Summary:
 
 
 def _summarize(pr: Olympuspr, values: Sequence[object] = ()) -> Summary:
-    """What a program does with keys, whose inputs, constants first, may be known."""
+    """Compute the use of keys in a program, whose inputs, constants first, may be known."""
     inputs = [*pr.constvars, *pr.invars]
     env = {v: _new(v.aval.shape) for v in inputs if _is_key(v.aval)}
     use = Use()
@@ -335,12 +335,12 @@ def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Array], library: 
 # Rules -------------------------------------------------------------------------------------------
 
 def read(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-    """Of what looks at keys, or makes new ones of them, and uses none."""
+    """The rule of operations that look at keys, or make new ones of them, and use none."""
     return [None] * len(eqn.outvars)
 
 
 def chosen(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-    """Of what picks some of its operands' keys: which, if all else is known; else new ones.
+    """The rule of operations that pick keys of their operands: those, if known, else new ones.
 
     These are used if all are that they may be.
     """
@@ -352,7 +352,7 @@ def chosen(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
 
 
 def chosen_each(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-    """Of what picks an operand for each element: one cell if all operands have it there, else new.
+    """The rule of elementwise choices: the cell that all operands have there, else a new one.
 
     Operand 0 says which.
     """
@@ -372,7 +372,7 @@ def chosen_each(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cel
 
 
 def _moved(move: Callable[..., np.ndarray]) -> Callable[..., list[Cells]]:
-    """Of what only moves elements: `move(params, shape of the result, *cells of the operands)`."""
+    """The rule of operations that move elements: `move(params, result's shape, *cells)`."""
     def rule(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         if cells[0] is None:
             return [None]
@@ -401,5 +401,5 @@ sliced = _moved(lambda params, shape, x: x[tuple(map(
 
 
 def same(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-    """Of what gives its operands back."""
+    """The rule of operations that return their operands."""
     return list(cells)

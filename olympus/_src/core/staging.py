@@ -60,7 +60,7 @@ class StagingTracer(Tracer):
     def __init__(self, trace: StagingTrace, bound: Var) -> None:
         self._trace = trace
         self.aval = bound.aval
-        self._bound = bound      # what it is called in the program
+        self._bound = bound      # its name in the program
 
     def _origin(self) -> str:
         name = getattr(self, "_name", None)
@@ -185,7 +185,7 @@ class StagingTrace(Trace):
             outs = [Var(aval) for aval in result]
             self.eqns.append(OlympusprEqn(prim, ins, outs, params, effects, line, ctx.scope))
             return [made(self, v) for v in outs]
-        # What their `__init__` would do, without three frames.
+        # The work of their `__init__`, without three frames.
         var, eqn, out = new(Var), new(OlympusprEqn), new(made)
         var.aval = out.aval = result
         eqn.primitive, eqn.params, eqn.effects = prim, params, effects
@@ -303,7 +303,7 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
             if collecting:
                 gc.enable()
             trace.end()
-    # What this frame holds of the trace is no leak: let go of it before looking.
+    # References of this frame are no leaks: drop them before looking.
     inputs = outs = []
     if getrefcount(trace) > _UNLEAKED:
         trace.note_leaks(closed.olympuspr.eqns)

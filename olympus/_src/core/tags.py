@@ -1,4 +1,4 @@
-"""What a type says besides shape and dtype: how an operation hands it on.
+"""Tags of types, beyond shape and dtype, and how an operation hands them on.
 
     sharding    over which abstract mesh it is spread, and which of its explicit axes cut each axis
     vma         along which manual axes of a mesh the value varies
@@ -260,7 +260,7 @@ def _mesh(prim: Operation, arrays: Sequence[ShapedArray]) -> AbstractMesh | None
                 f"{meshes[0]} for shape {_listed(arrays)}; operands on the mesh around are "
                 "required; leave that mesh, or move them with olympus.device_put.")
         return meshes[0]
-    # What operands do not say, the ambient mesh does.
+    # The ambient mesh decides where operands do not.
     return None if around is None or around.manual_axes or around.empty else around
 
 
@@ -344,7 +344,7 @@ def _listed(avals: Sequence[Aval]) -> str:
     return ", ".join(map(str, avals))
 
 
-# What is said first of operations that cannot have some operands cut.
+# Beginnings of messages on operations that cannot have some operands cut.
 _REFUSALS = {"slice": "there is no slicing on sharded dims that leaves parts of other sizes: ",
              "pad": "there is no padding on sharded dims that leaves parts of other sizes: ",
              "split": "there is no split on sharded dims that leaves parts of other sizes: ",
@@ -527,7 +527,7 @@ def unstack(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
 
 def reduce(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
            ) -> list[Entries]:
-    """What is cut along a reduced axis is added up: the result has no trace of it."""
+    """Parts along a reduced axis are added up, and the result's type has no trace of them."""
     axes = params["axes"] if "axes" in params else params["dimensions"]
     return [without(merged([x for x in operands if x.shape]), axes)] * len(outs)
 

@@ -52,7 +52,7 @@ _Equation: TypeAlias = "tuple[Primitive, list[int], Any, Params, tuple[Name, ...
 
 def call(trace: Trace, fun: Callable[..., PyTree], args: Sequence[object],
          kwargs: Mapping[str, object]) -> PyTree:
-    """What `fun`, a function of the library, returns under a trace that ends in a program."""
+    """The result of `fun`, a function of the library, under a trace that ends in a program."""
     key: list[Hashable] = [fun, current_context()]
     operands: list[Any] = []
     own = trace if type(trace) is StagingTrace else None

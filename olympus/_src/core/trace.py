@@ -51,7 +51,7 @@ __all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
 
 
 class Trace:
-    """What happens when a primitive is bound. Final subclasses: one per transformation.
+    """The meaning of binding a primitive. Final subclasses: one per transformation.
 
     >>> import olympus
     >>> from olympus.extend.core import find_top_trace
@@ -137,7 +137,7 @@ leave: Callable[[Iterator[object]], object] = functools.partial(deque, maxlen=0)
 
 
 class ArrayBase(ArrayToCheckers):
-    """What arrays and tracers share. Operators are installed by `numpy.array_methods`."""
+    """The base of arrays and tracers. Operators are installed by `numpy.array_methods`."""
 
     __slots__ = ()
 
@@ -243,7 +243,7 @@ class Tracer(ArrayBase):
         return format(_constant(self, "format", PRINT_REMEDY), spec)
 
     def __getattr__(self, name: str) -> Any:
-        """What arrays have and traced values cannot: the message says why."""
+        """Raise for an attribute that arrays have and tracers cannot; the message says why."""
         # Asked only after the usual look-up has failed, so names that exist cost nothing.
         if name.startswith("_"):    # libraries look for methods of protocols: no text is made
             raise AttributeError(name)
@@ -282,7 +282,7 @@ PRINT_REMEDY = "print it with olympus.debug.print, whose format is filled in whe
 # Why a value is not known, as `unknown_because` begins where a static argument would help.
 DEPENDS = "This concrete value was not available in Python because it depends on the value"
 
-# What Python asked for, in the words that users of the field look for.
+# Python's requests, in the words that users of the field look for.
 ATTEMPTED = "Abstract tracer value encountered where concrete value is expected:"
 ATTEMPTS = {"bool": "Attempted boolean conversion of",
             "__index__": "The __index__() method was called on"}
@@ -291,7 +291,7 @@ lib.set_tracer_class(Tracer)
 
 
 def printed_name(tracer: Tracer) -> str:
-    """What `print` calls the kind of a tracer."""
+    """The kind of a tracer, as `print` names it."""
     return repr(tracer).partition("(")[0]
 
 

@@ -140,7 +140,7 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     """
     check_callable("closure_convert", fun=fun)
     body, _, in_tree = _stage("closure_convert", fun, example_args)
-    # What is not traced, or has no derivative, stays inside.
+    # Constants that are not traced, or have no derivative, stay inside.
     hoisted = [isinstance(c, Tracer) and has_tangent(typeof(c))
                for c in body.consts]
     moved: list[Any] = [c for c, h in zip(body.consts, hoisted, strict=True) if h]

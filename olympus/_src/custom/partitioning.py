@@ -99,7 +99,7 @@ class Partitioner:
         return parse_rule(rule, **options) if isinstance(rule, str) else rule
 
     def on(self, module: Any) -> Parts:
-        """What XLA's partitioner asks, of a module that is being lowered."""
+        """The answers to XLA's partitioner about a module that is being lowered."""
         meshes = [m for m in [*module.given, *module.meshes] if m.device_tuple == module.devices]
         return Parts(self, meshes[0] if meshes else None, module.devices, module.platform)
 
@@ -137,7 +137,7 @@ class Parts:
         return lower_part(closed, p.name, self.platform, mesh, self.devices), wanted_in, wanted_out
 
     def _own_mesh(self) -> Mesh:
-        """That of the program, or one of an axis that no specification names."""
+        """The program's mesh, or one with a single axis that no specification names."""
         return self.mesh or Mesh(np.array(self.devices), "devices")
 
     def _struct(self, x: lib.WholeArray) -> ShapeDtypeStruct:

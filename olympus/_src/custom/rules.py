@@ -1,4 +1,4 @@
-"""What custom_jvp and custom_vjp share: one call of a Python function with derivative rules.
+"""The core of custom_jvp and custom_vjp: one call of a Python function with derivative rules.
 
 The primitives here never see `process` while the function is still Python: `Trace.process_custom`
 runs the function or its rule on the trace's own values, so Python control flow in both works.

@@ -72,7 +72,7 @@ Forward = tuple[Sequence[Array], Sequence[ArrayLike], Backward]     # outs, resi
 
 @dataclasses.dataclass(slots=True)
 class CustomVJPPrimal:
-    """What `fwd` gets for each array with `symbolic_zeros=True`: is its cotangent wanted?
+    """An array given to `fwd` with `symbolic_zeros=True`, and whether its cotangent is wanted.
 
     Args:
       value: the argument.

@@ -89,7 +89,7 @@ class custom_vmap(CustomFunction[P, R]):
         if ctx.trace is ThreadState.trace:
             out = own.run(*leaves)
         else:
-            # What the function closes over becomes an operand: traces see all that it depends on.
+            # Closed-over values become operands, so that traces see all that the result depends on.
             body = stage_body(self.fun, tree, list(map(typeof, leaves)))
             own.out_tree = body.out_tree
             rule = _Shifted(own, len(body.consts)) if body.consts else own

@@ -132,7 +132,7 @@ def _least(run: Callable[[], PyTree], repeats: int = _REPEATS) -> float:
 
 
 class _Row:
-    """What is known of an operation of one line on operands of some types."""
+    """The measurements of an operation of one line on operands of some types."""
 
     def __init__(self, op: Operation, bound: float, flops: float) -> None:
         self.name, self.params, self.line = op.primitive.name, op.params, op.line
@@ -151,7 +151,7 @@ class _Row:
         return SlowOp(self.name, self.line, self.runs, self.seconds, self.bound, remedy)
 
 
-# What helps on a CPU, as measured (docs/pictures.md has the figures). Scatters and writes in loops
+# Remedies on a CPU, as measured (docs/pictures.md has the figures). Scatters and writes in loops
 # are not here: XLA does them in place, and no other form that was tried is faster.
 _REMEDIES: Sequence[tuple[Callable[[_Row], bool], str]] = (
     (lambda row: row.name == "conv_general_dilated" and row.params["feature_group_count"] > 1,
@@ -214,7 +214,7 @@ class _Stopwatch:
                    max(moved, 1) / self.machine.bytes_per_second), cost.flops
 
     def report(self, factor: float) -> SlowOps:
-        """What is far slower than its bound and takes a part of the time that counts."""
+        """The operations far slower than their bounds that take a share of time that counts."""
         rows = [row for row in self.rows.values() if np.isfinite(row.seconds)]
         share = _SHARE * sum(row.seconds * row.runs for row in rows)
         slow = [row.told() for row in rows if row.small_and_frequent or (

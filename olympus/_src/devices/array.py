@@ -73,7 +73,7 @@ def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: DeviceL
 
 
 def _with_room(value: np.ndarray, target: object, put: Callable[[], T]) -> T:
-    """What `put` returns; our error where there is no memory for it."""
+    """The result of `put`; our error if there is no memory for it."""
     try:
         return put()
     except (lib.XlaRuntimeError, MemoryError) as error:
@@ -178,7 +178,7 @@ def refuse_masked_arrays() -> None:
 
 
 def stored(x: Any) -> Any:
-    """What a device holds of an array, key or token: the array; of float0, bools in its place."""
+    """The array that a device holds for an array, key or token; bools for float0."""
     if type(x) in WRAPPERS:
         return x._base_array
     if isinstance(x, np.ndarray) and dtypes.is_float0(x.dtype):
@@ -245,7 +245,7 @@ def _html(self: Array) -> str:
 
 
 def _shown(self: Array) -> bool:
-    # What is on other processes' devices cannot be shown, nor what is not added up yet.
+    # Parts on other processes' devices cannot be shown, nor parts of a sum.
     return lib.is_readable(self) and not unreduced(self._sharding)
 
 
@@ -424,7 +424,7 @@ def _guarded(name: str) -> Callable[[Array], object]:
 
 
 def _removed(name: str, instead: str) -> Callable[[Array], NoReturn]:
-    """What raises where old programs of JAX ask for `name`."""
+    """A property's getter that raises where old programs of JAX ask for `name`."""
     def getter(self: Array) -> NoReturn:
         raise AttributeError(f"{name}: removed from arrays, here as in JAX; use {instead}.")
 

@@ -47,7 +47,7 @@ def _make_cpu_client() -> object:
 
 
 def plugin_options() -> dict[str, str | int]:
-    """What a plugin's backend is made with: its place in the job, and what the user's options say.
+    """The options of a plugin's backend: its place in the job, and those that the user gave.
 
     >>> with config.pjrt_client_create_options("use_tfrt_gpu_client:1;allocator:platform"):
     ...     plugin_options()
@@ -402,7 +402,7 @@ class IncompatibleDevicesError(ValueError):
 
 def incompatible(first: str, here: Sequence[Device], second: str, there: Sequence[Device]
                  ) -> IncompatibleDevicesError:
-    """What to raise where `first` is on the devices `here`, and `second` is `there`."""
+    """The error for `first` on the devices `here` and `second` on others, `there`."""
     places = [f"with device ids {[d.id for d in where]} on platform {where[0].platform.upper()}"
               for where in (here, there)]
     return IncompatibleDevicesError(

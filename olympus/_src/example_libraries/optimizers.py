@@ -32,7 +32,7 @@ __all__ = [
 
 
 class OptimizerState(NamedTuple):
-    """What an optimiser knows: for each array of the parameters, the leaves of its own state.
+    """The state of an optimiser: for each array of the parameters, the leaves of its own state.
 
     A pytree; `unpack_optimizer_state` shows it as one of the structure of the parameters.
 

@@ -14,7 +14,7 @@ __all__ = ["decode_sites", "encode_sites"]
 
 
 def encode_sites(sites: tuple[Site, ...]) -> bytes:
-    """What codes mean, with lines as text."""
+    """The meaning of codes as bytes, with source lines as text."""
     found = [[site.kind, site.what, place_of(site),
               [[f.shape, dtypes.long_name(f.dtype), f.size] for f in site.fields],
               _names(site) if site.kind == "user" else site.told, site.around] for site in sites]

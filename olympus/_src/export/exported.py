@@ -380,7 +380,7 @@ def _vjp(primal: Exported, closed: ClosedOlympuspr, ins: Sequence[object],
         primals, cts = cut(args, len(primal.in_avals))
         return vjp(lambda *xs: eval_closed(closed, *xs), *primals)[1](list(cts))
 
-    # What is over a mesh without devices, types say.
+    # Shardings over a mesh without devices are told by types.
     ins, outs = ([None if isinstance(getattr(s, "mesh", None), AbstractMesh) else s for s in each]
                  for each in (ins, outs))
     avals = [*primal.in_avals, *map(_cotangent, primal.out_avals)]

@@ -1,4 +1,4 @@
-"""What an artifact says besides code, as JSON: types, shardings, effects."""
+"""An artifact's fields besides code, as JSON: types, shardings, effects."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def encode_sharding(sharding: NamedSharding | None) -> object:
 
 
 def decode_sharding(written: Any) -> NamedSharding | None:
-    """What `encode_sharding` wrote."""
+    """The sharding that `encode_sharding` wrote."""
     if written is None:
         return None
     mesh = AbstractMesh(tuple(written["sizes"]), tuple(written["names"]),

@@ -45,7 +45,7 @@ TARGETS = {
 _LEAST = 256        # bytes of a parameter
 _NUMBERS = {f"{kind}{bits}" for kind in ("i", "ui") for bits in (8, 16, 32, 64)} | {
     "f16", "f32", "f64"}
-# What XLA's partitioner reads: one device leaves nothing to do.
+# Calls for XLA's partitioner, which has nothing to do on one device.
 _NOTHING = {"Sharding", "annotate_device_placement"}
 
 

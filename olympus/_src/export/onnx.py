@@ -132,7 +132,7 @@ def _count(sizes: Sequence[int]) -> int:
 
 
 def _missing(fn: IrOperation, functions: Functions) -> list[str]:
-    """What in a function, and in those that it calls, has no counterpart."""
+    """The operations of a function, and of those that it calls, without a counterpart."""
     found, pending, seen = [], [fn], set()
     while pending:
         for op in pending.pop().regions[0].blocks[0].operations:
@@ -797,7 +797,7 @@ class _Converter:
         order += [n.update_window_dims[window.index(i)] for i in rest]
         given = self.reshape(self.transpose(self.of(updates), order),
                              [*free, *(shape[i] for i in rest)])
-        # What is out of bounds is dropped: it goes to a row more, which is cut off.
+        # Updates out of bounds are dropped: they go to one more row, which is cut off.
         ints, sizes_of = self.graph.ints, _known(op, [shape[i] for i in axes])
         legal = self.add("And", self.add("GreaterOrEqual", where, ints([0])),
                          self.add("Less", where, ints(sizes_of)))

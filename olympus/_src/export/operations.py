@@ -1,4 +1,4 @@
-"""What operations of StableHLO say of themselves: types and attributes as values of Python."""
+"""Properties of StableHLO's operations: types and attributes as values of Python."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def direction_of(op: IrOperation) -> str:
 
 
 def orders_of(op: IrOperation) -> str | None:
-    """What a sort or an argmax compares by: LT or GT; None where it does not say."""
+    """The comparison of a sort or an argmax: LT or GT; None if it has none."""
     found = [direction_of(inner) for inner in body_of(op).operations if name_of(inner) == "compare"]
     for direction in reversed(found) if name_of(op) == "sort" else found:
         if direction in ("LT", "GT", "LE", "GE"):

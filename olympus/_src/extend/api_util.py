@@ -196,7 +196,7 @@ def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTre
                static_argnames: Sequence[str] = (), result_paths_thunk: object = None,
                sourceinfo: str | None = None, signature: inspect.Signature | None = None
                ) -> DebugInfo:
-    """What a program made of `fun(*args, **kwargs)` is called, and its leaves.
+    """The name of a program made of `fun(*args, **kwargs)`, and the names of its leaves.
 
     Args:
       traced_for: the transformation that traces; accepted, messages name it elsewhere.

@@ -75,7 +75,7 @@ def new_olympuspr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive:
 
 
 def gensym() -> type[Var]:
-    """What makes a new variable of an aval.
+    """A maker of new variables.
 
     Returns:
       A function of an aval, whose results are told apart by identity.
@@ -89,7 +89,7 @@ def gensym() -> type[Var]:
 # Values and avals
 
 
-# What operations take besides arrays of devices and Python's numbers.
+# Types that operations take besides arrays of devices and Python's numbers.
 array_types: frozenset[type] = frozenset((np.ndarray, *[d.type for d in dtypes.numeric_dtypes()]))
 
 
@@ -279,7 +279,7 @@ class set_current_trace:
 
 
 class TraceTag:
-    """What a library's traces are marked with: all tags are equal, since the trace is the mark.
+    """A mark of a library's traces; all tags are equal, since the trace itself is the mark.
 
     >>> TraceTag() == TraceTag()
     True

@@ -1,4 +1,4 @@
-"""What libraries wrap for `odeint`, as a transformation of `extend.linear_util`."""
+"""The function that libraries wrap for `odeint`, as a transformation of `linear_util`."""
 
 from __future__ import annotations
 

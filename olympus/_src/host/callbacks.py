@@ -207,7 +207,7 @@ def _pass_token(host: Callable[..., tuple]) -> Callable[..., tuple]:
 
 def checked_results(what: str, callback: FlatCallback, avals: Sequence[ShapedArray], out: object
                     ) -> tuple[np.ndarray, ...]:
-    """What the callback returned, as arrays of the promised types; TypeError if they differ."""
+    """The callback's results as arrays of the promised types; TypeError if they differ."""
     results = []
     name = name_of(callback.callback_func)
     for i, (x, aval) in enumerate(zip(tree_leaves(out), avals, strict=True)):

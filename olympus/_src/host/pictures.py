@@ -139,7 +139,7 @@ def drawn(labels: dict[tuple[int, int], str], height: int, width: int,
 
 
 def painter(color_map: ColorMap | None) -> Callable[[str, float], str]:
-    """What gives text a terminal's background colour, for a number in [0, 1]."""
+    """A function that gives text a background colour in a terminal, for a number in [0, 1]."""
     def paint(text: str, number: float) -> str:
         color, dark = color_of(number, color_map)
         ink = 30 if dark else 97

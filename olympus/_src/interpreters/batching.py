@@ -75,7 +75,7 @@ class BatchTrace(Trace):
         return vals, dims, active
 
     def wrap(self, val: ArrayLike, dim: int | None, aval: Aval | None = None) -> Array:
-        # What is the same for all elements needs no tracer: the parent does its operations, once.
+        # A value common to all elements needs no tracer: the parent does its operations, once.
         return val if dim is None else BatchTracer(self, val, dim, aval)
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
@@ -161,7 +161,7 @@ def batch_flat(fun: Callable[..., Sequence[Array]], axis: Axis, vals: Sequence[A
         leave(outer)
         trace.alive = False
     notes = note_origins(trace)
-    # What this frame holds of the trace is no leak: let go of it before looking.
+    # References of this frame are no leaks: drop them before looking.
     if notes is not None:
         outs = []
         check_leaks(trace, notes)

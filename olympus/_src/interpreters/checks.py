@@ -89,7 +89,7 @@ class Field(NamedTuple):
 
 
 class Site(NamedTuple):
-    """What can fail: one equation, or one `check` of the user's.
+    """A place that can fail: one equation, or one `check` of the user's.
 
     kind: one of `KINDS`.
     what: the operation's name, or the user's message.
@@ -327,7 +327,7 @@ def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: fro
 
 
 class Checks:
-    """What was found in a program that is run equation by equation.
+    """The findings of checks in a program that is run equation by equation.
 
     A primitive with bodies has a rule `checked(checks, args, params)`: its results, or None if no
     body can fail. It asks `body` for checked bodies, and hands on what they return to `took`.
@@ -510,9 +510,9 @@ def _has_nan(aval: Aval) -> bool:
 
 
 NAN_DTYPES = frozenset(map(dtypes.as_dtype, ("float16", "bfloat16", "float32", "float64")))
-# What runs its body once, on its operands.
+# Primitives that run their body once, on their operands.
 CALLS = frozenset(("custom_jvp_call", "custom_vjp_call", "jit", "remat2"))
-# What gives a NaN, wherever any operand of a floating dtype has one.
+# Primitives that give a NaN wherever an operand of a floating dtype has one.
 HANDS_ON = frozenset((
     "abs", "add", "broadcast_in_dim", "ceil", "concatenate", "convert_element_type", "copy", "cos",
     "cosh", "div", "dot_general", "erf", "erfc", "exp", "exp2", "expm1", "floor", "integer_pow",
@@ -520,7 +520,7 @@ HANDS_ON = frozenset((
     "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "squeeze", "sub", "tan", "tanh", "transpose"))
 SMALL = 1 << 14     # elements: to start a loop over fewer takes as long as the loop
 DIVISIONS = frozenset(["div", "rem"])
-# What makes no NaN: it moves values, and what it moves has been looked at where it was made.
+# Primitives that make no NaN: they move values, which were looked at where they were made.
 MOVES = frozenset((
     "abs", "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all",
     "bitcast_convert_type", "broadcast_in_dim", "ceil", "clamp", "complex", "concatenate", "conj",
@@ -543,7 +543,7 @@ def raise_failure(code: Array, words: object, sites: Sequence[Site]) -> None:
 
 
 def explained(site: Site, words: np.ndarray) -> str:
-    """What failed, where, of which values, and in which run of what is around it."""
+    """The message of a failure: its place, its values, and the iterations of loops around it."""
     values = site.values(words)
     lines = [_headline(site, values), f"  at {place_of(site)}"]
     if site.kind in ("nan", "div") and values:

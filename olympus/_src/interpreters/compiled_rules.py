@@ -95,7 +95,7 @@ class JVPRule:
 
 def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: list[Array | None],
                 params: Params) -> Any:
-    """What `prim.jvp` returns, by one compiled call; None where the rule has to run in Python.
+    """The result of `prim.jvp`, by one compiled call; None if the rule has to run in Python.
 
     `tangents` has None for those that are zero.
     """
@@ -129,7 +129,7 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: 
 def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Array],
                  dims: list[int | None], params: Params
                  ) -> tuple[list[Array], Sequence[int | None], list[Aval]] | None:
-    """What `prim.vmap` returns, as lists, and the types of one element, by one compiled call.
+    """The results of `prim.vmap` as lists, and the types of one element, by one compiled call.
 
     None where the rule has to run in Python.
     """

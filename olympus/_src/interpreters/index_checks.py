@@ -67,7 +67,7 @@ def _by_axis(operand: Array, starts: Sequence[Array], window: Sequence[int]) -> 
 
 def _in_rows(operand: Array, indices: Array, axes: Sequence[int], window: Sequence[int],
              places: bool) -> Iterator[Found]:
-    """Of indices whose last axis counts the components."""
+    """Whether indices reach outside, for an array whose last axis counts their components."""
     shape, aval = typeof(operand).shape, typeof(indices)
     if not axes or definitely_equal(aval.size, 0):
         return

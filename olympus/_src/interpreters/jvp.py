@@ -224,7 +224,7 @@ def jvp_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
         leave(outer)
         trace.alive = False
     notes = note_origins(trace)
-    # What this frame holds of the trace is no leak: let go of it before looking.
+    # References of this frame are no leaks: drop them before looking.
     if notes is not None:
         args = outs = []
         check_leaks(trace, notes)

@@ -104,7 +104,7 @@ class TapeTrace(StagingTrace):
             return StagingTrace.process(self, prim, args, params,
                                         known or (ASK if self.watched else None))
         # The rule of a primitive with bodies runs in the parent, where it binds the known half.
-        # What is unknown it leaves on the tape itself, by `record`.
+        # Unknown operands it leaves on the tape itself, by `record`.
         unknown = list(map(self.owns, args))
         for i in self.must_wait(prim, args, params):
             unknown[i] = True
@@ -244,7 +244,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         # Before the residuals are listed: what only dead equations read is not computed.
         unknown = dce_closed(unknown, [True] * len(unknown.olympuspr.outvars))[0]
         ctx.trace = staging
-        # What the unknown half closes over is a residual if the known half makes it; arrays and
+        # A value that the unknown half reads is a residual if the known half makes it; arrays and
         # tracers from around both are there anyway, and stay constants.
         fixed, values = [], []
         for var, value in zip(unknown.olympuspr.constvars, unknown.consts, strict=True):
@@ -267,7 +267,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
 
 def _residuals(values: Iterable[Hashable], inputs: Iterable[Hashable]
                ) -> tuple[tuple[Residual, ...], list[int]]:
-    """What values are as residuals of a program of these inputs; the places of those computed."""
+    """Values as residuals of a program of these inputs, and the places of the computed ones."""
     positions = {x: i for i, x in enumerate(inputs)}
     found, computed = [], []
     for i, x in enumerate(values):
@@ -291,7 +291,7 @@ def _narrow(split: Split) -> Split:
     made = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p for v in eqn.outvars}
     if made.keys().isdisjoint(pr.outvars[first:]):
         return split
-    # What the unknown half takes (by the known half's variables), and under which name.
+    # The inputs of the unknown half, by the known half's variables, and their names.
     taken: dict[Any, Any] = {}
     remade: list[OlympusprEqn] = []
 
@@ -341,7 +341,7 @@ def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
     return closed.derived(("partial_eval", unknown_in, instantiate), split)
 
 
-# What depends on what
+# Dependence
 
 def reached(pr: Olympuspr, flags: Sequence[bool]) -> set[Var]:
     """The variables of a program that are computed from any of the flagged inputs."""

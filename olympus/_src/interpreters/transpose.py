@@ -127,8 +127,8 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 acc[var] = ct if sum_so_far is None else add(sum_so_far, ct)
 
     accumulate(pr.outvars, read(pr.outvars, env), cts)
-    # What our rules bind comes from the forward operation's line, where the tape has it, else from
-    # the user's that asks for the transpose, looked for once. What users define has its own lines.
+    # Operations of our rules have the forward operation's line, where the tape has it, else
+    # the user's line of the transpose, looked for once. Rules of users have their own lines.
     record, around = recorder(ctx.trace), ctx.transposed
     outer, here = (record.source, record.source or user_frame()) if record else (None, None)
     try:

@@ -1,4 +1,4 @@
-"""What the user verbs share: argument numbers, names of arguments, and checks of leaves.
+"""Arguments of the user's verbs: their numbers, their names, and checks of leaves.
 
 Checks run over leaves without building any text; names and paths are worked out once a check has
 failed.
@@ -98,7 +98,7 @@ def argument_name(fun: Callable[..., PyTree], position: int | str) -> str:
 
 
 def name_in_code(fun: object, position: int | str) -> str:
-    """What `parameter_name` says of most functions, without the 20 us of `inspect.signature`.
+    """`parameter_name` for most functions, without the 20 us of `inspect.signature`.
 
     Empty where `inspect` has to be asked.
     """
@@ -123,7 +123,7 @@ def parameters_of(fun: Callable[..., PyTree]) -> list[inspect.Parameter] | None:
 
 
 def parameter_name(parameters: Sequence[inspect.Parameter] | None, position: int | str) -> str:
-    """What the parameters call an argument, given by position or keyword; `args[position]`, or the
+    """The name of an argument, given by position or keyword; `args[position]`, or the
     keyword, where they do not tell.
     """
     if isinstance(position, str):

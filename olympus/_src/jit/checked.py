@@ -39,7 +39,7 @@ __all__ = ["BatchedError", "DivisionByZeroError", "Error", "ErrorCategory", "Fai
 
 
 class CheckException(Exception):
-    """What a check found. Its classes are the categories of errors that `checkify` looks for."""
+    """A finding of a check. Its classes are the categories of errors that `checkify` looks for."""
 
 
 class FailedCheckError(CheckException):

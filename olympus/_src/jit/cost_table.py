@@ -1,4 +1,4 @@
-"""What a program costs, by the lines of the user's source: XLA's estimates of each operation."""
+"""The costs of a program by the lines of the user's source, as XLA estimates them."""
 
 from __future__ import annotations
 
@@ -149,7 +149,7 @@ class Costs:
 
 
 def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
-    """What XLA says of a program of one equation.
+    """XLA's estimate for a program of one equation.
 
     Nothing of one along axes that are bound around it, of one that the platform has no rule for,
     and of one with symbolic sizes, for which XLA counts numbers far from any.

@@ -30,7 +30,7 @@ __all__ = ["Drawing", "draw", "stage_drawing"]
 LIMIT = 400             # equations that are drawn if nothing else is asked for
 _MOST_PILLS = 100       # inputs, and outputs, of one program
 _DEEPEST = 20           # programs within one another
-_FLOPS_A_BYTE = 8       # what a processor does while it reads a byte, for the bars
+_FLOPS_A_BYTE = 8       # operations in the time of reading a byte, for the bars
 
 
 class Drawing:

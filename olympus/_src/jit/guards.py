@@ -61,7 +61,7 @@ class Change(NamedTuple):
 
 
 class Captures:
-    """What a function read besides its arguments: the values, and how to look at them again."""
+    """The values that a function read besides its arguments, and how to look at them again."""
 
     def __init__(self, fun: Callable[..., PyTree]) -> None:
         self.fun = fun
@@ -75,7 +75,7 @@ class Captures:
 
     @property
     def opaque(self) -> dict[str, str]:
-        """What cannot be compared, with the reason."""
+        """The places of values that cannot be compared, with the reason."""
         return self._found.opaque
 
     def same(self) -> bool:
@@ -90,7 +90,7 @@ class Captures:
             return False
 
     def changes(self) -> list[Change]:
-        """What differs in value; where nothing does, the new objects take the place of the old."""
+        """The changes in value; if there are none, the new objects take the place of the old."""
         # By place and value: a list that was built anew with equal items is no change.
         new = Captures(self.fun)
         old, now = self._found.leaves, new._found.leaves
@@ -103,7 +103,7 @@ class Captures:
 
 
 class Guard:
-    """What a jitted function captured, and what was told of that."""
+    """The captures of a jitted function, and the changes that were told."""
 
     def __init__(self, fun: Callable[..., PyTree], name: str) -> None:
         self.fun, self.name = fun, name
@@ -144,7 +144,7 @@ class Guard:
                         '\n  jit(guards="retrace") trace again for each change.'])
 
 
-# What there is to look at ------------------------------------------------------------------------
+# Places and values -------------------------------------------------------------------------------
 
 class _Place(NamedTuple):
     """Where a value is: `the global cfg` and `.lr`, and of which function, if that matters."""
@@ -333,11 +333,11 @@ class _Walk:
         self.leaf(place, _ByValue(x), x)
 
     def hide(self, x: object, place: _Place, why: str) -> None:
-        """What is known by its identity only."""
+        """Note a value that is known by its identity only."""
         self.opaque[str(place)] = why
         self.leaf(place, (id(x), type(x)), x)
 
-    # What has attributes
+    # Objects with attributes
 
     def module(self, x: types.ModuleType, place: _Place) -> None:
         self.leaf(place, _ByValue(x), x)

@@ -1,4 +1,4 @@
-"""What a compiled function computes once, though many of its kernels read it."""
+"""Values that a compiled function computes once, though many of its kernels read them."""
 
 from __future__ import annotations
 

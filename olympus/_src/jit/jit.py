@@ -122,7 +122,7 @@ class MadeOptions(SharedOptions, total=False):
 
 
 class Jitted(Protocol[P, R_co]):
-    """What type checkers know of a jitted function."""
+    """A jitted function, for type checkers."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...
@@ -483,7 +483,7 @@ class JitFunction:
                 "there; move it with device_put.")
 
     def _argument(self, arguments: Arguments, i: int) -> str:
-        """What to call the leaf number `i` of the arguments."""
+        """The words for leaf number `i` of the arguments."""
         name = self.signature.leaf_names(arguments)[i]
         return f"argument {name} of {self.name} with shape {arguments.avals[i].str_short()} and"
 
@@ -530,7 +530,7 @@ class JitFunction:
             # C++ remembers signatures of calls that raised, and would not take its fast path.
             self._forget_signatures()
             source.filter_traceback(error)
-            if type(error) is SystemError and isinstance(error.__cause__, RecursionError):
+            if lib.is_error_of_pjit(error):
                 raise flatten_error(f"jit: {self.name}", (args, kwargs), error) from None
             raise
 
@@ -644,7 +644,7 @@ class JitFunction:
         return result
 
     def _guard(self) -> PjitFunction:
-        """What C++ calls after a look at the arguments, or at what the function has read."""
+        """The C++ object to call after a look at the arguments, or at the function's captures."""
         itself = weakref.ref(self)      # which C++'s object does not tell the collector of
 
         def miss(*args: PyTree, **kwargs: PyTree) -> Missed:
@@ -657,7 +657,7 @@ class JitFunction:
                         shard_fallback)
 
     def _without_value(self, arguments: Arguments) -> TypeError:
-        """What to raise where an argument has a type and no value."""
+        """The error for an argument with a type and no value."""
         i = next(i for i, x in enumerate(arguments.leaves) if type(x) is ShapeDtypeStruct)
         return TypeError(
             f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' of shape "

@@ -22,7 +22,7 @@ __all__ = ["deserialize_and_load", "pack", "serialize", "unpack"]
 
 
 class Types(NamedTuple):
-    """What an executable asks of a program that was traced by another process."""
+    """The types of a program that another process traced, as an executable needs them."""
 
     in_avals: Sequence[Any]
     out_avals: Sequence[Any]
@@ -69,7 +69,7 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     program = Program(types, [], in_tree, out_tree, arg_names, donated, interface.name, False, None)
     known = key or hashlib.blake2b(data, digest_size=20).hexdigest()
     # First the module's digest, by which the processes of a job tell whether they run the same.
-    # What `jit(persist=True)` finds is not written again.
+    # An entry that `jit(persist=True)` found is not written again.
     loaded = compile.adopt(interface.name, lambda: lib.deserialize_executable(
         on[0].client, code, on), (digest or known.encode(), known, on), size,
         code if key is None else None)

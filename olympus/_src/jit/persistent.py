@@ -35,7 +35,7 @@ from .stable_key import StableKey, UnstableError, code_of_users, options_of_now,
 __all__ = ["PersistentPrograms"]
 
 
-# What runs below is of the import system, and of modules.
+# Frames below these belong to the import system, and to modules.
 _IMPORTS = tuple(getattr(importlib._bootstrap, name).__code__
                  for name in ("_find_and_load", "_find_spec"))
 
@@ -79,7 +79,7 @@ class PersistentPrograms:
                 self.untried[program] = placement, stable, directory, key
                 return program
         except Exception as error:
-            if entry is not None:       # what cannot be read now may be whole
+            if entry is not None:       # an entry that cannot be read now may be whole
                 directory.drop(key)
             disk_cache.warn_or_raise(directory, "reading", name, error)
         return self._made(arguments, placement, stable, directory, key)
@@ -191,7 +191,7 @@ class PersistentPrograms:
 
 
 def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
-    """What `run` returns, and the user's code that it entered.
+    """The result of `run`, and the user's code that it entered.
 
     Nothing that was traced before is used again: it would not be entered.
 

@@ -106,7 +106,7 @@ class Program:
 
     @property
     def out_structs(self) -> list[ShapeDtypeStruct]:
-        """What is known of the results before anything is compiled."""
+        """The types of the results as they are known before compilation."""
         structs = list(map(ShapeDtypeStruct.like, self.closed.out_avals))
         if not self.demanded:
             return structs
@@ -178,7 +178,7 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
         out_layouts = signature.output_layouts(out_tree, list(map(typeof, outs)), paths)
         return outs, (out_tree, paths, out_shardings, out_layouts)
 
-    # What `flat` finds out besides the results is noted by it, and read after the trace.
+    # `flat` notes its findings besides the results, which are read after the trace.
     noted, name, names = Noted(flat), signature.name, signature.leaf_names(arguments)
     with timed(name, log="tracing", event="olympuspr_trace"):
         closed = stage(noted, arguments.avals, DebugInfo(name, names))

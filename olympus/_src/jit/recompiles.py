@@ -74,7 +74,7 @@ class Explanation(NamedTuple):
 
 
 class CacheInfo(NamedTuple):
-    """What a jitted function has: how often it was traced, and what is kept of that.
+    """The counts of a jitted function: how often it was traced, and what is kept of that.
 
     Attributes:
       traces: how often it was traced since it was made.
@@ -95,7 +95,7 @@ class CacheInfo(NamedTuple):
     nbytes: int
 
 
-# What differs ------------------------------------------------------------------------------------
+# Differences -------------------------------------------------------------------------------------
 
 def whole_keys(programs: Mapping[tuple, Program]) -> list[ProgramKey]:
     """The keys of traces."""
@@ -201,7 +201,7 @@ def explain(signature: Signature, programs: Mapping[tuple, Program], arguments: 
 
 
 def over_limit(why: Explanation, traces: int, limit: int, on_retrace: object) -> None:
-    """What `jit(max_traces=…)` asks for where a function is traced more often."""
+    """Warn, raise or call back, as `jit(max_traces=…)` asks for a function traced too often."""
     if callable(on_retrace):
         on_retrace(why)
         return

@@ -54,7 +54,7 @@ class Arguments:
 
     @property
     def positions(self) -> list[int]:
-        """Of the dynamic positional arguments."""
+        """The positions of dynamic arguments."""
         return [i for i in range(self.arity) if i not in self.statics]
 
     def merged(self, dynamic: Sequence[PyTree]) -> list[PyTree]:
@@ -67,7 +67,7 @@ class Arguments:
 
 ArrayImpl = lib.ArrayImpl
 _SIMPLE = frozenset((int, bool, str, type(None)))   # of which type and == tell all
-WHOLE = PartitionSpec()     # what `pjit` takes None for where a mesh is around
+WHOLE = PartitionSpec()     # the meaning of None for `pjit` with an ambient mesh
 
 
 class Signature:
@@ -105,7 +105,7 @@ class Signature:
 
     @property
     def key(self) -> tuple[object, ...]:
-        """What two signatures of one function have in common if their programs are the same."""
+        """A key that signatures of one function share if their programs are the same."""
         return (self.static_argnums, self.static_argnames, self.donate_argnums,
                 self.donate_argnames,
                 *map(_sharding_key, (self.in_shardings, self.out_shardings)))
@@ -467,7 +467,7 @@ _EXACT = (str, bytes, type(None), type, FunctionType, BuiltinFunctionType, Item)
 
 
 def _told(value: Any, items: list[Item]) -> object:
-    """What C++ is to know instead of a static argument; the items in it go to the list."""
+    """The stand-in of a static argument for C++; the items in it go to the list."""
     kind = type(value)
     # A class that compares in its own way has no stand-in.
     if kind.__eq__ is not tuple.__eq__ or kind.__hash__ is not tuple.__hash__:
@@ -478,7 +478,7 @@ def _told(value: Any, items: list[Item]) -> object:
 
 
 def _given(value: object) -> object:
-    """What the user gave, of a static argument that C++ knows."""
+    """The user's static argument, from its stand-in for C++."""
     if not isinstance(value, tuple) or Item not in map(type, value):
         return value
     return tuple.__new__(type(value), [x.value if type(x) is Item else x for x in value])

@@ -50,7 +50,7 @@ _PURE = frozenset((
     "statistics", "string", "struct", "textwrap", "types", "typing", "typing_extensions",
     "warnings", "zlib"))
 _VERSIONED = frozenset(("olympus", "numpy", "ml_dtypes", "jaxlib"))
-# What is in them, and is not a function of its arguments.
+# Functions in them that are not functions of their arguments.
 _IMPURE = frozenset((
     "builtins.open", "io.open", "builtins.input", "builtins.eval", "builtins.exec",
     "builtins.compile", "builtins.globals", "builtins.__import__", "builtins.breakpoint",
@@ -234,7 +234,7 @@ class StableKey:
         return None
 
     def _attribute_of_olympus(self, value: Any, attributes: list[str], where: str) -> None:
-        """What the version stands for, unless somebody put it there."""
+        """Digest an attribute of Olympus by the version, unless somebody replaced it."""
         # Modules that were not imported yet stay so: who finds a function on disk needs none.
         self._check_pure(value, ".".join([value.__name__, *attributes]), where)
         for attribute in attributes:
@@ -317,7 +317,7 @@ class StableKey:
         elif isinstance(x, float):
             self.note(float(x).hex())
         for name, value in state.items():
-            # What Olympus's objects keep of themselves, as their hash, follows from the rest, and
+            # Values that Olympus's objects keep, such as their hash, follow from the rest, and
             # may be there or not.
             if not (_versioned(cls.__module__) and isinstance(
                     getattr(cls, name, None), functools.cached_property)):

@@ -41,6 +41,7 @@ from ..types.avals import Aval
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
 from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
+from ..types.tree_paths import flatten_error
 from ..types.tree_registry import PyTreeDef, dispatch_registry
 from .program import Program
 
@@ -59,7 +60,7 @@ CompilerOptions = dict[str, str | bool | int | float]
 
 @runtime_checkable      # by the methods: what C++ made is no instance of a class of ours
 class Wrapped(Protocol):
-    """What `jit` returns: a function that can also be traced and lowered without being called.
+    """The result of `jit`: a function that can also be traced and lowered without a call.
 
     >>> import olympus
     >>> isinstance(olympus.jit(lambda x: x), olympus.stages.Wrapped)
@@ -113,7 +114,7 @@ def _listed(avals: Sequence[Aval]) -> str:
 
 
 class Stage:
-    """What all stages know: the trees and types of arguments and results."""
+    """The base of all stages, with the trees and types of arguments and results."""
 
     __slots__ = ("_program", "_placement")
 
@@ -127,7 +128,7 @@ class Stage:
         return f"{type(self).__name__}({', '.join([f'{name}: {types}', *self._told()])})"
 
     def _told(self) -> list[str]:
-        """What the text says besides the name and the types."""
+        """The lines of the text besides the name and the types."""
         return []
 
     def _repr_html_(self) -> str:
@@ -200,7 +201,7 @@ class Traced(Stage):
 
     @property
     def effects(self) -> frozenset[Effect]:
-        """What the program does besides computing."""
+        """The effects of the program."""
         return self._program.closed.effects
 
     @property
@@ -260,7 +261,7 @@ class Lowered(Stage):
                  kept: Sequence[bool], placement: Placement, platforms: tuple[str, ...],
                  of: Lowering | None) -> None:
         super().__init__(program, placement)
-        self._of = of       # what was lowered, if it says all
+        self._of = of       # the lowered program, if it says all
         self._module, self._context, self._kept = module, context, kept
         self._platforms = platforms
 
@@ -294,7 +295,7 @@ class Lowered(Stage):
                                      mlir.hlo_module(self._module))
 
     def cost_table(self) -> CostTable:
-        """What each line of the source costs, the dearest first, by XLA's estimates."""
+        """The costs of the source's lines, the dearest first, by XLA's estimates."""
         return _costs.cost_table(self._program.closed, self._placement.platform)
 
     def compile(self, compiler_options: CompilerOptions | None = None, *,
@@ -389,7 +390,7 @@ class Compiled(Stage):
         return lib.cost_analysis(self._executable.xla)
 
     def cost_table(self) -> CostTable:
-        """What each line of the source costs, the dearest first, by XLA's estimates.
+        """The costs of the source's lines, the dearest first, by XLA's estimates.
 
         Operations are judged one by one, as they are before XLA fuses them.
         """
@@ -462,6 +463,8 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
             # C++ would keep the signature, and take no fast path for it.
             lib.forget_signatures(itself)
             source.filter_traceback(error)
+            if lib.is_error_of_pjit(error):
+                raise flatten_error(f"jit: {program.name}", (args, kwargs), error) from None
             raise
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
 

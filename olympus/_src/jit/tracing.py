@@ -246,7 +246,7 @@ class _FoldingTrace(Trace):
     parent: Trace       # never None: it is made where something is traced
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> Any:
-        # What names a mapped axis depends on the trace without any operand from it.
+        # An operation that names a mapped axis depends on its trace without an operand of it.
         traced = any(isinstance(a, Tracer) for a in args) or any(
             prim.uses_axis(name, params) for name in ctx.axes)
         trace = self.parent if traced else ThreadState.trace

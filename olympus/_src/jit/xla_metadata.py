@@ -1,4 +1,4 @@
-"""What XLA is told of operations besides what they compute: attributes of its frontends."""
+"""Metadata of operations for XLA: attributes of its frontends."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the processes of a job owe each other: to run the same programs, and to live.
+"""The duties of a job's processes: to run the same programs, and to live.
 
 XLA checks neither. Where one process runs another program, the others wait for ever or, worse, get
 wrong numbers; where one has gone, the error says only that a connection was closed.
@@ -160,7 +160,7 @@ def _failure(text: str) -> RuntimeError:
 
 
 def explain_collective(error: Exception) -> Exception:
-    """What to raise where a collective failed: which process has ended, or took no part."""
+    """The error for a failed collective: it names the process that has ended or took no part."""
     if current.client is None:      # it has left the job
         return error
     if known := _known_failure():

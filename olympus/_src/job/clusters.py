@@ -1,4 +1,4 @@
-"""What a scheduler tells its processes: how many they are, which is this one, who coordinates.
+"""Schedulers, and how to learn from them the number of processes, ours, and the coordinator.
 
 Each class is one kind of environment; `detect` asks them in the order of `CLUSTERS`.
 """
@@ -225,7 +225,7 @@ def _has_tpu() -> bool:
 
 
 def _metadata(key: str) -> str | None:
-    """What the metadata server of a virtual machine of Google's says; None if it has no such key.
+    """The answer of the metadata server of a Google virtual machine; None if the key is unknown.
     """
     server = os.environ.get("GCE_METADATA_IP", "metadata.google.internal")
     request = urllib.request.Request(

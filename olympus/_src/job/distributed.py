@@ -233,7 +233,7 @@ def _part_from_service(service: subprocess.Popen[str], wait: bool) -> None:
 
 
 def _leave() -> None:
-    """What is done at exit: a process that failed does not wait for those that wait for it."""
+    """Leave the job at exit; a process that failed does not wait for those that wait for it."""
     interactive = hasattr(sys, "ps1")       # where an earlier error has ended nothing
     if interactive or getattr(sys, "last_value", None) is None:
         shutdown()

@@ -28,7 +28,7 @@ _WATCHERS = 4096    # connections that wait at a pulse, of which none is accepte
 
 
 class Member(NamedTuple):
-    """What a process says of itself; `address` is where the coordinator sees it."""
+    """A process as it describes itself; `address` is where the coordinator sees it."""
 
     process_id: int
     num_processes: int
@@ -55,7 +55,7 @@ def open_pulse() -> socket.socket:
 
 
 def introduce(process_id: int, num_processes: int, pulse: socket.socket, versions: str) -> Member:
-    """What this process says of itself."""
+    """The description of this process."""
     return Member(process_id, num_processes, socket.gethostname(), os.getpid(),
                   pulse.getsockname()[1], f"{versions} with jaxlib {lib.jaxlib_version}")
 

@@ -312,7 +312,7 @@ class Extremum(Elementwise):
         left_out, equal = (ne(x, z), eq(y, z)) if dtypes.is_complex(dtype) else (
             self.before(y, x), eq(x, y))
         weight = select(ne(z, z), nan, select(equal, half, one))
-        # What is left out is not multiplied by 0: it may be infinite.
+        # Tangents left out are not multiplied by 0: they may be infinite.
         return select(bitwise_and(left_out, eq(z, z)), zeros_of(typeof(t)), mul(t, weight))
 
 

@@ -117,7 +117,7 @@ def mend_exp(a: Array, b: Array, p: Array, q: Array, least: float = 0.0) -> Part
 
 
 def mend_expm1(a: Array, b: Array, p: Array, q: Array) -> Parts:
-    """As exp, less 1."""
+    """exp(z) - 1, by the cases of exp."""
     return mend_exp(a, b, p, q, -1.0)
 
 

@@ -252,7 +252,7 @@ def _is_whole(x: ArrayLike, axes: Sequence[int]) -> bool:
 
 
 def _letters(spec: Sequence[int], names: tuple[str, str]) -> list[str]:
-    """What each axis is, in axis order: `b`, `f`, or the number of the spatial axis."""
+    """The letters of axes, in axis order: `b`, `f`, or the number of the spatial axis."""
     roles = {spec[0]: names[0], spec[1]: names[1]}
     roles.update((axis, str(k)) for k, axis in enumerate(spec[2:]))
     return [roles[axis] for axis in range(len(spec))]

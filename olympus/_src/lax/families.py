@@ -168,7 +168,7 @@ class Elementwise(Primitive):
         return make_aval(shape, dtype, all(a.weak_type for a in avals))
 
     def lower(self, b: Builder, *xs: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
-        # What is alone has the shape of the result.
+        # A single operand has the shape of the result.
         return b.op(self.op, b.expand(xs) if len(xs) > 1 else xs,
                     None if accuracy is None else accuracy_attributes(b, accuracy))
 

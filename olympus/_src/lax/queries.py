@@ -1,4 +1,4 @@
-"""What arrays are: their dtype, their shape as a value; and a sink that keeps values alive."""
+"""The dtype of arrays, their shape as a value; and a sink that keeps values alive."""
 
 from __future__ import annotations
 

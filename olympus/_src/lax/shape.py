@@ -117,7 +117,7 @@ class BroadcastInDim(Structural):
 
     def transpose(self, ct: Array, x: Linear, *, shape: Dims, broadcast_dimensions: Dims,
                   sharding: ShardingLike) -> list[Array | None]:
-        # What is repeated once needs no sum.
+        # An axis that is repeated once needs no sum.
         sizes: list[Any] = [1] * len(shape)
         for n, d in zip(x.aval.shape, broadcast_dimensions, strict=True):
             sizes[d] = n

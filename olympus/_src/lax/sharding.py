@@ -369,7 +369,7 @@ def settled(what: str, f: Callable[..., Array], out_sharding: Any, *operands: Ar
             out = f(*[_retyped(x, mesh) for x in operands])
     else:
         out = f(*operands)
-    # What is whole may be said of axes that a mapped result has not.
+    # The specification may name further, whole axes that a mapped result lacks.
     while len(spec) > typeof(out).ndim and spec[-1] is None:
         spec = spec.update(partitions=spec[:-1])
         out_sharding = spec if isinstance(out_sharding, PartitionSpec) else (

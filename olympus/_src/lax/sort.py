@@ -221,7 +221,7 @@ def _keys(x: ArrayLike) -> list[tuple[Array, int]]:
 
 
 def _float_key(x: ArrayLike) -> Array:
-    """By the bits: arithmetic would take subnormal numbers for zeros. Both zeros have one key."""
+    """A sort key by the bits: arithmetic would lose subnormal numbers. Both zeros have one key."""
     dtype = typeof(x).dtype
     bits = dtypes.itemsize_bits(dtype)
     sign, unsigned = 1 << (bits - 1), dtypes.as_dtype(f"uint{bits}")

@@ -81,7 +81,7 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
 
 
 def _truth(cond_fun: Callable[[PyTree], PyTree], val: object) -> bool:
-    """What the condition says of a concrete value."""
+    """The condition's truth for a concrete value."""
     going = cond_fun(val)
     if not isinstance(going, (bool, np.bool_)) and getattr(going, "shape", None) != ():
         raise TypeError("while_loop: cond_fun must return a boolean scalar, but got "
@@ -119,7 +119,7 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     if progress:
         body_fun = shown_fori(body_fun, progress if isinstance(progress, str) else "fori_loop",
                               _index(lower, aval), _index(upper, aval))
-    # What is staged depends on body_fun and the index's type alone, so that a later call finds it
+    # The staged program depends on body_fun and the index's type alone, so a later call finds it
     # (`Derived`): the index is carried, and no bound closed over.
     bounds = _concrete(lower), _concrete(upper)
     if None not in bounds:

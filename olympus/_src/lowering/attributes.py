@@ -36,7 +36,7 @@ _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
 _locations: Memo = Memo(65536)
 _recipes: Memo = Memo(65536)      # as `recipes` makes them
-# What they have already, without a frame: the hot path of lowering. A location's key is its name
+# Look-ups without a frame, for the hot path of lowering. A location's key is its name
 # and, if it is at a line, the id and offset of that line's code; beside it is the line.
 known_type, known_location, known_recipe = _types.get, _locations.get, _recipes.get
 keep_recipe = _recipes.__setitem__
@@ -200,7 +200,7 @@ def pairs(values: Sequence[Sequence[DimSize]]) -> Any:
 
 
 def _too_large(text: str) -> ValueError:
-    """What the compiler says of a param of ours can only be that a user's int is too large."""
+    """The error for a param that the compiler refuses: only a user's int can be too large."""
     return ValueError(f"compile: the param {text} given; ints that 64 bits hold are required, of "
                       "counts of bits 32.")
 

@@ -416,7 +416,7 @@ class Builder(Emitter):
     # Axes of a mesh
 
     def manual_axes(self, names: Sequence[Hashable]) -> ManualAxes:
-        """What is known of these axes; NameError unless each is manual here."""
+        """The manual axes of these names; NameError unless each is manual here."""
         manual = self.module.manual
         if manual is None or not set(names) <= set(manual.names):
             bound = ", ".join(map(repr, manual.names)) if manual is not None else "none"
@@ -631,7 +631,7 @@ class Builder(Emitter):
 
     @property
     def dimension_args(self) -> list[IrValue]:
-        """What private functions get besides: the values of the dimension variables."""
+        """The further arguments of private functions: the values of the dimension variables."""
         sizes = self.block.sizes
         return [] if sizes is None else [sizes.values[name] for name in self.module.dimension_names]
 

@@ -1,4 +1,4 @@
-"""What the functions of one module share: names, meshes and devices, callbacks, what is held."""
+"""State shared by a module's functions: names, meshes, devices, callbacks, held values."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ __all__ = ["Interface", "ModuleContext", "concrete", "emit_header", "names_devic
 
 
 class Interface(NamedTuple):
-    """What is known of a lowered program besides its code."""
+    """The interface of a lowered program: everything but its code."""
 
     name: str
     devices: tuple[Any, ...]            # that shardings in it name
@@ -64,7 +64,7 @@ def concrete(shardings: Sequence[NamedSharding | None], devices: tuple[Device, .
 
 
 class ModuleContext:
-    """What all functions of one module share."""
+    """The state that all functions of one module share."""
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
@@ -98,7 +98,7 @@ class ModuleContext:
         self.result_memories: list[str | None] = []     # None: the devices' own
         self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
         self.laid_out: dict[Any, str] = {}      # and those whose layout is
-        # What XLA's partitioner calls while it compiles, and what went wrong there.
+        # Functions that XLA's partitioner calls while it compiles, and their errors.
         self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
         self.hooks: list[Any] = []
         self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
@@ -227,7 +227,7 @@ class ModuleContext:
         return self.declare_mesh(mesh)
 
     def sharding_attrs(self, sharding: NamedSharding | None, aval: Aval) -> dict[str, IrAttribute]:
-        """What Shardy is told of a value that is spread so; nothing where there is one device."""
+        """Shardy's attributes for a value spread so; none where there is one device."""
         if sharding is None:
             return {}
         mesh = self.mesh_of(sharding.mesh)
@@ -265,7 +265,7 @@ class ModuleContext:
         return bool(self.deviceless) and {*mesh.axis_types} <= {*self.deviceless, AxisType.Manual}
 
     def manual_over(self, mesh: Mesh | AbstractMesh, names: Sequence[object]) -> ManualAxes:
-        """What is manual where `names` of a mesh become so."""
+        """The manual axes after `names` of a mesh become manual."""
         if self.manual is not None:
             names = [*self.manual.names, *names]
         self._use_mesh(mesh)
@@ -298,7 +298,7 @@ class ModuleContext:
     def alias_attrs(self, alias: int, laid_out: tuple[str | None, str | None],
                     shardings: tuple[NamedSharding | None, NamedSharding | None], ndim: int
                     ) -> dict[str, IrAttribute]:
-        """What XLA is told of an argument whose buffer the result `alias` may take over.
+        """XLA's attributes for an argument whose buffer the result `alias` may take over.
 
         `laid_out` and `shardings` are those of both.
         """
@@ -309,7 +309,7 @@ class ModuleContext:
         return {"tf.aliasing_output": attr(f"{alias} : i32")}
 
     def type_attrs(self, aval: Aval) -> dict[str, IrAttribute]:
-        """What Shardy is told of a value by its type."""
+        """Shardy's attributes for a value of this type."""
         return self.sharding_attrs(self.sharding_of(aval), aval)
 
     def is_unreduced(self, aval: Aval) -> bool:
@@ -364,7 +364,7 @@ class ModuleContext:
                 op.erase()
 
     def hook(self, call: Callable[..., R]) -> Callable[..., R]:
-        """What XLA may call while it compiles the module; `call`'s exception is kept."""
+        """A wrapper that XLA may call while it compiles the module; `call`'s exception is kept."""
         def called(*args: object) -> R:
             try:
                 return call(*args)
@@ -394,12 +394,12 @@ class ModuleContext:
 
     @property
     def hold_report(self) -> HoldReport:
-        """What is held of the program, once it is lowered."""
+        """The report of held values, once the program is lowered."""
         return hold_report(f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
 
     @property
     def interface(self) -> Interface:
-        """What is known of the program besides its code, once it is lowered."""
+        """The program's interface, once it is lowered."""
         return Interface(self.name, self.devices, tuple(self.meshes),
                          tuple(self.result_memories), tuple(self.host_callbacks),
                          tuple(self.out_shardings), tuple(self.donated))
@@ -413,7 +413,7 @@ class ModuleContext:
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
-        """What is emitted is the body of a loop, a branch, or of a call that stays.
+        """Within the block, emit the body of a loop, of a branch, or of a call that stays.
 
         On one CPU: elsewhere nothing depends on it.
         """
@@ -451,7 +451,7 @@ def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int,
     that are `manual`.
     """
     dims, more = [_dimension(e) for e in [*spec, *[None] * (ndim - len(spec))]], ""
-    # What explicit axes cut, too, Auto axes may cut further.
+    # Auto axes may cut further where explicit axes cut.
     if open or (PartitionSpec.UNCONSTRAINED in spec and mesh.explicit_axes):
         dims = [d if d == "{?}" else f"{d[:-1]}{', ' if len(d) > 2 else ''}?}}" for d in dims]
     named = {n for e in spec for n in axes_of(e)} | spec.unreduced | {*manual}

@@ -144,7 +144,7 @@ def _factor(b: Emitter, factor: Factor, of: Dimension) -> IrValue:
 
 
 def unknown_variable(name: str, sizes: Sizes | None) -> ValueError:
-    """What to raise for a variable that no argument's size gives."""
+    """The error for a variable that no argument's size gives."""
     known = [] if sizes is None else [v for v in sizes.values if isinstance(v, str)]
     return ValueError(
         f"Encountered dimension variable '{name}' that is not appearing in the shapes of the "
@@ -234,7 +234,7 @@ def emit_solution(b: Builder, solution: Solution, args: Sequence[IrValue]) -> Si
 
 def shape_operands(b: Emitter, count: int, shapes: Sequence[Sequence[DimSize]]
                    ) -> tuple[list[IrValue], dict[str, IrAttribute]]:
-    """What a custom call of `count` operands gets besides where results are of symbolic shapes."""
+    """Further operands and attributes of a custom call whose results have symbolic shapes."""
     if b.block.sizes is None or all(map(is_static, shapes)):
         return [], {}
     places = list(range(count, count + len(shapes)))

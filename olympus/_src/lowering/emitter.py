@@ -82,7 +82,7 @@ class Emitter:
 
     @property
     def platform(self) -> str:
-        """What is lowered for; `PlatformOpen` where an equation is still to be, for each."""
+        """The platform to lower for; `PlatformOpen` if each platform is lowered for by itself."""
         platform = self.module.platform
         if platform is None:
             raise PlatformOpen

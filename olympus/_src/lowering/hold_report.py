@@ -1,4 +1,4 @@
-"""What is held of a program, by line of the source, and what that saves."""
+"""The held values of a program by line of the source, and the operations saved."""
 
 from __future__ import annotations
 

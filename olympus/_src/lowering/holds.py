@@ -44,10 +44,10 @@ _TIMES = 8      # more kernels than these count as these,
 _OPERATIONS = 64        # so do more operations,
 _TRIED = 64             # and where ways are longer, those that lead through memory rejoin.
 
-# What XLA does with an equation. A mixed call is of a program with opaque equations inside.
+# The ways in which XLA treats an equation. A mixed call's program has opaque equations.
 _FUSED, _LONG, _COSTLY, _MOVES, _SPREADS, _SPLITS, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(10)
 _KINDS = {
-    # What XLA fuses into readers besides elementwise operations; some move elements.
+    # Operations that XLA fuses into readers besides elementwise ones; some move elements.
     **dict.fromkeys(("clamp", "convert_element_type", "copy", "copy_p", "select_n"), _FUSED),
     # Written out in many operations by their lowering, or by XLA before it fuses.
     **dict.fromkeys((
@@ -65,7 +65,7 @@ _KINDS = {
 _AXES = {"concatenate": "dimension", "rev": "dimensions", "split": "axis", "unstack": "axis",
          **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), "axes")}
 _WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
-# What XLA takes to be expensive: with several readers it is computed once all the same.
+# Operations that XLA takes to be expensive, and computes once for several readers.
 _EXPENSIVE = frozenset((
     "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
     "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
@@ -86,7 +86,7 @@ _NOWHERE, _APART = -1, -2   # no tree, and a tree of its own for each operand
 
 
 class _Called(NamedTuple):
-    """What a caller is to know of a program.
+    """The summary of a program for its callers.
 
     Of each result, how many operations compute it and which inputs they read; of each input, how
     many kernels compute it again, which results do, and at how many places. A program that does
@@ -107,7 +107,7 @@ def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapp
     pr = closed.olympuspr
     if len(pr.outvars) < 2 and max(map(_kind, pr.primitives), default=_FUSED) < _MOVES:
         return {}       # One kernel computes it all.
-    # What is fused is not kept: it takes more than the program.
+    # The analysis is not kept: it takes more memory than the program.
     return closed.derived(("holds", cut), lambda: _Fusion(pr, cut).holds())
 
 
@@ -233,7 +233,7 @@ def _program(eqn: OlympusprEqn) -> ClosedOlympuspr:
 
 
 class _Long(dict[tuple[ShapedArray, Sequence[int]], bool]):
-    """By aval and axes, whether a reduction goes over more elements than one window."""
+    """Whether a reduction, by aval and axes, goes over more elements than one window."""
 
     def __missing__(self, key: tuple[ShapedArray, Sequence[int]]) -> bool:
         shape, axes = _shape(key[0]), key[1]
@@ -242,7 +242,7 @@ class _Long(dict[tuple[ShapedArray, Sequence[int]], bool]):
 
 
 class _Sizes(dict[Any, tuple[int, Any]]):
-    """By aval, how many axes it has that are not of size 1, and of how many elements it is."""
+    """The number of axes longer than 1, and of elements, by aval."""
 
     def __missing__(self, aval: ShapedArray) -> tuple[int, int]:
         shape = _shape(aval)
@@ -251,7 +251,7 @@ class _Sizes(dict[Any, tuple[int, Any]]):
 
 
 class _Worth(dict[Any, int]):
-    """By aval, how many operations a hold must save of further places; 0: values are not held."""
+    """The least number of operations to save at further places, by aval; 0: never held."""
 
     def __missing__(self, aval: ShapedArray) -> int:
         small = LEAST_PLACES if less(prod(_shape(aval)), _SMALL) else LEAST_PLACES // 2
@@ -277,7 +277,7 @@ class _Fusion:
         # By value, the equation that reads it, or the list of several, the last one first.
         self.readers: dict[Var, Any] = {}
         self.opaque = {len(pr.eqns)}
-        # What is fused into one kernel as it stands, or has one reader, is not computed again.
+        # A program of one kernel computes nothing twice, nor does one with single readers.
         self.divided = len(pr.outvars) > 1 or max(self.kinds[:-1], default=0) >= _MOVES
         self.states: dict[Var, int] = {}    # of values with several readers, where it is divided
         self.makers: dict[Var, int] = {}    # of candidates, the equation
@@ -484,7 +484,7 @@ class _Fusion:
         return found
 
     def _worthwhile(self, roots: Sequence[int], kernels: Mapping[Var, int]) -> dict[Var, int]:
-        """Of candidates and held values, those to hold now, and what each saves.
+        """The candidates and held values to hold now, and the operations that each saves.
 
         They are in memory, which ends the operations that their readers are made of.
         """
@@ -521,7 +521,7 @@ class _Fusion:
                 made[v] = decide(n, v, ops) if v in states else ops
 
     def _made_of(self, atom: Var) -> int:
-        """Of which operations an operand of a call or a result is made."""
+        """The operations that an operand of a call, or a result, is made of."""
         return self.made.get(atom, 0) if type(atom) is Var else 0
 
     def _near(self, candidates: Mapping[Var, int]) -> list[int]:
@@ -549,7 +549,7 @@ class _Fusion:
         return [*itertools.compress(range(len(eqns)), near)]
 
     def _kernels(self, positions: Sequence[int], inputs: Sequence[Var] = ()) -> dict[Var, int]:
-        """By input and by value with several readers, the set of kernels that compute it, each with
+        """The kernels that compute each input, and each value with several readers, each with
         the way there, and of the results in whose readers that is done, too; of values that only
         equations at these positions read.
         """
@@ -586,7 +586,7 @@ class _Fusion:
         return found
 
     def _way(self, v: Var, bit: int, ways: Sequence[Any], found: dict[Var, int]) -> int:
-        """What computes a value in all of its readers, which is noted, or its own kernel `bit` if
+        """The kernels that compute a value in all of its readers, noted; its own kernel `bit` if
         it is in memory.
         """
         of, readers = 0, self.readers.get(v, ())
@@ -598,7 +598,7 @@ class _Fusion:
 
 
 def _returned(outvars: Sequence[Var]) -> dict[Var, int]:
-    """By value that is returned, as which results it is."""
+    """The places among the results of each value that is returned."""
     found: dict[Var, int] = {}
     for i, v in enumerate(outvars):
         if type(v) is Var:
@@ -607,7 +607,7 @@ def _returned(outvars: Sequence[Var]) -> dict[Var, int]:
 
 
 def _moved(n: int, ways: int, operands: Sequence[Array | Var]) -> int | dict[Var, int]:
-    """What computes operands of equation `n`, which moves elements: the same kernels, at places of
+    """The kernels of operands of equation `n`, which moves elements: the same ones, at places of
     which those are told apart by a number.
     """
     once = ways & _ONCE
@@ -626,7 +626,7 @@ def _moved(n: int, ways: int, operands: Sequence[Array | Var]) -> int | dict[Var
 
 
 def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
-    """Of which operations the results of equation `n` are made, if operands are of these."""
+    """The operations that the results of call `n` are made of, from those of its operands."""
     found = []
     for k, (count, through, _) in enumerate(called.results):
         of = _several(count, n + 17 * k)
@@ -638,7 +638,7 @@ def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
 
 def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[Var | Literal]
                    ) -> dict[Var, int]:
-    """What computes operands of equation `n`, whose results these compute."""
+    """The kernels that compute operands of call `n`, from those of its results."""
     found: dict[Var, int] = {}
     for k, (v, (count, through, places)) in enumerate(zip(operands, called.inputs, strict=True)):
         if type(v) is Var:
@@ -672,7 +672,7 @@ def _counted(found: int) -> tuple[int, Sequence[int], int]:
 
 
 def _turned(found: int, by: int) -> int:
-    """As many other bits of `_SIZE`."""
+    """The bits of `found`, rotated by a number of places within `_SIZE`."""
     by %= _SIZE
     return (found << by | found >> (_SIZE - by)) & _INNER
 

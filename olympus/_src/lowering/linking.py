@@ -22,12 +22,12 @@ class Linked(NamedTuple):
 
 
 def internal(platform: str) -> str:
-    """What lowering rules call a platform."""
+    """The name of a platform in lowering rules."""
     return "gpu" if platform == "cuda" else platform
 
 
 def external(platform: str) -> str:
-    """What users call a platform that lowering rules know."""
+    """The user's name for a platform of lowering rules."""
     return "cuda" if platform == "gpu" else platform
 
 

@@ -1,4 +1,4 @@
-"""What XLA is told of operations and calls besides what they compute: frontend attributes."""
+"""Frontend attributes: notes for XLA on operations and calls besides what they compute."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "s
 
 
 def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
-    """What XLA is told of operations that run elsewhere than the rest of their program."""
+    """XLA's attributes for operations that run elsewhere than the rest of their program."""
     if compute_type.startswith("gpu_stream:"):
         found = {"_xla_stream_annotation": compute_type.split(":")[1], **KEPT}
     else:
@@ -26,7 +26,7 @@ def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
 
 
 def marks_of(scope: Scope, around: Iterable[mlir.ir.NamedAttribute] | None) -> IrAttribute | None:
-    """What XLA is told of the operations of a scope, within a program of which it is told `around`.
+    """XLA's attributes for the operations of a scope, within a program that has `around`.
     """
     # Metadata of a scope replace those around it, but not where its operations run (`_xla…`).
     given = {} if around is None else {

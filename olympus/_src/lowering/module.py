@@ -39,7 +39,7 @@ _DONATING = frozenset(("cpu", "gpu", "rocm", "tpu", "neuron"))
 
 
 class Lowering(NamedTuple):
-    """What is to be lowered, and what is known of where it will run.
+    """A program to be lowered, and where it will run.
 
     Attributes:
       closed: the program; its inputs are main's arguments.
@@ -142,7 +142,7 @@ def _check_donation(name: str, donated: Sequence[bool], platforms: Sequence[str]
 def _result_attrs(context: ModuleContext,
                   results: Iterable[tuple[str, NamedSharding | None, Aval, str | None]]
                   ) -> list[IrAttribute]:
-    """What is said of each result (path, sharding, aval, layout)."""
+    """The attributes of each result (path, sharding, aval, layout)."""
     ir, found = mlir.ir, []
     for (path, sharding, aval, layout), kind in zip(results, context.result_memories, strict=True):
         attributes = {}
@@ -213,7 +213,7 @@ def _take_places(context: ModuleContext, program: Lowering) -> None:
 
 def _demands(context: ModuleContext, program: Lowering, results: Sequence[IrValue]
              ) -> tuple[list[NamedSharding | None], list[str | None]]:
-    """Of each result its sharding and its layout, where they are demanded."""
+    """The demanded sharding and layout of each result, or None."""
     avals, none = program.closed.out_avals, [None] * len(results)
     # Shardy forgets a constraint over another mesh than the arguments' when it is a result's.
     demanded = [s or context.sharding_of(a) or context.constrained.get(x) for s, a, x in zip(
@@ -227,7 +227,7 @@ def _demands(context: ModuleContext, program: Lowering, results: Sequence[IrValu
 
 def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[NamedSharding | None],
                laid_out: Sequence[str | None]) -> list[IrAttribute]:
-    """What is said of each argument; of donated ones by what is demanded of results."""
+    """The attributes of each argument; those of donated ones follow the results' demands."""
     ir, found = mlir.ir, []
     memories, aliases, donated = program.memories, program.aliases, program.donated
     for i, aval in enumerate(program.closed.in_avals):
@@ -265,7 +265,7 @@ def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:
         module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(program.name))
         # Before any part is emitted: constraints in it name meshes that the module declares.
         _take_places(context, program)
-        # What depends on the attributes below, too, `finish` does.
+        # `finish` does the part that depends on the attributes below, too.
         solution = _solution(context, closed, program.arg_names)
         main, inner, results = _emit_main(context, closed, f"jit({program.name})/", solution,
                                           program.ordered)

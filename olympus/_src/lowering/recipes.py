@@ -1,4 +1,4 @@
-"""What equations alike are lowered to, kept: most programs have few kinds of them.
+"""Kept lowerings of equations that are alike: most programs have few kinds of them.
 
 A primitive that is `single` emits one operation at most, which its params and the operands' types
 say. What its rule emitted for the first equation of a kind is emitted for the others without it.
@@ -45,7 +45,7 @@ def note_recipe(b: Emitter, key: object, operands: Sequence[IrValue], out: IrVal
 
 
 def _recipe(b: Emitter, operands: Sequence[IrValue], out: IrValue) -> Recipe | bool:
-    """What was emitted last, if it is `out` and takes each operand once; else False."""
+    """The last operation's recipe, if it gives `out` and takes each operand once; else False."""
     shape, aval = b.avals_out[0].shape, b.avals_out[0]
     spread = {i: known[0] for i, x in enumerate(operands)
               if (known := b.block.repeated.get((id(x), shape))) is not None}

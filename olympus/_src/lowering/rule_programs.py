@@ -53,7 +53,7 @@ def rule_program(eqn: OlympusprEqn, avals_in: Sequence[ShapedArray], platform: s
 
 
 def _code(fun: Any) -> CodeType:
-    """What a rule runs: one rule may have several functions."""
+    """The code of a rule: one rule may have several function objects."""
     while isinstance(fun, functools.partial):
         fun = fun.func
     return fun.__code__

@@ -123,7 +123,7 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
 
 
 class _Mapped:
-    """What `pmap` was given."""
+    """The arguments of `pmap`."""
 
     def __init__(self, fun: Callable[..., PyTree], name: Hashable, in_axes: PyTree,
                  out_axes: PyTree, static: tuple[int, ...], devices: tuple[Device, ...] | None,
@@ -207,7 +207,7 @@ class _Mapped:
         return PartitionSpec() if axis is None else PartitionSpec(*[None] * axis, self.name)
 
     def _mesh(self, size: int) -> Mesh:
-        """What runs a call on `size` examples: the first of the devices."""
+        """The mesh for a call on `size` examples: the first of the devices."""
         found = self.devices
         if found is None:
             found = tuple(backends.devices(self.backend))

@@ -1,4 +1,4 @@
-"""What a program asks of a machine: operations, bytes of memory and of links between devices.
+"""The demands of a program on a machine: operations, bytes of memory and of links.
 
 Each operation is judged by XLA's own estimates; products of matrices and convolutions are what
 bounds a program that is fused, and everything counts in one that is not.
@@ -38,7 +38,7 @@ def _added(first: ByAxis, second: ByAxis) -> ByAxis:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RooflineResult:
-    """What a program, or a part of it, asks of a device.
+    """The demands of a program, or of a part of it, on a device.
 
     Attributes:
       flops: floating-point operations of products of matrices and convolutions.
@@ -64,7 +64,7 @@ class RooflineResult:
 
     @classmethod
     def zeros(cls) -> RooflineResult:
-        """Of nothing."""
+        """The demands of an empty program."""
         return cls()
 
     def __add__(self, other: RooflineResult) -> RooflineResult:
@@ -105,7 +105,7 @@ class RooflineShape:
 
     @classmethod
     def from_aval(cls, aval: DuckTypedArray) -> RooflineShape:
-        """Of a type, or a struct."""
+        """The shape of an aval or of a ShapeDtypeStruct."""
         return cls(shape=tuple(aval.shape), dtype=aval.dtype)
 
     @property
@@ -128,7 +128,7 @@ class RooflineShape:
 
 @dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
 class RooflineRuleContext:
-    """What a rule of `register_roofline` is told of the operation besides its operands.
+    """The context of an operation for a rule of `register_roofline`.
 
     >>> import olympus
     >>> from olympus.experimental.roofline import RooflineRuleContext
@@ -191,7 +191,7 @@ def roofline(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None = None,
              in_specs: PyTree = None, out_specs: PyTree = None, *, pin_lhs_in_vmem: bool = False,
              pin_rhs_in_vmem: bool = False, vjp: bool = False, print_olympuspr: bool = False
              ) -> Callable[..., tuple[PyTree, RooflineResult]]:
-    """What a function asks of a machine; nothing is computed.
+    """The demands of a function on a machine; nothing is computed.
 
     Args:
       f: a function of pytrees of arrays.
@@ -233,7 +233,7 @@ def roofline_and_grad(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None
                       out_specs: PyTree, *, pin_lhs_in_vmem: bool = False,
                       pin_rhs_in_vmem: bool = False, print_olympuspr: bool = False
                       ) -> Callable[..., tuple[PyTree, RooflineResult, RooflineResult]]:
-    """What a function asks of a machine, and what it asks with its pullback.
+    """The demands of a function on a machine, alone and with its pullback.
 
     Args:
       f, mesh, in_specs, out_specs, pin_lhs_in_vmem, pin_rhs_in_vmem, print_olympuspr: as of
@@ -284,7 +284,7 @@ class _Judge:
         self.mesh, self.pinned = mesh, (pin_lhs, pin_rhs)
 
     def program(self, closed: ClosedOlympuspr | Olympuspr) -> RooflineResult:
-        """Of a program: the sum of its equations, and what is alive at most."""
+        """The demands of a program: the sum of its equations', and the most memory alive."""
         pr = closed.olympuspr if isinstance(closed, ClosedOlympuspr) else closed
         total = RooflineResult()
         for eqn in pr.eqns:
@@ -363,6 +363,6 @@ def _peak(pr: Olympuspr) -> int:
         alive += sum(map(size, eqn.outvars))
         peak = max(peak, alive)
         ended = {v for v in variables(eqn.invars) if last[v] == at}
-        # What nothing reads is alive while its equation runs.
+        # A value that nothing reads is alive while its equation runs.
         alive -= sum(map(size, ended)) + sum(size(v) for v in eqn.outvars if v not in last)
     return peak

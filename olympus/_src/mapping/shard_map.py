@@ -238,7 +238,7 @@ class _Application:
         leaves, tree = tree_flatten(args)
         specs: list[Any] = ([Infer] * len(leaves) if self.in_specs is Infer else
                  flatten_axes(f"{self.what} in_specs", tree, self.in_specs))
-        # What has None is no operand: the function gets it as it is.
+        # An argument whose specification is None is no operand: the function gets it as it is.
         given = [s is not None for s in specs]
         arrays, avals, _ = flatten(self.what, [x for x, g in zip(leaves, given) if g])
         if self.in_specs is Infer:
@@ -438,7 +438,7 @@ class _Application:
 
     def _result_specs(self, tree: PyTreeDef, avals: Sequence[ShapedArray]
                       ) -> tuple[PartitionSpec, ...]:
-        """Of each result; ValueError unless it can be put together so."""
+        """The specification of each result; ValueError unless the parts fit together so."""
         manual, fun = self.manual, name_of(self.fun)
         specs = tuple(flatten_axes(f"{self.what} out_specs", tree, self.out_specs))
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):

@@ -151,7 +151,7 @@ def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, Py
         dims = [in_axes] * in_tree.children()[0].num_leaves
     dims += [0] * (len(leaves) - len(dims))     # keyword arguments: along axis 0
     names = _Names(what, fun, range(len(args)) if positions is None else positions, args, kwargs)
-    # What is not mapped need not be an array.
+    # An argument that is not mapped need not be an array.
     avals = [None if d is None else _aval(x, names, i)
              for i, (x, d) in enumerate(zip(leaves, dims))]
     dims = [d if d is None else _canonical(d, aval, names, i)
@@ -237,7 +237,7 @@ def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
 
 def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
                  names: _Names) -> ValueError:
-    """What to say of sizes that differ: a line for each size, the most frequent first."""
+    """The error for sizes that differ: a line for each size, the most frequent first."""
     places: dict[int, list[str]] = {}
     for i, (aval, d) in enumerate(zip(avals, dims, strict=True)):
         if d is not None:

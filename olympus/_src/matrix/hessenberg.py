@@ -94,7 +94,7 @@ class Tridiagonal(Reduction):
         return kernels.nan_unless(b, "EQ", info, n, found, outs)
 
     def algorithm(self, x: Array, *, lower: bool) -> list[Array]:
-        """By the Hessenberg form of the Hermitian matrix; from the other end for the upper one."""
+        """Reduce by the Hessenberg form of the Hermitian matrix; from the other end if upper."""
         last = typeof(x).ndim - 1
         if not lower:
             a, d, e, taus = self.algorithm(rev(x, (last - 1, last)), lower=True)

@@ -85,7 +85,7 @@ def _scale(size: int) -> Any:
 @fused(static=("is_causal", "window", "return_residual"))
 def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: ArrayLike,
                lengths: Any, *, is_causal: bool, window: Any, return_residual: bool) -> Any:
-    """Of [B, T, N, H], [B, S, K, H] and [B, S, K, H], checked."""
+    """Attention of checked [B, T, N, H] queries to [B, S, K, H] keys and values."""
     b, t, n, h = query.shape
     s, k = key.shape[1:3]
     wide = reductions.wide_dtype(query.dtype)

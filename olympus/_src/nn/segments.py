@@ -23,7 +23,7 @@ from ..types.sharding import ShardingLike
 
 __all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
 
-# What combines, its identity for a dtype, and what combines the buckets.
+# The update, its identity for a dtype, and the reduction that combines buckets.
 _KINDS = {"add": (lambda dtype: 0, reductions.sum), "multiply": (lambda dtype: 1, reductions.prod),
           "max": (lowest, reductions.max), "min": (highest, reductions.min)}
 

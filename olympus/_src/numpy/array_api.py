@@ -1,4 +1,4 @@
-"""What the array API standard asks of the module itself: its version, inspection, `from_dlpack`."""
+"""The array API standard's names of the module: version, inspection, `from_dlpack`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _NAMES = ("bool", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32"
 
 
 class ArrayNamespaceInfo:
-    """What `olympus.numpy` can do, as the array API standard asks it."""
+    """The capabilities of `olympus.numpy`, in the array API standard's form."""
 
     def capabilities(self) -> dict[str, bool | int]:
         """Optional features. Both hold outside compiled programs, which need static shapes."""
@@ -41,7 +41,7 @@ class ArrayNamespaceInfo:
         return devices.default_device()
 
     def devices(self) -> list[Device]:
-        """What `device=` takes."""
+        """The devices that `device=` takes."""
         return devices.local_devices()
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, np.dtype]:
@@ -60,7 +60,7 @@ class ArrayNamespaceInfo:
 
 
 def __array_namespace_info__() -> ArrayNamespaceInfo:
-    """What this module can do: `capabilities`, `devices`, `dtypes` and their defaults.
+    """The capabilities of this module: `capabilities`, `devices`, `dtypes` and defaults.
 
     >>> import olympus.numpy as onp
     >>> onp.__array_namespace_info__().default_dtypes()["integral"]

@@ -383,7 +383,7 @@ def _stacked(x: Sequence[Array | Sequence[Array]], dtype: DType | None, leaves: 
 
 
 def scalar_constructor(x: float, dtype: DType) -> Array:
-    """What calling a scalar type does: `jnp.float32(72)`."""
+    """The call of a scalar type: `jnp.float32(72)`."""
     return asarray(x, dtype)
 
 

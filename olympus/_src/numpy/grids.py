@@ -491,7 +491,7 @@ def _points(name: str, entry: object) -> Array:
     if not isinstance(entry, slice):
         raise TypeError(f"{name}: {entry!r} given; a slice such as 0:5, or 0:1:5j, is required.")
     first, last = 0 if entry.start is None else entry.start, entry.stop
-    if last is None:        # what ends nowhere ends where it starts, and starts at 0, as `arange`
+    if last is None:        # without an end, the start is the end, as in `arange`
         if isinstance(entry.step, complex):
             raise TypeError(f"{name}: {entry} given; a slice with an end is required.")
         first, last = 0, first
@@ -503,7 +503,7 @@ def _points(name: str, entry: object) -> Array:
 
 
 class _Grid:
-    """What `mgrid` and `ogrid` are."""
+    """The class of `mgrid` and `ogrid`."""
 
     def __init__(self, name: str, sparse: bool) -> None:
         self._name, self._sparse = name, sparse
@@ -523,7 +523,7 @@ class _Grid:
 
 
 class _Joiner:
-    """What `r_` and `c_` are: entries made arrays of some rank and joined along an axis.
+    """The class of `r_` and `c_`: entries become arrays of some rank, joined along an axis.
 
     Rank 1 entries lie along axis `place` of those of `rank`; -1 is the last axis.
     """

@@ -1,4 +1,4 @@
-"""What `x[index]` means: an index becomes a plan of Python ints, memoised per shape and pattern.
+"""The meaning of `x[index]`: a plan of Python ints, memoised per shape and pattern.
 
 A pattern is the index without its values: integers and starts of slices are operands of the plan,
 so `x[3]` and `x[4]`, `x[3:7]` and `x[4:8]` share it, and with it one compiled program each. A plan

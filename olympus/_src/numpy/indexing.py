@@ -141,7 +141,7 @@ _BOUNDS = frozenset((int, type(None)))
 @memoize(16384)
 def _window(shape: tuple[int, ...], x64: bool, device: DeviceLike, *parts: object
             ) -> tuple[Any, ...] | None:
-    """What `_slice` takes for an index laid flat by `getitem`; None where a start is no int, or
+    """The arguments of `_slice` for an index laid flat by `getitem`; None if a start is no int or
     is out of bounds.
 
     The starts are on the default device, at the default dtype, which the other arguments name.
@@ -194,7 +194,7 @@ def read(x: ArrayLike, index: object, *, mode: str | GatherScatterMode | None = 
 
 
 def _read_at_mask(x: Array, index: object, fill: ArrayLike, wrap: bool) -> Array | None:
-    """What whole axes in place of the mask read, and `fill` outside of it; None without a mask."""
+    """The elements of whole axes, with `fill` outside of the mask; None without a mask."""
     entries = tuple([np.bool_(e) if type(e) is bool else e for e in entries_of(index)])
     masked = masked_index(typeof(x).shape, entries)
     if masked is None:

@@ -686,7 +686,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
 
 @fused(static=("axis",))
 def _insert_traced(arr: Array, places: Array, values: Array, *, axis: int) -> Array:
-    """What lies outside goes to the nearer end."""
+    """Insert at traced places; those outside of the array mean the nearer end."""
     n, count = arr.shape[axis], values.shape[axis]
     places = promote.convert(places, dtypes.as_dtype("int32"))
     places = promote.choose(places < 0, places + n, places)

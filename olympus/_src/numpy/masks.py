@@ -52,7 +52,7 @@ class Layout:
         return len(values) <= self.rank and (axis < 0 or values[axis] == 1)
 
     def values_shape(self, region: Shape) -> Shape:
-        """What values broadcast to: the region with one axis of size 1 for the mask's axes."""
+        """The shape that values broadcast to: the region's, with one axis of 1 for the mask's."""
         rest = (*region[:self.place], *region[self.place + self.axes:])
         return (*rest[:self.counted], 1, *rest[self.counted:])
 

@@ -53,13 +53,13 @@ class Loops:
         (self.ins, self.outs), self.kinds = pattern.split("->"), kinds
 
     def types(self) -> list[str]:
-        """As NumPy writes them; E is bfloat16. The dtypes of 8 bits and fewer have no letters."""
+        """The loops in NumPy's letters; E is bfloat16. Dtypes of up to 8 bits have no letters."""
         pattern = f"{self.ins}->{self.outs}"
         return [pattern.replace("r", _REAL.get(x, x)).replace("x", x)
                 for kind in self.kinds for x in _CHARACTERS[kind]]
 
     def given(self, name: str, dtype: DTypeLike | None, signature: object) -> list[DType | None]:
-        """What `dtype` or `signature` says of each operand's and result's dtype, or None."""
+        """The dtype of each operand and result that `dtype` or `signature` gives, or None."""
         nin, nargs = len(self.ins), len(self.ins + self.outs)
         if signature is None:
             # Asked for once, however many results there are: a warning is not told twice.

@@ -42,7 +42,7 @@ def _text(write: Callable[..., str], x: Array, max_line_width: int | None, preci
 @named
 def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
                suppress_small: bool | None = None) -> str:
-    """What `repr` gives for an array: its values, dtype and weak type.
+    """The `repr` of an array: its values, dtype and weak type.
 
     Args:
       arr: an array; a traced one is described by its type.
@@ -65,7 +65,7 @@ def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int
 @named
 def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | None = None,
               suppress_small: bool | None = None) -> str:
-    """What `str` gives for an array: its values alone.
+    """The `str` of an array: its values alone.
 
     Args:
       a: an array; a traced one is described by its type.

@@ -47,7 +47,7 @@ _rank_mode = config.numpy_rank_promotion
 _plans: Memo = Memo(16384)
 _ARRAYS = Tracer, lib.ArrayImpl
 
-# What NumPy calls a primitive or function of lax whose name differs: for messages.
+# NumPy's names of primitives and functions of lax, for messages, where they differ.
 _NUMPY_NAMES = {
     "acos": "arccos", "acosh": "arccosh", "and": "bitwise_and", "asin": "arcsin",
     "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh",

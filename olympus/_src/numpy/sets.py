@@ -46,7 +46,7 @@ _REMEDY = "pass size=..."
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` returns."""
+    """The result of `unique_all`."""
 
     values: Array
     indices: Array
@@ -55,14 +55,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` returns."""
+    """The result of `unique_counts`."""
 
     values: Array
     counts: Array
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` returns."""
+    """The result of `unique_inverse`."""
 
     values: Array
     inverse_indices: Array
@@ -164,7 +164,7 @@ def unique(ar: ArrayLike, return_index: bool = False, return_inverse: bool = Fal
 
 @fused(static=("equal_nan",))
 def _groups(rows: Array, *, equal_nan: bool) -> tuple[Array, Array]:
-    """Of rows [n, k]: the places that sort them, and for each of those the number of its set."""
+    """The places that sort rows [n, k], and for each of those the number of its set."""
     n, width = rows.shape
     places = creation.iota(dtypes.default_int(), n)
     columns = [rows[:, k] for k in range(static_int(width, "sets", "number of columns"))]

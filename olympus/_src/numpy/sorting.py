@@ -50,7 +50,7 @@ def sort_by(keys: Sequence[Array], *carried: Array, axis: int = 0, stable: bool 
 
 
 def _nan_parts(key: Array) -> tuple[Array, ...]:
-    """What is compared before complex numbers, so that those with a NaN in either part come last.
+    """The keys to compare before complex numbers, so that those with a NaN come last.
 
     The order is R + Rj, R + NaNj, NaN + Rj, NaN + NaNj; lax compares the real parts first.
     """

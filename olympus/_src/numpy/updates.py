@@ -237,7 +237,7 @@ complete_docstrings(vars(_IndexUpdateRef), {
 
 
 def _ones(x: Array, values: ArrayLike) -> Array:
-    """What `x` is divided by, or raised to, where nothing is written: of bools, as the values are.
+    """The ones that `x` is divided by, or raised to, where nothing is written.
     """
     if not dtypes.is_bool(typeof(x).dtype):
         return creation.full_like(x, 1)

@@ -1,4 +1,4 @@
-"""What the samplers do with their arguments: dtypes, shapes, parameters that broadcast."""
+"""The arguments of samplers: dtypes, shapes, parameters that broadcast."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def _by_waiting(key: ArrayLike, n: Array, p: Array) -> Array:
 
 
 def _tail(k: Array) -> Array:
-    """What Stirling's formula lacks of ln k!.
+    """The error of Stirling's formula for ln k!.
 
     From 9 on it stays what it is there, as in JAX, whose streams these are: the logarithm of a
     probability is wrong by 1e-3 at most.

@@ -323,7 +323,7 @@ def gumbel_of(key: Array, shape: Dims, dtype: DType, mode: str) -> Array:
 
 
 def _gumbel_of_64_bits(key: Array, shape: Dims) -> Array:
-    """Of uniform numbers u of 64 bits. Whichever of u and 1-u is less than 1/2 becomes a float,
+    """Gumbel numbers from uniform u of 64 bits: the lesser of u and 1-u becomes a float,
     which keeps its first 24 bits.
     """
     pair = random_bits_p.bind(key, bit_width=32, shape=(2, *shape))

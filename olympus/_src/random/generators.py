@@ -157,14 +157,14 @@ class Threefry(Counter):
         return _stacked(_halves(x))
 
     def split(self, data: Array, shape: Dims) -> Array:
-        """As a `Counter` does, or by the older scheme."""
+        """Split as a `Counter` does, or by the older scheme."""
         if config.threefry_partitionable.value:
             return super().split(data, shape)
         keys = typeof(data).shape[:-1]
         return reshape(self._halved(data, 2 * prod(shape)), (*keys, *shape, 2))
 
     def random_bits(self, data: Array, bit_width: int, shape: Dims) -> Array:
-        """As a `Counter` does, or by the older scheme."""
+        """Split as a `Counter` does, or by the older scheme."""
         if config.threefry_partitionable.value:
             return super().random_bits(data, bit_width, shape)
         keys = typeof(data).shape[:-1]

@@ -39,7 +39,7 @@ _SLOPE, _WIDTH = 2 * math.sqrt(2 / math.e), 3 - 2 * math.sqrt(3 / math.e)
 
 
 def _tail(x: Array) -> Array:
-    """What Stirling's formula lacks of ln (x-1)!."""
+    """The error of Stirling's formula for ln (x-1)!."""
     square = x * x
     inner = 1 / 360 - (1 / 1260 - 1 / 1680 / square) / square
     series = (1 / 12 - inner / square) / x
@@ -98,7 +98,7 @@ def hypergeometric_of(key: Array, good: Array, bad: Array, drawn: Array) -> Arra
         new = accept & ~accepted
         return where(new, k, out), accepted | accept, key
 
-    # What cannot be drawn is accepted as it is; the share of an infinite urn is no number.
+    # Draws that cannot be made are accepted as they are; an infinite urn's share is no number.
     total = good + bad
     possible = (good >= 0.0) & (bad >= 0.0) & is_finite(total) & ((drawn >= 0.0) & (drawn <= total))
     start = (full_like(good, -1.0), ~possible, key)

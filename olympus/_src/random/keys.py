@@ -255,7 +255,7 @@ class PRNGKeyArray(lib.Array):
 
 
 def _spec(impl: Generator) -> str | Generator:
-    """What `impl=` takes: the name of one of ours, a user's as it is."""
+    """A generator as `impl=` takes it: the name of one of ours, a user's as it is."""
     return impl.name if GENERATORS.get(impl.name) is impl else impl
 
 

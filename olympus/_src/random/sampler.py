@@ -44,7 +44,7 @@ def at_least_32_bits(dtype: DType) -> DType:
 
 
 def narrowed(drawn: Array, dtype: DType) -> Array:
-    """What was drawn in 32 bits at least, in the dtype that was asked for."""
+    """Draws of at least 32 bits, converted to the dtype that was asked for."""
     return drawn if at_least_32_bits(dtype) == dtype else convert_element_type(drawn, dtype)
 
 

@@ -308,7 +308,7 @@ class Executable:
         return put_array(x, sharding)
 
     def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array]) -> lib.FastPath | None:
-        """What C++ needs to run this program without us, given such flat arguments.
+        """The data with which C++ runs this program without us, given such flat arguments.
 
         None where Python is needed.
         """
@@ -326,7 +326,7 @@ class Executable:
             return None
         refuse_masked_arrays()
         ins = [s for s in self.in_shardings if s is not None]
-        # What may go anywhere, C++ lets `shard_fallback` put where it is taken.
+        # C++ has `shard_fallback` move uncommitted arrays to where they are taken.
         if len(self.devices) > 1 and not all(
                 _fits(x, s) or not x._committed
                 for x, s in zip(args, self.in_shardings) if s is not None):
@@ -367,7 +367,7 @@ def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
             result if kind is None else result.with_memory_kind(kind) for kind in memories]
 
     parameters, results = lib.shardings(xla)
-    # What is cut as an argument is called what that is.
+    # A result that is cut like an argument has the argument's sharding.
     by_tiling: dict[Any, NamedSharding] = {}
     for s, t, a in zip(given, parameters, ins):
         if s is not None and demanded_memory(s) is None and s.mesh.device_tuple == devices:
@@ -434,7 +434,7 @@ def _fits(x: Array, sharding: Sharding) -> bool:
 
 
 def user_error(error: Exception, what: str) -> BaseException:
-    """What to raise instead: a callback's own exception, or more words for lack of memory.
+    """The error to raise instead: a callback's own, or one with more words for lack of memory.
 
     Its class is that of the error: C++ raises no other for calls that it runs by itself.
     """
@@ -619,7 +619,7 @@ def load_lowered(program: Lowering | None, module: IrModule, context: ModuleCont
 
 def _program_key(program: Lowering, placement: Placement, options: CompilerOptions | None
                  ) -> Hashable:
-    """Of all that is said of it but `result_paths`, which no program that runs says."""
+    """The key of a program: all of its fields but `result_paths`, which it does not run by."""
     code = identity(program.closed)
     if code is None:
         return None

@@ -67,7 +67,7 @@ _IDLE_FLAGS = (_DUMP, "--xla_force_host_platform_device_count", "--xla_gpu_cuda_
 
 
 class Entry(NamedTuple):
-    """What a directory says of an entry."""
+    """An entry as its directory lists it."""
 
     used: int       # when it was last read or written, in nanoseconds since 1970
     key: str
@@ -89,7 +89,7 @@ class Directory:
         self.path, self.most, self.least, self.named = Path(path), most, least, named
 
     def get(self, key: str) -> tuple[bytes, float] | None:
-        """What was put, and how many seconds making it took; None where nothing was.
+        """The stored bytes, and how many seconds making them took; None if there is no entry.
 
         ValueError for an entry that is not as it was written; it is deleted.
         """
@@ -196,7 +196,7 @@ class Directory:
         return next((path for path in (self.path, *around) if path.exists()), self.path)
 
     def others(self, name: str) -> str:
-        """What is known of a program that was not found, for whoever wants an explanation."""
+        """The explanation for a program that was not found."""
         count = sum(1 for _ in self.path.glob(f"{name}-*{_SUFFIX}"))
         return (f"; {count} entries of that name are of other programs, types, compiler options, "
                 "devices or builds" if count else "; there is no entry of that name")
@@ -205,7 +205,7 @@ class Directory:
         return self.path / (key + _SUFFIX)
 
     def _write(self, path: Path, data: bytes) -> None:
-        """All of a file or nothing, whatever ends the process."""
+        """Write a whole file or nothing, whatever ends the process."""
         writer = f"{os.getpid()}-{threading.get_ident()}"
         new = self.path / f".{path.name}.{writer}.new"
         try:
@@ -326,7 +326,7 @@ def entry_name(name: str) -> str:
 def _flags() -> list[str]:
     """The flags of XLA from the environment, which may name a file of them."""
     text = os.environ.get("XLA_FLAGS", "").strip()
-    # What is in the file counts: its name stays where flags change.
+    # The file's contents count: its name stays when flags change.
     if text and not text.startswith("-"):
         with contextlib.suppress(OSError):
             text = Path(text).read_text()
@@ -335,7 +335,7 @@ def _flags() -> list[str]:
 
 @functools.cache
 def _cpu_features() -> str:
-    """What the compiler may have used of this CPU."""
+    """The features of this CPU that the compiler may have used."""
     with contextlib.suppress(OSError), open("/proc/cpuinfo") as lines:
         for line in lines:
             name, _, words = line.partition(":")
@@ -417,7 +417,7 @@ def _directory(path: str, most: int, least: int, named: bool) -> Directory:
 # The thread that writes ---------------------------------------------------------------------------
 
 class _Writer:
-    """What is to be written, by a thread that ends when that is done; and what went wrong."""
+    """The entries still to write, by a thread that ends when they are written; and its faults."""
 
     def __init__(self) -> None:
         self.faults: deque[tuple[Directory, str, BaseException]] = deque(maxlen=64)
@@ -638,7 +638,7 @@ def _level(option: Option) -> int:
     return 30 if option.value else 10       # WARNING or DEBUG
 
 
-# What users call ---------------------------------------------------------------------------------
+# Public functions --------------------------------------------------------------------------------
 
 def set_cache_dir(path: str | os.PathLike[str] | None) -> None:
     """Keep compiled programs in another directory than the user's own, where later processes find

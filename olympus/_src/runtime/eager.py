@@ -154,7 +154,7 @@ def check_deleted(name: str, args: Iterable[object]) -> None:
 
 
 def deleted_error(what: str, aval: ShapedArray) -> errors.DonatedArgumentError:
-    """What to raise for an operand whose value is gone."""
+    """The error for an operand whose value is gone."""
     return errors.DonatedArgumentError(
         f"{what}: Array has been deleted with shape={aval}. It was given up by delete() or as a "
         f"donated argument, and is used at {source.summarize(source.user_frame())}; use the result "

@@ -65,7 +65,7 @@ def noted_kinds() -> frozenset[str]:
 
 
 def checked(closed: ClosedOlympuspr) -> Checked | None:
-    """What is run in place of a program: None if that is the program itself."""
+    """The program with checks to run in place of another; None if it has none."""
     return check_program(closed, noted_kinds())
 
 

@@ -122,7 +122,7 @@ def _device(x: Array, index: tuple[int, ...]) -> str:
 
 
 def _details(place: _Place, forward: str, hazard: bool, loops: Sequence[str] = ()) -> str:
-    """What else is known: the pass, the iteration, the element, the hazard, and who knows more."""
+    """Further lines of the message: the pass, the iteration, the element, the hazard."""
     lines = [f"It is in the backward pass, for the operation at {forward}."] if forward else []
     lines += [*loops, f"Element {[*place.index]}{place.device}; the operands there are "
               f"{', '.join(map(str, place.operands))}."]
@@ -133,7 +133,7 @@ def _details(place: _Place, forward: str, hazard: bool, loops: Sequence[str] = (
 
 
 def _eager_details(place: _Place) -> str:
-    """Of an operation that nobody compiled."""
+    """The details of an operation that nobody compiled."""
     forward = ctx.transposed
     return _details(place, "" if forward is None else source.summarize(forward.source),
                     forward is not None and 0 in place.operands)
@@ -214,7 +214,7 @@ class _Search:
 
     def told(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, x: Array, ins: Sequence[Array]
              ) -> _Culprit:
-        """What is said of the equation that makes `x`."""
+        """The message on the equation that makes `x`."""
         place = _Place.of(self.test, x, ins)
         back = ctx.transposed is not None or any(
             map(_backward, [eqn, *[around.eqn for around in self.around]]))

@@ -88,7 +88,7 @@ def _first_at(shardings: Sequence[Sharding | None], where: Sequence[Device],
 
 def _apart(shardings: Sequence[Sharding | None], named: Callable[[int], str] | None,
            here: Sequence[Device], there: Sequence[Device]) -> ValueError:
-    """What to raise where arguments are on different devices."""
+    """The error for arguments on different devices."""
     return devices.incompatible(_first_at(shardings, here, named), here,
                                 _first_at(shardings, there, named), there)
 

@@ -43,7 +43,7 @@ ProfileEvent, ProfileLine, ProfilePlane = xla.ProfileEvent, xla.ProfileLine, xla
 
 
 class ProfileOptions(xla.ProfileOptions):
-    """What a profile records.
+    """The options of a profile.
 
     Attributes:
       host_tracer_level: of the host, 0 nothing, 1 annotations, 2 also XLA's expensive steps, 3 all.
@@ -62,7 +62,7 @@ class ProfileOptions(xla.ProfileOptions):
 
 
 class ProfileData(xla.ProfileData):
-    """What a profile holds: planes (the host, each device) of lines (threads, streams) of events.
+    """A profile: planes (the host, each device) of lines (threads, streams) of events.
 
     Args:
       serialized: the bytes of a `.xplane.pb` file.
@@ -235,7 +235,7 @@ class ProfileSession:
 
     @property
     def profile_data(self) -> ProfileData | None:
-        """What was recorded; None before `stop`."""
+        """The recorded profile; None before `stop`."""
         return self._data
 
     def export_profile_data(self, log_dir: str | os.PathLike[str],
@@ -258,7 +258,7 @@ class ProfileSession:
 
 
 def _ended(session: Session) -> bytes:
-    """What XLA's session recorded. It says only now that it could not begin."""
+    """The record of XLA's session, which says only now that it could not begin."""
     try:
         return session.stop()
     except lib.XlaRuntimeError as error:

@@ -61,7 +61,7 @@ def _cosine3(x: Array, n: int) -> Array:
 
 
 def _cosine4(x: Array, n: int) -> Array:
-    """By products of cosines: type 2 of a turned series gives sums of neighbouring results."""
+    """Type 4 by products of cosines: type 2 of a turned series gives sums of neighbours."""
     turned = x * _turns(n, 2 * n, 0, x.dtype)
     # Two real series of twice the length are one complex transform.
     parts = [rfft(part, 2 * n)[..., :n] for part in (turned.real, turned.imag)]
@@ -76,7 +76,7 @@ def _signs(n: int, dtype: DTypeLike) -> np.ndarray:
 
 
 def _sine(kind: int, x: Array, n: int) -> Array:
-    """By cosine transforms of the series in reverse, or with every other sign changed."""
+    """Sine transforms by cosine transforms of the reversed series, or with alternating signs."""
     if kind == 1:
         zero = x[..., :1] * 0
         odd = concatenate([zero, x, zero, -flip(x, -1)], -1)
@@ -123,7 +123,7 @@ def _transform(name: str, x: ArrayLike, kind: int, s: object, axes: object, norm
 @fused(static=("kind", "sizes", "axes", "norm", "ortho", "cosine", "inverse"))
 def _run(x: Array, *, kind: int, sizes: tuple[int, ...], axes: tuple[int, ...], norm: str,
          ortho: bool, cosine: bool, inverse: bool) -> Array:
-    # What is narrower than float32 is transformed in it, as by `olympus.numpy.fft`.
+    # Narrower dtypes than float32 are transformed in it, as by `olympus.numpy.fft`.
     wide = dtypes.to_complex_dtype(x.dtype)
     x = x.astype(wide if typeof(x).dtype.kind == "c" else dtypes.to_real_dtype(wide))
     applied = {2: 3, 3: 2}.get(kind, kind) if inverse else kind
@@ -162,7 +162,7 @@ def _along(x: Array, kind: int, n: int, norm: str, ortho: bool, cosine: bool, in
     return x * period ** -power if power else x
 
 
-# What users call ---------------------------------------------------------------------------------
+# Public functions --------------------------------------------------------------------------------
 
 def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
         *, orthogonalize: bool | None = None) -> Array:

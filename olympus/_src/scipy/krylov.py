@@ -41,7 +41,7 @@ Solver: TypeAlias = Callable[[Operator, Operator, Array, Array, Array, int], tup
 Limit = TypeVar("Limit", int, float)
 
 
-# What the three share ----------------------------------------------------------------------------
+# Parts of all three methods ----------------------------------------------------------------------
 
 def _dot(x: Array, y: Array) -> Array:
     """The sum of conj(x) y."""
@@ -339,7 +339,7 @@ def _gmres(product: Operator, inverse: Operator, b: Array, x: Array, least: Arra
 
 def _correction(product: Operator, r: Array, beta: Array, least: Array, size: int, whole: bool
                 ) -> Array:
-    """What of the Krylov space of r, of at most `size` dimensions, makes the residual least.
+    """The vector of the Krylov space of r, of at most `size` dimensions, with least residual.
 
     Arnoldi's vectors are rows of v. Their Hessenberg matrix is made triangular by Givens rotations
     as it grows: `upper` keeps its columns, `side` the rotated right side.

@@ -194,7 +194,7 @@ class ShapedArray(AbstractValue):
         return tangent
 
     def to_cotangent_aval(self) -> ShapedArray:
-        """As that of a tangent; what is unreduced in the value is reduced there, and vice versa."""
+        """The type of a cotangent: a tangent's, in which unreduced and reduced change places."""
         tangent = self.to_tangent_aval()
         if self._sharding is None:
             return tangent
@@ -268,7 +268,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
-_references = _table.data       # what `_table.get` reads, in a frame that costs more than the rest
+_references = _table.data       # `_table.get` reads it, in a frame that costs more
 # A type that tracing makes and drops is made again by the next trace, at seven times a look-up.
 _recent: deque[ShapedArray] = deque(maxlen=1024)
 
@@ -342,7 +342,7 @@ class TokenType(dtypes.ExtendedDType):
     physical_shape, physical_dtype = (0,), dtypes.as_dtype(bool)
 
     def wrap(self, array: object) -> Token:
-        """What the device holds as a token."""
+        """A token around the array that the device holds."""
         return Token(array)
 
 

@@ -20,7 +20,7 @@ class AutoLayout:
         return "AUTO"
 
     def text(self) -> str:
-        """What XLA is told."""
+        """The text for XLA."""
         return "auto"
 
 
@@ -117,7 +117,7 @@ class Format(ByKey):
 
 
 def demanded_layout(layout: Layout | AutoLayout | None) -> str | None:
-    """What XLA is told of a demanded layout; nothing of the one by rows, which is the usual."""
+    """XLA's text for a demanded layout; None for the usual one, by rows."""
     if isinstance(layout, Layout) and not layout.tiling and (
             layout.major_to_minor == (*range(len(layout.major_to_minor)),)):
         return None

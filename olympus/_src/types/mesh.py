@@ -103,7 +103,7 @@ class ManualAxisType:
     update = dataclasses.replace
 
     def to_ct_mat(self) -> ManualAxisType:
-        """What the type of a cotangent says: unreduced and reduced change places."""
+        """The same for a cotangent, in which unreduced and reduced change places."""
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
 
     @property
@@ -457,7 +457,7 @@ def current_mesh() -> Mesh | None:
 
 
 class _Environment:
-    """What programs from before `get_mesh` read of this thread."""
+    """This thread's mesh, for programs from before `get_mesh`."""
 
     __slots__ = ()
 

@@ -20,7 +20,7 @@ _MOST = 32      # boxes in a row or column
 
 
 def device_grid(shape: Shape, sharding: Sharding) -> tuple[dict[tuple[int, int], str], int, int]:
-    """What is in each box, by row and column, and the numbers of those.
+    """The text of each box, by row and column, and the numbers of those.
 
     The last axis of the shape goes to the right, all before it down.
     """

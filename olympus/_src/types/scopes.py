@@ -1,4 +1,4 @@
-"""What is known of symbolic dimensions: the constraints of a scope, and what follows from them.
+"""Facts about symbolic dimensions: the constraints of a scope and their consequences.
 
 Facts are inequalities `polynomial >= 0`, linear in its terms. The least value of a polynomial is
 found by elimination: a multiple of a fact that has the same largest term is subtracted, and what is
@@ -52,7 +52,7 @@ class Facts:
         self.learnt: set[Term] = set()
         self.least_known: dict[Terms, float] = {}
         self.ranges: dict[Any, tuple[float, float]] = {}
-        self.given: list[Terms] | None = None   # what the constraints say, once they are all in
+        self.given: list[Terms] | None = None   # the consequences, once all constraints are in
 
     def close(self) -> None:
         """From here on, what is learnt is combined with what is known now, and no further."""
@@ -139,7 +139,7 @@ class Facts:
                     self.assume(terms_of(fact), f"{fact} >= 0", known)
 
     def _implied(self, term: Term, scope: SymbolicScope) -> Iterable[DimSize]:
-        """What is not negative because of what the term is."""
+        """Dimensions that cannot be negative, by the kind of the term."""
         t = dimension({term: 1}, scope)
         factor = term.factor
         if factor is None:
@@ -321,7 +321,7 @@ def _quotient(p: float, q: float) -> float:
     return int(p) // int(q)
 
 
-_MOST_CONSTRAINTS = 100     # what is decided by them costs up to the square of their number
+_MOST_CONSTRAINTS = 100     # a decision costs up to the square of their number
 
 
 class SymbolicScope:

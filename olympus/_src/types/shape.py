@@ -32,7 +32,7 @@ _INT = frozenset((int,))
 
 
 class SymbolicDim(DimToCheckers):
-    """What marks a dimension that is no number yet: the base of every symbolic dimension.
+    """The base of all symbolic dimensions, which are not numbers yet.
 
     Such a class has `+`, `-`, `*`, `//`, `%` and `divmod` with ints and its like, `==` and `hash`
     by meaning, comparisons that raise InconclusiveDimensionOperation where its bounds do not

@@ -109,7 +109,7 @@ class PartitionSpec(ByKey):
         return PartitionSpec(*fields.pop("partitions"), **fields)
 
     def of_cotangent(self) -> PartitionSpec:
-        """That of a cotangent: unreduced and reduced change places."""
+        """The specification of a cotangent: unreduced and reduced change places."""
         if not (self.unreduced or self.reduced):
             return self
         return self.update(unreduced=self.reduced, reduced=self.unreduced)
@@ -285,7 +285,7 @@ class NamedSharding(lib.GSPMDSharding):
         return self.update(spec=self.spec.update(partitions=self.spec.partitions[:ndim]))
 
     def of_cotangent(self) -> NamedSharding:
-        """That of a cotangent, for a value of this one: unreduced and reduced change places."""
+        """The sharding of the cotangent of a value: unreduced and reduced change places."""
         spec = self.spec.of_cotangent()
         return self if spec is self.spec else self.update(spec=spec)
 
@@ -347,7 +347,7 @@ def space_of(sharding: object) -> Space:
 
 
 def sharding_in_types(sharding: object, ndim: int) -> NamedSharding | None:
-    """What a type of `ndim` axes says of a sharding: nothing (None) of one that has no mesh.
+    """The sharding as a type of `ndim` axes has it; None for a sharding without a mesh.
 
     The mesh is abstract, and its explicit axes only are named: a type never names a device, and
     types do not multiply with the ways in which XLA spreads arrays.
@@ -377,7 +377,7 @@ class NoMeshError(RuntimeError, ValueError):
 
 
 def without_mesh(what: str, spec: PartitionSpec) -> NoMeshError:
-    """What to raise where a specification is given, and no mesh is around."""
+    """The error for a specification without an ambient mesh."""
     verb = what.partition(" ")[0]
     return NoMeshError(f"{what}: {spec} given without a mesh; {verb} requires a non-empty mesh in "
                        "context, or a NamedSharding. Please set a mesh via `olympus.set_mesh` if a "
@@ -442,7 +442,7 @@ def check_memory_kind(what: str, device: Device, kind: str | None) -> None:
                 f"memory kinds: {', '.join(kinds)}; name one of those.")
 
 
-# What every sharding has, C++'s own classes included -------------------------------------------
+# Methods of every sharding, C++'s own classes included -----------------------------------------
 
 def device_tuple(self: Sharding) -> tuple[Device, ...]:
     """The devices of a sharding, in the order of the parts."""

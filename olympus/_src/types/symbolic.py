@@ -112,7 +112,7 @@ ONE = Term(())
 
 
 class Scope(Protocol):
-    """What dimensions ask the `SymbolicScope` that they live in."""
+    """The side of a `SymbolicScope` that its dimensions see."""
 
     rewrites: dict[Term, tuple[DimSize, int]]
     multiples: dict[Term, int]
@@ -148,7 +148,7 @@ class Dimension(SymbolicDim):
 
     @property
     def key(self) -> Key:
-        """What orders dimensions and tells one from another: by size first."""
+        """The key that orders dimensions, by size first, and tells them apart."""
         if self._key is None:
             self._key = (sum(1 + abs(k) * t.key[0] for t, k in self.terms),
                          tuple([(t.key, k) for t, k in self.terms]))

@@ -61,7 +61,7 @@ _REFUSED = (ValueError, TypeError, SystemError, RecursionError)
 
 
 def _flatten_to(tree: PyTree, is_leaf: Callable[..., bool] | None, flatten: Any = _flatten) -> Any:
-    """What `flatten` makes of a tree; what `is_leaf` raises does not pass through C++.
+    """The result of `flatten`; an exception of `is_leaf` does not pass through C++.
 
     That would not give back the levels of Python's recursion that it has taken: a list that has
     itself in it would leave the process none.
@@ -577,7 +577,7 @@ def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = Non
 
 
 def argument_path(treedef: PyTreeDef, i: int) -> str:
-    """What a leaf of (args, kwargs) is called in messages: `args[0]['x']`, `kwargs['y']`."""
+    """The name of a leaf of (args, kwargs) in messages: `args[0]['x']`, `kwargs['y']`."""
     path = tree_flatten_with_path(treedef.unflatten(range(treedef.num_leaves)))[0][i][0]
     return ("args", "kwargs")[path[0].idx] + keystr(path[1:])
 

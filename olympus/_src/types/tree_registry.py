@@ -61,7 +61,7 @@ registry: Any = lib.PyTreeRegistry(
 registry.__module__ = __name__
 registry.__name__ = "registry"
 
-# What C++ flattens the arguments of a jitted call with: the same nodes, and typed key arrays
+# The registry by which C++ flattens a jitted call's arguments: the same nodes, and key arrays
 # besides, which hold an array that C++ can pass on. To users a key array is a leaf.
 dispatch_registry: Any = lib.PyTreeRegistry(
     enable_none=True, enable_tuple=True, enable_namedtuple=True, enable_list=True, enable_dict=True
@@ -71,7 +71,7 @@ _registries = (registry, dispatch_registry)
 # Field names of registered dataclasses, in child order: error messages about a PyTreeDef need
 # them, and it does not tell.
 registered_field_names: dict[type, tuple[str, ...]] = {}
-# What flattens and makes values of registered classes, which C++ does not tell either.
+# The functions that flatten and make values of registered classes, which C++ does not tell.
 registered_functions: dict[type, tuple[Any, ...]] = {}
 
 

@@ -1,4 +1,4 @@
-"""What programs ask of a machine: names only."""
+"""The demands of programs on a machine: names only."""
 
 from .roofline import (
     RooflineResult, RooflineRuleContext, RooflineShape, register_roofline,

@@ -1,4 +1,4 @@
-"""What programs ask of a machine: names only."""
+"""The demands of programs on a machine: names only."""
 
 from ..._src.base.util import publish as _publish
 from ..._src.mapping.roofline import (

@@ -1,4 +1,4 @@
-"""What programs are made of, and `Primitive("name")`, an operation of one's own."""
+"""The parts of programs, and `Primitive("name")`, an operation of one's own."""
 
 from ..._src.base.util import publish as _publish
 from ..._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeError

@@ -30,7 +30,7 @@ _REUSE = _jax.ArrayCopySemantics.REUSE_INPUT
 # C++'s own, before `devices.array` puts the guarded ones over them.
 _buffer_pointer, _platform = ArrayImpl.unsafe_buffer_pointer, ArrayImpl.platform
 _ALWAYS_COPY = _jax.ArrayCopySemantics.ALWAYS_COPY
-# What this jaxlib can do; see the feature tests' reasons where they are used.
+# The abilities of this jaxlib; see the feature tests' reasons where they are used.
 _HANDLER_KEYWORDS: dict[str, Any] = (
     {"_skip_checks": True}
     if "_skip_checks" in _jax.array_result_handler.__nb_signature__[0][0]
@@ -47,7 +47,7 @@ if not hasattr(GSPMDSharding, "_to_xla_hlo_sharding"):
 
 
 class AvalLike(Protocol):
-    """What C++ reads of an aval."""
+    """The attributes of an aval that C++ reads."""
 
     @property
     def shape(self) -> tuple[int, ...]: ...

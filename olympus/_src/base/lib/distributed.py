@@ -111,7 +111,7 @@ def watch_preemption(client: object) -> Any:
 
 
 def cpu_collectives(implementation: str, client: Any) -> object:
-    """What CPU devices of several processes communicate by: 'gloo' (TCP) or 'mpi'."""
+    """The transport between CPU devices of several processes: 'gloo' (TCP) or 'mpi'."""
     if implementation == "gloo":
         before = {s.getsockname() for s in _tcp_sockets() if _listens(s)}
         found = _jax.make_gloo_tcp_collectives(client)

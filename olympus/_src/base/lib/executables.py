@@ -109,7 +109,7 @@ class _Numbered(NamedTuple):
 
 
 def _option_error(name: str, options: CompilerOptions | None, why: str) -> CompilerOptionError:
-    """What is wrong with a compiler option, and which names are like it."""
+    """The error for a compiler option, with the names that are like it."""
     given = options or {}
     if "No such compile option" not in why:
         return CompilerOptionError(f"compile: got compiler option {name!r}: {given.get(name)!r}; "
@@ -212,7 +212,7 @@ def execute_with_tokens(executable: Any, arrays: Sequence[Array], handlers: Sequ
 
 
 class FastPath(NamedTuple):
-    """What the C++ `pjit` needs to run a program without Python; it reads these fields by name."""
+    """The data with which C++'s `pjit` runs a program without Python; it reads fields by name."""
 
     xla_executable: Any
     out_pytree_def: Any
@@ -243,7 +243,12 @@ def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object
 raise_error_of_pjit: Callable[[], object] = gc.isenabled
 
 
-# What C++ runs without Python, by (function, options): `jit(f)` made again finds it.
+def is_error_of_pjit(error: BaseException) -> bool:
+    """Whether `raise_error_of_pjit` raised it, or Python where it was not asked in time."""
+    return type(error) is SystemError and isinstance(error.__cause__, RecursionError)
+
+
+# The calls that C++ runs without Python, by (function, options): a new `jit(f)` finds them.
 shared_signatures: Any = _jax.PjitFunctionCache(8192)
 
 

@@ -82,7 +82,7 @@ def answer_for_jax() -> None:
 
 _answering = False
 _guard = threading.RLock()
-# What C++ imports. Each is refused by its own name: to learn from the package that there is no
+# Modules that C++ imports, each refused by its own name: to learn from the package that it has no
 # submodule takes Python 20 us, for each part of an array.
 _REFUSED = ("jax", "jax.core", "jax._src", "jax._src.sharding_impls")
 

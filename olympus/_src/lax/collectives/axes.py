@@ -76,7 +76,7 @@ def device_axes(names: Names, sizes: Sequence[int]) -> Iterator[None]:
 
 
 def varying(x: ArrayLike, names: Sequence[Hashable]) -> Array:
-    """What a collective along these axes takes: `x`, varying along those of a mesh."""
+    """The operand of a collective along these axes: `x`, varying along those of a mesh."""
     typeof(x)       # raises for what is no array, which is alike for all elements
     return tags.pvary(x, frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis]))
 

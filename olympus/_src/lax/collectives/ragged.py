@@ -168,7 +168,7 @@ def _at_receivers(table: ArrayLike, members: ArrayLike, place: ArrayLike, count:
 
 def _received(operand: Array, output: Array, indices: Sequence[ArrayLike], members: ArrayLike,
               place: ArrayLike, count: int) -> Array:
-    """What receivers get.
+    """The rows that receivers get.
 
     Args:
       operand: [senders, rows, ...], of all of them.

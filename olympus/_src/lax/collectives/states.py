@@ -1,4 +1,4 @@
-"""What types say of values along axes of a mesh.
+"""States of values along axes of a mesh, as types tell them.
 
     invarying   one value for all devices, and one cotangent
     varying     a value of its own for each device, and a cotangent
@@ -28,7 +28,7 @@ KINDS = ("varying", "unreduced", "reduced")
 
 
 def state(aval: ShapedArray, axes: Iterable[Hashable], what: str) -> str:
-    """What a type says along all of these axes; ValueError unless it is one and the same."""
+    """The state of a type along these axes; ValueError unless it is the same for all of them."""
     sets = (aval.vma, *aval.sums)
     found = {next((kind for kind, names in zip(KINDS, sets, strict=True) if a in names),
                   "invarying") for a in axes}

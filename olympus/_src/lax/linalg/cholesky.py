@@ -90,7 +90,7 @@ class CholeskyUpdate(MatrixOperation):
         return b.traced(triu, [out], avals[1:2])   # rounding leaves specks below the diagonal
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Tangent]:
-        """As of the Cholesky factor of Rᵀ R + w wᵀ, whose upper factor is R'."""
+        """The tangent of the Cholesky factor of Rᵀ R + w wᵀ, whose upper factor is R'."""
         out = self.bind(*primals)
         (r, w), (tr, tw) = primals, tangents
         change: Any = None

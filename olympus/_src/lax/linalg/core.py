@@ -1,4 +1,4 @@
-"""What all matrix operations share: batches, checks, LAPACK calls, matrix arithmetic.
+"""The base of all matrix operations: batches, checks, LAPACK calls, matrix arithmetic.
 
 `MatrixOperation` is the family: a subclass says how many trailing axes its operands have and which
 results they give, and emits the kernel; inference, empty arrays and vmap follow. The functions

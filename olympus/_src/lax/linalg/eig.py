@@ -153,7 +153,7 @@ def _moved(w: Array, v: Array, t: Array) -> tuple[Array, Array]:
 
 
 def _drift(v: ArrayLike, t: ArrayLike) -> Array:
-    """What t has of v's own directions: LAPACK's columns have length 1 and a real component.
+    """The part of t along v's own directions: LAPACK's columns have length 1 and a real component.
 
     That component is the largest one, exactly real: the phase that keeps it so is taken off.
     """

@@ -44,7 +44,7 @@ class EighImplementation(enum.Enum):
     QDWH = "qdwh"
 
 
-# What a platform has, with cuSOLVER's and hipSOLVER's number of it.
+# The platforms' implementations, with cuSOLVER's and hipSOLVER's numbers.
 _ON_GPU = {EighImplementation.QR: 1, EighImplementation.JACOBI: 2}
 _IMPLEMENTATIONS = {
     "cpu": {EighImplementation.QR: 0}, "gpu": _ON_GPU, "rocm": _ON_GPU,

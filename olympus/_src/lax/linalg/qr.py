@@ -75,7 +75,7 @@ class Reflectors:
         return triangular_solve(self.system, x, left_side=True, unit_diagonal=True)
 
     def tangents(self, ta: Tangent, ttaus: Tangent) -> tuple[Array, Array]:
-        """Of V and of T, from those of `a` and `taus`."""
+        """The tangents of V and of T, from those of `a` and `taus`."""
         tv, td = self._vectors(instantiate(ta)), self._square(instantiate(ttaus))
         cross = matmul(adjoint(tv), self.v)
         tg = triu(add(cross, adjoint(cross)), 1)

@@ -1,4 +1,4 @@
-"""What the derivatives of eigenvalue and singular value decompositions share.
+"""Gaps between eigenvalues, for the derivatives of spectral decompositions.
 
 The derivative of a basis of eigenvectors divides by the gaps between eigenvalues: where two agree,
 their eigenvectors are not determined and the derivative is infinite or NaN. The derivatives of the

@@ -56,7 +56,7 @@ class SvdAlgorithm(enum.Enum):
     DIVIDE_AND_CONQUER = "divide_and_conquer"
 
 
-# What a platform has for an algorithm.
+# The platforms' implementations of an algorithm.
 _PROGRAM = {SvdAlgorithm.DEFAULT: "jacobi", SvdAlgorithm.JACOBI: "jacobi"}
 _ON_GPU = {SvdAlgorithm.DEFAULT: "gesvdj", SvdAlgorithm.QR: "gesvd", SvdAlgorithm.JACOBI: "gesvdj"}
 _KERNELS = {

@@ -240,7 +240,7 @@ def _slope(tol: float, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
 
 
 def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
-    """By the derivative of the density, of which `cumulant` has those of the logarithm."""
+    """The tangent in x by the density, whose logarithm `cumulant` differentiates."""
     s = add(a, b)
 
     @functools.cache

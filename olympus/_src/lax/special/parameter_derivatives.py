@@ -225,7 +225,7 @@ def beta_order(a: ArrayLike, b: ArrayLike, x: ArrayLike, m: int, n: int) -> Arra
         return sub(total, _polygamma(i + j - 1, add(b if j else a, 1.0)))
 
     def scaled(cumulant: Cumulants, p_is_b: Array, q: Array) -> Array:
-        """That of q exp(h) over exp(h), where q is a or b."""
+        """The derivative of q exp(h) over exp(h), where q is a or b."""
         value = mul(q, bell(cumulant, m, n))
         in_a = mul(full_like(q, float(m)), bell(cumulant, m - 1, n)) if m else full_like(q, 0.0)
         in_b = mul(full_like(q, float(n)), bell(cumulant, m, n - 1)) if n else full_like(q, 0.0)

@@ -242,7 +242,7 @@ class Polynomial(Primitive):
     @staticmethod
     def spread(operands: Sequence[tags.Operand], outs: Sequence[object], params: Params
                ) -> list[tags.Entries]:
-        """As x; the axes that both have agree, and that of the coefficients is whole."""
+        """The sharding of x; axes that both have agree, and that of the coefficients is whole."""
         x, coeffs = operands
         batch = len(coeffs.shape) - 1
         tags.whole(coeffs, [batch])

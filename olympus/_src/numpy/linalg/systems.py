@@ -57,14 +57,14 @@ __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power"
 
 
 class QRResult(NamedTuple):
-    """What `qr` returns."""
+    """The result of `qr`."""
 
     Q: Array
     R: Array
 
 
 class SlogdetResult(NamedTuple):
-    """What `slogdet` returns."""
+    """The result of `slogdet`."""
 
     sign: Array
     logabsdet: Array

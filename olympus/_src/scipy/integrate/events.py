@@ -36,7 +36,7 @@ class Event(NamedTuple):
 
 
 class Signs(NamedTuple):
-    """What is asked of the signs of events, as far as it does not depend on the functions."""
+    """The directions and numbers of events that are asked for."""
 
     most: tuple[int, ...]
     directions: tuple[float, ...]
@@ -119,7 +119,7 @@ def located(fun: Fun, signs: Signs, ends: Ends, forward: Array) -> Found:
     number = cumsum(mask, axis=0)
     ending = mask & (number == np.asarray(signs.most))
     stop = where(ending, times * forward, np.inf).min(initial=np.inf)
-    # What comes behind the end in its step has not happened.
+    # Events of the last step behind the end have not happened.
     mask = mask & (times * forward <= stop)
     number = cumsum(mask, axis=0)
     ts, ys = [], []

@@ -76,7 +76,7 @@ class OdeSolution(NamedTuple):
 
 
 class OdeResult(NamedTuple):
-    """What `solve_ivp` found; the fields have SciPy's names."""
+    """The result of `solve_ivp`; the fields have SciPy's names."""
 
     t: Array
     y: Array
@@ -228,7 +228,7 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
         size = sizes.pop(0)
         ts, ys, polynomials, count, nfev, status, found = _steps(
             problem, settings, size, y0, span, args, matrix)
-        # What `fun` closes over may be traced, too.
+        # Values that `fun` closes over may be traced, too.
         traced = any(isinstance(x, Tracer) for x in tree_leaves((y0, span, args, status)))
         if traced and max_steps is None:
             raise ValueError("solve_ivp: traced arguments and no max_steps given; the number of "

@@ -49,7 +49,7 @@ class Progress(NamedTuple):
 
 
 class Attempt(NamedTuple):
-    """What a step would lead to."""
+    """The outcome of a step that is tried."""
 
     y: Array
     f: Array
@@ -75,7 +75,7 @@ class Method(Protocol):
 
 
 class Settings(NamedTuple):
-    """What a solution is asked to be."""
+    """The demands on a solution."""
 
     rtol: float
     atol: float | tuple[float, ...]     # one for all, or one for each element of the state

@@ -350,7 +350,7 @@ def _monotone_slopes(x: Array, y: Array) -> Array:
 
 
 def _outer_slope(h: Array, rise: Array) -> Array:
-    """Of the parabola through three points, unless it would turn (Moler, "Numerical Computing")."""
+    """The slope of a parabola through three points, unless it would turn (Moler, 2004)."""
     slope = ((2 * h[0] + h[1]) * rise[0] - h[0] * rise[1]) / (h[0] + h[1])
     steep = (sign(rise[0]) != sign(rise[1])) & (absolute(slope) > 3 * absolute(rise[0]))
     return where(sign(slope) != sign(rise[0]), 0, where(steep, 3 * rise[0], slope))

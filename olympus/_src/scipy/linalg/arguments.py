@@ -1,4 +1,4 @@
-"""What the functions of `olympus.scipy.linalg` ask of their arguments."""
+"""Checks of the arguments of `olympus.scipy.linalg`."""
 
 from __future__ import annotations
 

@@ -187,7 +187,7 @@ def _factored(ab: Array) -> Array:
     """The diagonals[w + 1, n] of the lower Cholesky factor from those of the matrix."""
     ab, width = _within(ab), number_of(ab, -2)
     places = np.arange(width)
-    # What a window of `width` rows gains with each step: the row below, up to its diagonal.
+    # A window of `width` rows gains with each step the row below, up to its diagonal.
     column = places_of(ab)[:, None] + 1 + places
     entering = _gathered(ab, width - 1 - places + 0 * column, column)
     row = places[:, None]

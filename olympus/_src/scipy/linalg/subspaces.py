@@ -40,7 +40,7 @@ def _cutoff(a: Array, rtol: ArrayLike | None) -> ArrayLike:
 
 def _pseudo_inverse(a: Array, atol: ArrayLike | None, rtol: ArrayLike | None, return_rank: bool,
                     hermitian: bool) -> Array | tuple[Array, Array]:
-    """By `olympus.numpy.linalg.pinv`, whose tolerance is relative."""
+    """The pseudo-inverse by `olympus.numpy.linalg.pinv`, whose tolerance is relative."""
     cutoff = _cutoff(a, rtol)
     if atol is None and not return_rank:
         return decompositions.pinv(a, cutoff, hermitian)

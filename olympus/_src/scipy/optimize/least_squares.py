@@ -47,7 +47,7 @@ __all__ = ["LeastSquaresResult", "RootResult", "least_squares", "root"]
 
 
 class LeastSquaresResult(NamedTuple):
-    """What `least_squares` found; the fields have SciPy's names."""
+    """The result of `least_squares`; the fields have SciPy's names."""
 
     x: Array            # the solution
     cost: Array         # half the sum of the losses
@@ -61,7 +61,7 @@ class LeastSquaresResult(NamedTuple):
 
 
 class RootResult(NamedTuple):
-    """What `root` found; the fields have SciPy's names."""
+    """The result of `root`; the fields have SciPy's names."""
 
     x: Array            # where the function is zero
     success: Array      # whether it is, to the tolerance

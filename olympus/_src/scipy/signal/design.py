@@ -114,7 +114,7 @@ def _moved(filter: Zpk, band: str, edges: np.ndarray) -> Zpk:
 
 
 def _digital(filter: Zpk) -> Zpk:
-    """By the bilinear transformation with four times the half of the samples' frequency."""
+    """The digital filter by the bilinear transformation, at four times half the sampling rate."""
     zeros, poles, gain = filter
     factor = (np.prod(4 - zeros) / np.prod(4 - poles)).real
     return (np.append((4 + zeros) / (4 - zeros), -np.ones(len(poles) - len(zeros))),

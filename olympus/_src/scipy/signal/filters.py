@@ -63,7 +63,7 @@ def _sections(name: str, sos: ArrayLike, *xs: ArrayLike) -> list[Array]:
 
 
 def _start(name: str, zi: list[Array], axis: int, shape: tuple[int, ...], dtype: DType) -> Array:
-    """What is remembered at the start, with the axis of time last: zeros, or what is given."""
+    """The filter's initial memory, with the axis of time last: zeros, or `zi`."""
     if not zi:
         return zeros(shape, dtype)
     given = typeof(zi[0])
@@ -168,7 +168,7 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
 # At rest -----------------------------------------------------------------------------------------
 
 def _rest(b: Array, a: Array) -> Array:
-    """What a filter remembers of a signal that has always been 1, from the sums of its steps."""
+    """The memory of a filter after a signal that has always been 1, from sums of its steps."""
     gains = b[1:] - a[1:] * b[0]
     first = reductions.sum(gains) / reductions.sum(a)
     before = reductions.cumsum(concatenate([zeros((1,), b.dtype), gains]))[:-1]
@@ -210,7 +210,7 @@ def sosfilt_zi(sos: ArrayLike) -> Array:
 # There and back ----------------------------------------------------------------------------------
 
 def _edge(name: str, padtype: object, padlen: object, taps: int) -> int:
-    """By how many samples the ends are continued."""
+    """The number of samples by which the ends are continued."""
     if padtype not in ("odd", "even", "constant", None):
         raise ValueError(f"{name}: padtype {padtype!r} given; 'odd', 'even', 'constant' or None is "
                          "required.")

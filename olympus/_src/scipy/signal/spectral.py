@@ -175,7 +175,7 @@ def _detrender(name: str, how: Detrend) -> Callable[[Array], Array]:
 
 
 def _scale(name: str, scaling: str, window: Array, fs: Array) -> Array:
-    """What the squares of spectra are multiplied by."""
+    """The factor of the squares of spectra."""
     if scaling not in ("density", "spectrum"):
         raise ValueError(f"{name}: scaling {scaling!r} given; 'density' or 'spectrum' is "
                          "required.")
@@ -333,7 +333,7 @@ def _products(name: str, x: ArrayLike, y: ArrayLike | None, fs: ArrayLike, windo
     real = dtypes.to_real_dtype(out.dtype)
     out = out * _scale(name, scaling, plan.weighed(real), asarray(number(name, fs), real))
     if onesided:
-        # What is there for a positive frequency and for its negative counts twice.
+        # Power at a frequency that stands for its negative, too, counts twice.
         twice = np.full(plan.nfft // 2 + 1, 2.0)
         twice[0] = 1
         if plan.nfft % 2 == 0:

@@ -338,7 +338,7 @@ _ALIASES = {
 
 
 def _parameter(what: str, key: str, i: int, x: Any) -> Any:
-    """What a tuple gives a window: numbers, but for amplitudes and the center that there is not."""
+    """A window's parameter from a tuple: a number, amplitudes, or None for no center."""
     if key == "general_cosine":
         return _amplitudes(x, what)
     return None if x is None and (key, i) == ("exponential", 0) else real_number(x, what)

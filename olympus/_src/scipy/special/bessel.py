@@ -237,7 +237,7 @@ def _kn(tol: float, n: Array, x: Array) -> Array:
 # Primitives --------------------------------------------------------------------------------------
 
 def _between(prim: Primitive, sign: float) -> Any:
-    """Of (f(n-1) + sign f(n+1)) / 2."""
+    """The tangent rule for the slope (f(n-1) + sign f(n+1)) / 2."""
     return lambda t, y, n, x: t * 0.5 * (prim.bind(n - 1.0, x) + sign * prim.bind(n + 1.0, x))
 
 

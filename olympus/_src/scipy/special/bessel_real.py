@@ -376,7 +376,7 @@ kve_p = Special("kve", _kve, nowhere, lambda t, y, v, x: t * (y - _mean(kve_p, 1
 
 
 def _airy_tangent(t: Array, y: Array, which: Array, x: Array) -> Array:
-    """That of Ai' is x Ai."""
+    """The tangent of Airy functions, by Ai'' = x Ai."""
     slope = which - 2.0 * floor(0.5 * which) == 1.0
     other = airy_p.bind(where(slope, which - 1.0, which + 1.0), x)
     return t * where(slope, x * other, other)

@@ -332,7 +332,7 @@ def _of_logarithm(tol: float, y: Array, lmbda: Array) -> Array:
 
 
 def _slope_in_lmbda(t: Array, y: Array, lmbda: Array) -> Array:
-    """Of (exp(λ y) - 1) / λ, where y may be -inf."""
+    """The slope of (exp(λ y) - 1) / λ in λ, where y may be -inf."""
     none = y == -math.inf
     finite = where(none, 0.0, y)
     edge = 1.0 / (lmbda * lmbda)

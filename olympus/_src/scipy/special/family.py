@@ -1,4 +1,4 @@
-"""What all special functions share: promotion of operands, and primitives with rules for slopes.
+"""The base of special functions: promotion of operands, and primitives with slopes.
 
 A function here is a primitive of `Computed` and one tangent per operand, so that it is one equation
 of a program and one compiled call, and its derivatives of every order are those of the functions

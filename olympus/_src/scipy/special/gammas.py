@@ -225,7 +225,7 @@ class Gammas(NamedTuple):
 
 
 def gammas(*xs: ArrayLike) -> Gammas:
-    """Of arrays together, since Γ is most of what there is to compile; none may be a pole."""
+    """Γ of several arrays at once, since it is most of what is compiled; none may be a pole."""
     every = stack(xs)
     size = absolute(every)
     inverse = rgamma1p(minimum(size, _LARGE))
@@ -371,7 +371,7 @@ def _beta_slope(a: Array, b: Array) -> Array:
 
 
 def _loggamma_complex(z: Array) -> Array:
-    """By Stirling's formula (DLMF 5.11.1) at z + 8, and the reflection formula for Re z < 1/2.
+    """ln Γ by Stirling's formula (DLMF 5.11.1) at z + 8, and by reflection for Re z < 1/2.
 
     ln sin(πz) = -iπz + iπ/2 - ln 2 + ln(1 - exp(2πiz)) for Im z >= 0 is the branch that makes the
     result continuous; below the real axis all is conjugate.

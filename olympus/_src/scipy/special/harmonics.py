@@ -58,7 +58,7 @@ def _legendre(tol: float, n: Array, m: Array, theta: Array) -> Array:
 
 
 def _legendre_slope(t: Array, y: Array, n: Array, m: Array, theta: Array) -> Array:
-    """Of the orders beside, from which nothing is divided by sin θ."""
+    """The tangent from the neighbouring orders, which divides nothing by sin θ."""
     above = (n - m) * (n + m + 1.0)
     below = (n + m) * (n - m + 1.0)
     return t * 0.5 * (sqrt(maximum(above, 0.0)) * legendre_p.bind(n, m + 1.0, theta)

@@ -300,7 +300,7 @@ def _ndtri(tol: float, p: Array) -> Array:
 
 
 def _ndtri_exp(tol: float, y: Array) -> Array:
-    """Of y = log p: Newton's method on log Φ where p is small."""
+    """The quantile of exp(y): Newton's method on log Φ where that is small."""
     far = y < -6.0
     level = inside(far, -y, 10.0)
     x = sqrt(2.0 * level)
@@ -470,7 +470,7 @@ def voigt_profile(x: ArrayLike, sigma: ArrayLike, gamma: ArrayLike) -> Array:
     """
     x, sigma, gamma = operands("voigt_profile", x, sigma, gamma)
     size = stop_gradient(maximum(absolute(x), absolute(gamma)))
-    # What is narrower than a digit of the rest is none, and its quotients may overflow.
+    # A peak narrower than a digit of the rest is none, and its quotients may overflow.
     wide = normal(sigma) & (sigma > 1e-9 * size)
     s = inside(wide, sigma, 1.0)
     u, v = inside(wide, x, 1.0) / (_ROOT_TWO * s), inside(wide, gamma, 1.0) / (_ROOT_TWO * s)

@@ -184,7 +184,7 @@ class Mirrored(Continuous):
         return self.logcdf(-x, *params)
 
     def ppf(self, q: Array, *params: Array) -> Array:
-        """That of the smaller tail, with its sign: next to 1 the difference is exact."""
+        """The quantile of the smaller tail, with its sign: next to 1 the difference is exact."""
         high = q > 0.5
         return where(high, -1.0, 1.0) * super().ppf(where(high, 1.0 - q, q), *params)
 
@@ -279,7 +279,7 @@ class Summed(Discrete):
 _NOTHING = -600.0       # logarithms of probabilities that add nothing to an entropy
 
 
-# What users call ---------------------------------------------------------------------------------
+# Public functions --------------------------------------------------------------------------------
 
 class Values(NamedTuple):
     """The arguments of a call: the first one, if any, the shape parameters, location and scale;

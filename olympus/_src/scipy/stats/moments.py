@@ -281,7 +281,7 @@ def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike
 
 
 class DescribeResult(NamedTuple):
-    """What `describe` finds."""
+    """The result of `describe`."""
 
     nobs: Array
     minmax: tuple[Array, Array]
