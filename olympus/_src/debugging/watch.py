@@ -67,7 +67,7 @@ class Observer(Protocol):
         ...
 
     def saw(self, operation: Operation, /) -> Sequence[object]:
-        """What is kept beside each result."""
+        """The notes to keep beside each result."""
         ...
 
 

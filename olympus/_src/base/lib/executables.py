@@ -243,7 +243,7 @@ def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object
 raise_error_of_pjit: Callable[[], object] = gc.isenabled
 
 
-def is_error_of_pjit(error: BaseException) -> bool:
+def is_error_of_pjit(error: BaseException) -> TypeGuard[SystemError]:
     """Whether `raise_error_of_pjit` raised it, or Python where it was not asked in time."""
     return type(error) is SystemError and isinstance(error.__cause__, RecursionError)
 
