@@ -8,10 +8,15 @@ import re
 import griffe
 
 EXAMPLE = re.compile(r"^>>> (?:.+\n?)+", re.MULTILINE)
+RESULT = re.compile(r"^(Returns:\n +)(?=\S)", re.MULTILINE)
 
 
 def fenced(text: str) -> str:
-    """The text with each example, up to the next empty line, in a block of code."""
+    """The text with each example, up to the next empty line, in a block of code.
+
+    Griffe takes what is before the first colon of a result for its type; the signature has that.
+    """
+    text = RESULT.sub(r"\1: ", text)
     return EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text)
 
 
