@@ -1,4 +1,6 @@
 """JAX's names on the objects of programs: fields, params and protocols."""
+# Classes get what JAX's have, which checkers do not know of.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -14,13 +14,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
 from ..base import errors, source
 from ..base.config import debug_key_reuse
-from ..base.typing import Array, ArrayLike, Params, Shape, T
+from ..base.typing import Array, ArrayLike, Params, Shape
 from ..types import dtypes
 from ..types.shape import is_static
 from .context import ThreadState
@@ -52,11 +52,11 @@ def _new(shape: Sequence[Any], used: Lines | None = None) -> np.ndarray:
     return cells
 
 
-def _is_key(aval: object) -> bool:
+def _is_key(aval: object) -> TypeGuard[Array]:
     return dtypes.is_key(getattr(aval, "dtype", None))
 
 
-def keep(cells: Sequence[Cells], arrays: list[T]) -> list[T]:
+def keep(cells: Sequence[Cells], arrays: list[Array]) -> list[Array]:
     """The arrays, those of keys with the cells that `applied` found for them."""
     for x, found in zip(arrays, cells, strict=False):   # none where nothing is checked
         if found is not None:

@@ -68,6 +68,7 @@ class Trace:
     # all that it may have of this trace.
     waits_for: Any = None
     evaluates = False       # whether what is bound runs at once
+    compiled: Callable[..., Callable[[list[Array]], list[Array]]]   # of those: runs a program
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.alive, self.thread, self.parent = True, threading.get_ident(), parent
@@ -404,7 +405,7 @@ SCALAR_TYPES = frozenset((bool, int, float, complex))
 FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {SymbolicDim: lambda _: scalar_aval(int)}
 
 
-def typeof(x: object) -> ShapedArray:
+def typeof(x: Any) -> ShapedArray:
     """The aval of any value that operations take.
 
     Args:
