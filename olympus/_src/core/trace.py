@@ -405,7 +405,7 @@ SCALAR_TYPES = frozenset((bool, int, float, complex))
 FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {SymbolicDim: lambda _: scalar_aval(int)}
 
 
-def typeof(x: Any) -> ShapedArray:
+def typeof(x: object) -> ShapedArray:
     """The aval of any value that operations take.
 
     Args:
@@ -419,7 +419,7 @@ def typeof(x: Any) -> ShapedArray:
     """
     # Nearly all operands are arrays and tracers, which have one: trying is faster than asking.
     try:
-        return x.aval
+        return x.aval  # pyright: ignore[reportAttributeAccessIssue]
     except AttributeError:
         pass        # not the context of what is raised below
     return _foreign_aval(x)
