@@ -1,5 +1,5 @@
 """JAX's names on the objects of programs: fields, params and protocols."""
-# Classes get what JAX's have, which checkers do not know of.
+# Classes get attributes here that only JAX's have otherwise.
 # pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations

@@ -72,8 +72,7 @@ def _value(node: ast.AST, frame: FrameType) -> object:
 
 
 def _field(of: Any, name: str) -> object:
-    if isinstance(of, tuple) and name in (
-            fields := getattr(type(of), "_fields", ())):
+    if isinstance(of, tuple) and name in (fields := getattr(type(of), "_fields", ())):
         return of[fields.index(name)]
     return getattr(of, "__dict__", {}).get(name, _MISSING)
 

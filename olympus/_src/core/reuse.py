@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from itertools import groupby
 from operator import itemgetter
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -52,7 +52,7 @@ def _new(shape: Sequence[Any], used: Lines | None = None) -> np.ndarray:
     return cells
 
 
-def _is_key(aval: object) -> TypeGuard[Array]:
+def _is_key(aval: object) -> bool:
     return dtypes.is_key(getattr(aval, "dtype", None))
 
 
@@ -112,7 +112,7 @@ class Use:
         consts = [self._captured(x) for x in closed.consts]
         return self.apply(found, [*consts, *cells, *map(self._captured, found.captured)])
 
-    def _captured(self, x: ArrayLike) -> Cells:
+    def _captured(self, x: Any) -> Cells:
         if not _is_key(x):
             return None
         if id(x) not in self.captured:

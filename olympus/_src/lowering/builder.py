@@ -339,8 +339,7 @@ class Builder(Emitter):
         """An array of rows, each of which is cut as `aval` says if it is given."""
         return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, rows))
 
-    def update_at(self, x: IrValue, index: IrValue, value: IrValue,
-                  aval: ShapedArray | None = None
+    def update_at(self, x: IrValue, index: IrValue, value: IrValue, aval: ShapedArray | None = None
                   ) -> IrValue:
         """x with x[index] = value along axis 0, cut as the value's `aval` says if it is given."""
         ir = mlir.ir
