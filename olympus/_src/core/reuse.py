@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base import errors, source
 from ..base.config import debug_key_reuse
-from ..base.typing import Array, ArrayLike, Params, Shape
+from ..base.typing import Array, Params, Shape
 from ..types import dtypes
 from ..types.shape import is_static
 from .context import ThreadState
