@@ -118,6 +118,12 @@ def test_groups_of_different_sizes(name: str) -> None:
             check(case, Form(sizes, UNEQUAL))
 
 
+def test_the_mean_of_a_python_number_is_that_number() -> None:
+    for number in (3, 0.5, 2j):
+        found = olympus.vmap(lambda x, n=number: x + lax.pmean(n, "i"), axis_name="i")(np.zeros(3))
+        np.testing.assert_array_equal(found, np.full(3, number))
+
+
 # A wrong rule is noticed --------------------------------------------------------------------------
 
 CHECKS = {"jvp": check_derivatives, "transpose": check_derivatives, "vmap": check_batches,

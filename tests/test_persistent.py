@@ -323,6 +323,14 @@ def test_results_are_trees_and_what_is_donated_is_deleted(traced):
     assert len(traced) == 1
 
 
+def test_tokens_are_arguments_as_others_are(traced):
+    token = olympus.jit(olympus.lax.create_token)()
+    for _ in range(2):
+        call = olympus.jit(process("def f(x, token): return x + 1").f, persist=True)
+        np.testing.assert_array_equal(call(X, token), X + 1)
+    assert len(traced) == 1
+
+
 def test_linear_algebra_is_found_by_a_process_that_registered_none(traced, monkeypatch):
     source = "def f(x): return onp.linalg.cholesky(x)"
     run(source, np.eye(3, dtype=np.float32) * 4)

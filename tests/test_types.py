@@ -14,6 +14,7 @@ import pytest
 
 import olympus
 from olympus import numpy as onp
+from olympus._src.base import lib
 
 ROOT = Path(__file__).parent
 
@@ -84,6 +85,16 @@ def test_checkers_know_the_methods_that_arrays_have():
         # A ufunc that is a method takes its options too, which nobody passes to a method.
         known_of = taken[1:len(parameters) + 1] if name in ("conj", "conjugate") else taken[1:]
         assert known_of == parameters, name
+
+
+def test_checkers_know_the_methods_that_shardings_have():
+    stub = ast.parse((ROOT.parent / "olympus/_src/base/array_type.pyi").read_text())
+    known = {node.name: node for node in stub.body if isinstance(node, ast.ClassDef)}
+    base = {f.name for f in known["Sharding"].body if isinstance(f, ast.FunctionDef)}
+    for kind in (lib.SingleDeviceSharding, lib.GSPMDSharding):
+        own = base | {f.name for f in known[kind.__name__].body if isinstance(f, ast.FunctionDef)}
+        assert [name for name in own if not hasattr(kind, name)] == []
+        assert {n for n in dir(kind) if not n.startswith("_")} <= own
 
 
 def test_public_objects_say_where_users_find_them():

@@ -40,6 +40,8 @@ olympus.shard_map(scaled, out_specs=olympus.P())(x, "text")  # mistake
 olympus.shard_map(out_specs=olympus.P())(scaled)(x)  # mistake
 olympus.smap(scaled, out_axes=0, axis_name="i")(x)  # mistake
 olympus.pmap(scaled)(x, 2.0, 3.0)  # mistake
+onp.zeros((3,), device="cpu")  # mistake
+onp.zeros((3,), out_sharding=olympus.devices()[0])  # mistake
 
 # Names that are not there.
 onp.sine(x)  # mistake
@@ -57,6 +59,8 @@ olympus.scipy.special.gama(x)  # mistake
 print(olympus.scipy.specials)  # mistake
 onp.linalg.sdv(x)  # mistake
 print(x.shpe)  # mistake
+print(x.sharding.is_replicated)  # mistake
+print(olympus.devices()[0].platfrm)  # mistake
 x.at[0].sett(1)  # mistake
 
 # Results that are not what they are taken for.
@@ -69,6 +73,7 @@ values: Array = onp.unique(x, return_counts=True)  # mistake
 pair: tuple[Array, Array, Array] = olympus.value_and_grad(scaled)(x, 2.0)  # mistake
 name: int = olympus.jit(scaled)(x, 2.0)  # mistake
 label: str = lax.add(x, x)  # mistake
+mean: str = lax.pmean(x, "i")  # mistake
 draw: int = random.normal(key, (3,))  # mistake
 shown: bytes = nn.softmax(x)  # mistake
 rows: list[int] = olympus.vmap(scaled)(x, 2.0)  # mistake

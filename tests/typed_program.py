@@ -106,12 +106,21 @@ clipped.defjvp(clipped_jvp)
 
 @olympus.shard_map(out_specs=olympus.P())
 def total(part: Array) -> Array:
-    summed: Array = lax.psum(part.sum(), "i")
-    return summed
+    return lax.psum(part.sum(), "i")
 
 
 def spread(x: Array) -> Array:
     return total(x) + olympus.smap(onp.sum, out_axes=0, axis_name="i")(x)
+
+
+def averaged(params: Params) -> Params:
+    return lax.pmean(params, "i")
+
+
+def whole(x: Array) -> tuple[Array, bool]:
+    one = olympus.sharding.make_single_device_sharding(olympus.devices()[0])
+    moved: Array = olympus.device_put(x, one)
+    return onp.zeros_like(x, device=one) + moved, moved.sharding.is_fully_replicated
 
 
 def cubes(x: Array) -> Array:
@@ -134,7 +143,8 @@ def main() -> None:
     again = olympus.tree.unflatten(treedef, leaves)
     print(value, per_example, jac, hess, out, tangent, primal, pull(x), text, lowered, total, again,
           running(x), collatz(onp.int32(7)), newton(lambda x: x ** 2 - 2.0, onp.float32(1.0), 5),
-          statistics(x), by_option(x), np.asarray(x), olympus.device_put(x), clipped(x))
+          statistics(x), by_option(x), np.asarray(x), olympus.device_put(x), clipped(x),
+          olympus.vmap(averaged, axis_size=2, in_axes=None, axis_name="i")(params), whole(x))
 
 
 if __name__ == "__main__":

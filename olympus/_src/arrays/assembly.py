@@ -271,7 +271,8 @@ def parts_of_process(places: Sequence[Sequence[int]], owners: Sequence[int], pro
     return found
 
 
-def _own_devices(what: str, shape: Shape, sharding: ShardingLike) -> tuple[Any, list[Device]]:
+def _own_devices(what: str, shape: Shape, sharding: ShardingLike
+                 ) -> tuple[Sharding, list[Device]]:
     """The sharding with its devices, and those of this process, in its order."""
     sharding = resolve_sharding(what, sharding)
     try:

@@ -47,8 +47,9 @@ _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs on
 
 
 @api_boundary
-def device_put(x: PyTree, device: DeviceLike = None, *, src: DeviceLike = None,
-               donate: bool | PyTree = False, may_alias: bool | None | PyTree = None) -> PyTree:
+def device_put(x: PyTree, device: DeviceLike | Format | PartitionSpec | Space | PyTree = None, *,
+               src: DeviceLike = None, donate: bool | PyTree = False,
+               may_alias: bool | None | PyTree = None) -> PyTree:
     """Put arrays on a device, and return without waiting for the transfer.
 
     Args:
@@ -246,7 +247,7 @@ def _moved_in_job(x: Array, sharding: Sharding) -> object:
     return _put_in_job(numpy_value(x), sharding, x.aval.weak_type)
 
 
-def _put_in_job(value: np.ndarray, sharding: object, weak_type: bool = False) -> object:
+def _put_in_job(value: np.ndarray, sharding: Sharding, weak_type: bool = False) -> object:
     """A NumPy array cut over devices; AssertionError unless all processes give the same."""
     if current.num_processes > 1 and {d.process_index for d in device_tuple(sharding)} == set(
             range(current.num_processes)):
@@ -285,7 +286,7 @@ def moved_by_devices(x: Array, sharding: Sharding) -> object:
     return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
 
 
-def _in_memory(x: Array, memory: str | None) -> object:
+def _in_memory(x: Array, memory: str | None) -> Array:
     """The array in a memory of the device where it is."""
     if memory is None or type(x) is not ArrayImpl or x.sharding.memory_kind == memory:
         return x

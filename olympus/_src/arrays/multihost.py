@@ -314,11 +314,11 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
     def convert(x: ArrayLike, sharding: NamedSharding) -> ArrayLike:
         if type(x) is not lib.ArrayImpl or x.is_fully_addressable:
             return x
-        if not x.sharding.is_equivalent_to(sharding, x.ndim):
-            x = device_put(x, sharding)
-        parts = x.addressable_shards
+        cut: Array = (x if x.sharding.is_equivalent_to(sharding, x.ndim) else
+                      device_put(x, sharding))
+        parts = cut.addressable_shards
         shape = []
-        for i, size in enumerate(x.shape):
+        for i, size in enumerate(cut.shape):
             starts, stops, _ = zip(*[p.index[i].indices(size) for p in parts], strict=True)
             shape.append(max(stops) - min(starts))
         return make_array_from_single_device_arrays(

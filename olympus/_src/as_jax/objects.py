@@ -1,4 +1,6 @@
 """JAX's names on the objects of programs: fields, params and protocols."""
+# Classes get attributes here that only JAX's have otherwise.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -185,7 +185,7 @@ def one(aval: ShapedArray, out: Array) -> ArrayLike:
                 if isinstance(out, ManualTracer):       # within shard_map none is named
                     return unit
                 out = out.val if isinstance(out, BatchTracer) else out.primal
-            where = NamedSharding(out.sharding.mesh, aval.sharding.spec)
+            where = NamedSharding(out._sharding.mesh, aval.sharding.spec)
             return reshard_p.bind(result_array(unit), sharding=where.of_cotangent())
         return unit
     kind = complex if dtypes.is_complex(aval.dtype) else float
@@ -440,7 +440,7 @@ def _check_tangent(what: str, aval: ShapedArray, tangent: ArrayLike, name: Calla
                      "equal shapes are required.")
 
 
-def _describe(x: object) -> str:
+def _describe(x: Any) -> str:
     dtype = getattr(x, "dtype", None)
     if dtype is not None and dtypes.is_float0(dtype):
         return f"float0{list(x.shape)}"

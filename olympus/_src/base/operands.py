@@ -51,7 +51,7 @@ def _arrays(node: ast.AST, frame: FrameType) -> Iterator[tuple[str, str]]:
         yield from _arrays(child, frame)
 
 
-def _kind(value: object) -> str:
+def _kind(value: Any) -> str:
     """The type of an array as messages write it; nothing for another value."""
     if not (hasattr(type(value), "shape") and hasattr(type(value), "dtype")):
         return ""
@@ -71,9 +71,9 @@ def _value(node: ast.AST, frame: FrameType) -> object:
     return _MISSING
 
 
-def _field(of: object, name: str) -> object:
-    if isinstance(of, tuple) and name in getattr(type(of), "_fields", ()):
-        return of[type(of)._fields.index(name)]
+def _field(of: Any, name: str) -> object:
+    if isinstance(of, tuple) and name in (fields := getattr(type(of), "_fields", ())):
+        return of[fields.index(name)]
     return getattr(of, "__dict__", {}).get(name, _MISSING)
 
 

@@ -10,7 +10,7 @@ import ast
 import functools
 import linecache
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeGuard
 
 if TYPE_CHECKING:
     from .source import Location
@@ -36,6 +36,7 @@ def instead_of_branching(where: Location) -> str:
 
 def _path(node: ast.AST, where: Location) -> Iterator[ast.AST]:
     """The nodes around the place, the outermost first."""
+    child: Any      # nodes of some kinds have places
     for child in ast.iter_child_nodes(node):
         if hasattr(child, "lineno"):
             start = child.lineno, child.col_offset
@@ -93,7 +94,7 @@ def _is_logic(node: ast.AST) -> bool:
             or (isinstance(node, ast.Compare) and len(node.ops) > 1))
 
 
-def _is_not(node: ast.AST) -> bool:
+def _is_not(node: ast.AST) -> TypeGuard[ast.UnaryOp]:
     return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not)
 
 

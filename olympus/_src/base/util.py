@@ -320,7 +320,7 @@ def lazy_module(name: str) -> types.ModuleType:
     return _LazyModule(name)
 
 
-def bit_key(value: Hashable) -> tuple[type, Hashable]:
+def bit_key(value: Any) -> tuple[type, Hashable]:
     """Return a key under which `value` equals only itself: its type and its bit pattern.
 
     Of a tuple, those of its items.

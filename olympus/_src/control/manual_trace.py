@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -146,7 +147,7 @@ class ManualTrace(Trace):
         finally:
             ctx.trace = outer
 
-    def run(self, fun: Callable[..., Sequence[Array]], args: Sequence[Array],
+    def run(self, fun: Callable[..., Sequence[Array]], args: Sequence[Any],
             specs: Sequence[PartitionSpec] | None = None, key: Hashable = None,
             programs: Memo = _programs) -> list[Array]:
         """The results of a flat function of parts, which the devices run.

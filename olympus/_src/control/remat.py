@@ -110,7 +110,7 @@ class Checkpoint(Call):
         out = eval_closed(first, *(_unused(known) if params["differentiated"] else known))
         num_known = len(out) - len(saved)
         # Offloaded values go to the other memory here, and come back in `_cut`'s `later`.
-        out[num_known:] = [x if how is Saveable else move(x, how.dst)
+        out[num_known:] = [move(x, how.dst) if isinstance(how, Offloadable) else x
                            for x, how in zip(out[num_known:], saved, strict=True)]
         found: list[Any] = []
         if any(split.unknown_out):
@@ -270,15 +270,15 @@ def _cut(split: Split, policy: Policy | None
 
     def later(*args: ArrayLike) -> Sequence[Array]:
         known = args[:num_known]
-        kept = [x if how[v] is Saveable else move(x, how[v].src)
+        kept = [move(x, to.src) if isinstance(to := how[v], Offloadable) else x
                 for v, x in zip(saved, args[num_known:], strict=False)]
         computed = eval_closed(rest, *known, *kept)
         return eval_closed(split.unknown, *split.residual_values(known, computed),
                            *args[num_known + num_saved:])
 
     unknown_avals = split.unknown.in_avals[len(split.residuals):]
-    saved_avals = [v.aval if how[v] is Saveable else v.aval.update(memory_space=how[v].dst)
-                   for v in saved]
+    saved_avals = [v.aval.update(memory_space=to.dst) if isinstance(to := how[v], Offloadable)
+                   else v.aval for v in saved]
     again = stage(later, [*split.known.in_avals, *saved_avals, *unknown_avals])
     return first, [how[v] for v in saved], again
 

@@ -72,7 +72,7 @@ class InputEffect(Effect):
     def __repr__(self) -> str:
         return f"{self.kind.capitalize()}<{self.index}>"
 
-    def __eq__(self, other: object) -> bool:
+    def __eq__(self, other: Any) -> bool:
         return type(self) is type(other) and (self.kind, self.index) == (other.kind, other.index)
 
     def __hash__(self) -> int:

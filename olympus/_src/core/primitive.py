@@ -234,6 +234,9 @@ class Primitive:
     jvp: Any
     transpose: Any
     vmap: Any
+    vmap_named: Any     # of collectives: the rule along the axis of their own
+    on_tape: Any        # of calls of functions with rules of the user's, which `what` names
+    what: str
     # In which operands it is linear, each on its own; and whether it is, in all that have the
     # result's dtype, together: of sums it gives the sum of the results.
     linear: tuple[int, ...] = ()

@@ -20,7 +20,7 @@ import numpy as np
 
 from ..base import errors, source
 from ..base.config import debug_key_reuse
-from ..base.typing import Array, ArrayLike, Params, Shape, T
+from ..base.typing import Array, Params, Shape
 from ..types import dtypes
 from ..types.shape import is_static
 from .context import ThreadState
@@ -56,7 +56,7 @@ def _is_key(aval: object) -> bool:
     return dtypes.is_key(getattr(aval, "dtype", None))
 
 
-def keep(cells: Sequence[Cells], arrays: list[T]) -> list[T]:
+def keep(cells: Sequence[Cells], arrays: list[Array]) -> list[Array]:
     """The arrays, those of keys with the cells that `applied` found for them."""
     for x, found in zip(arrays, cells, strict=False):   # none where nothing is checked
         if found is not None:
@@ -112,7 +112,7 @@ class Use:
         consts = [self._captured(x) for x in closed.consts]
         return self.apply(found, [*consts, *cells, *map(self._captured, found.captured)])
 
-    def _captured(self, x: ArrayLike) -> Cells:
+    def _captured(self, x: Any) -> Cells:
         if not _is_key(x):
             return None
         if id(x) not in self.captured:

@@ -228,7 +228,8 @@ def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:
     mesh = next(a.sharding.mesh for a in given if reduced & a.sums[1])
     spec = PartitionSpec(reduced=reduced)
     return [x if not array else
-            Literal(x.val, x.aval.update(sharding=NamedSharding(mesh, spec))) if is_literal(x) else
+            Literal(x.val, x.aval.update(sharding=NamedSharding(mesh, spec)))
+            if type(x) is Literal else
             _recast(x, reduced.difference(*a.sums), "invarying", "reduced", mesh)
             for x, a, array in zip(found, avals, arrays, strict=True)]
 

@@ -68,6 +68,7 @@ class Trace:
     # all that it may have of this trace.
     waits_for: Any = None
     evaluates = False       # whether what is bound runs at once
+    compiled: Callable[..., Callable[[list[Array]], list[Array]]]   # of those: runs a program
 
     def __init__(self, parent: Trace | None = None) -> None:
         self.alive, self.thread, self.parent = True, threading.get_ident(), parent
@@ -418,7 +419,7 @@ def typeof(x: object) -> ShapedArray:
     """
     # Nearly all operands are arrays and tracers, which have one: trying is faster than asking.
     try:
-        return x.aval
+        return x.aval  # pyright: ignore[reportAttributeAccessIssue]
     except AttributeError:
         pass        # not the context of what is raised below
     return _foreign_aval(x)

@@ -146,6 +146,7 @@ class CustomFunction(Generic[P, R]):
     """Base of the decorators: what they know of the function and of one call's arguments."""
 
     what = ""
+    __name__: str
 
     def __init__(self, fun: Callable[P, R], nondiff_argnums: Sequence[int] = (),
                  nondiff_argnames: Sequence[str] = ()) -> None:
@@ -220,7 +221,7 @@ def closed_over(*values: object) -> list[Tracer]:
     # pytree, is not found.
     found: list[Tracer] = []
     seen: set[int] = set()
-    todo = list(values)
+    todo: list[Any] = list(values)
     while todo:
         value = todo.pop()
         if id(value) in seen:
@@ -360,6 +361,9 @@ class Rules:
     code: object = None         # with `identity`, what tells one user's rules from another's
     identity: object = None
     own = (0, 0)    # how many operands in front the function, and then the rules, close over
+    # Of those that are programs, as `stage_rules` calls them.
+    stage: Any
+    place: Any
 
     def __init__(self, like: Rules) -> None:
         self.names: tuple[str, ...] = like.names        # of the user's rules

@@ -30,7 +30,6 @@ from ..types.avals import (
 )
 from ..types.layout import Format, Layout, demanded_layout
 from ..types.sharding import (
-    DeviceLike,
     NamedSharding,
     Sharding,
     check_reduced,
@@ -48,7 +47,7 @@ _pictures: Any = lazy_module("olympus._src.types.pictures")
 ArrayImpl = lib.ArrayImpl
 
 
-def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: DeviceLike = None,
+def array_from_numpy(value: np.ndarray, weak_type: bool = False, device: Device | None = None,
                      copy: bool = True, narrow: bool = True) -> Any:
     """Put a NumPy array on a device; its dtype is narrowed if x64 is off. float0 stays NumPy's.
 
@@ -139,7 +138,7 @@ def put_array(x: Array, sharding: Sharding) -> Array:
     return put_numpy(numpy_value(x), sharding, x.aval.weak_type)
 
 
-def share_numpy(name: str, value: np.ndarray, device: DeviceLike = None) -> Array:
+def share_numpy(name: str, value: np.ndarray, device: Device | None = None) -> Array:
     """A NumPy array's memory as an array, or ValueError where that would take a copy."""
     shared = array_from_numpy(value, False, device, copy=False)
     if value.size and (shared.dtype != value.dtype
@@ -391,7 +390,7 @@ def _unpickle(value: np.ndarray, weak_type: bool) -> object:
 
 
 # C++'s own method, taken before `_install` puts ours in its place.
-_wait = ArrayImpl.block_until_ready
+_wait: Callable[[Any], Array] = ArrayImpl.block_until_ready
 
 
 def _block_until_ready(self: Array) -> Array:

@@ -27,7 +27,7 @@ def dlpack_device(self: Array, /) -> tuple[int, int]:
     if sharding.num_devices != 1:
         raise BufferError(f"__dlpack_device__: an array on {sharding.num_devices} devices given; "
                           "one device is required; export the arrays of x.addressable_shards.")
-    device = next(iter(self.devices()))
+    device: Any = next(iter(self.devices()))
     kind = _KINDS.get(device.client.platform)
     if kind is None:
         raise BufferError(f"__dlpack_device__: an array on {device} given; DLPack's devices are "

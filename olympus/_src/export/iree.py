@@ -13,6 +13,7 @@ import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -205,7 +206,7 @@ def _large(op: IrOperation) -> np.ndarray | None:
     """The elements of a constant that is worth a parameter."""
     if op.name != "stablehlo.constant":
         return None
-    elements = mlir.ir.DenseElementsAttr(op.attributes["value"])
+    elements: Any = mlir.ir.DenseElementsAttr(op.attributes["value"])
     if elements.is_splat or str(elements.type.element_type) not in _NUMBERS:
         return None
     found = np.array(elements)

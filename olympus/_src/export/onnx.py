@@ -85,7 +85,7 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
     module = read_module(exported.mlir_module_serialized)
     drop_assertions(module)
     drop_identities(module)
-    functions = {mlir.ir.StringAttr(op.attributes["sym_name"]).value: op
+    functions: dict[str, Any] = {mlir.ir.StringAttr(op.attributes["sym_name"]).value: op
                  for op in module.body.operations if op.operation.name == "func.func"}
     graph = Graph()
     with module_context():

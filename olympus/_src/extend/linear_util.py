@@ -5,6 +5,8 @@ A transformation is a generator function: it yields the arguments for the functi
 result, and yields its own. Those called `2` are plain functions that take the function inside.
 What one has to say besides (the tree of the results) goes to a `Store`, read through a thunk.
 """
+# What `functools.wraps` made has attributes that checkers do not know of.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

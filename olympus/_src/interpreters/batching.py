@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
-from ..types.avals import Aval, ShapedArray, is_float0
+from ..types.avals import ShapedArray, is_float0
 from .compiled_rules import vmap_at_once
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
@@ -29,7 +29,7 @@ class BatchTracer(Tracer):
     # aval   float32[3,4]      what the user's function sees: one element
     __slots__ = ("val", "dim")
 
-    def __init__(self, trace: BatchTrace, val: ArrayLike, dim: int, aval: Aval | None = None
+    def __init__(self, trace: BatchTrace, val: ArrayLike, dim: int, aval: ShapedArray | None = None
                  ) -> None:
         self._trace = trace
         self.aval = typeof(val).without_axis(dim) if aval is None else aval
@@ -74,7 +74,7 @@ class BatchTrace(Trace):
                 dims.append(None)
         return vals, dims, active
 
-    def wrap(self, val: ArrayLike, dim: int | None, aval: Aval | None = None) -> Array:
+    def wrap(self, val: ArrayLike, dim: int | None, aval: ShapedArray | None = None) -> Array:
         # A value common to all elements needs no tracer: the parent does its operations, once.
         return val if dim is None else BatchTracer(self, val, dim, aval)
 

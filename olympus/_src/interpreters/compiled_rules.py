@@ -27,7 +27,7 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Axis, Primitive, Tangent, Zero, pair, spread_tangents
 from ..core.staging import stage
 from ..core.trace import Trace
-from ..types.avals import Aval
+from ..types.avals import Aval, ShapedArray
 from .partial_eval import TapeTrace, TapeTracer, split_program
 
 __all__ = ["jvp_at_once", "vmap_at_once"]
@@ -128,7 +128,7 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: 
 
 def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Array],
                  dims: list[int | None], params: Params
-                 ) -> tuple[list[Array], Sequence[int | None], list[Aval]] | None:
+                 ) -> tuple[list[Array], Sequence[int | None], list[ShapedArray]] | None:
     """The results of `prim.vmap` as lists, and the types of one element, by one compiled call.
 
     None where the rule has to run in Python.

@@ -48,7 +48,7 @@ def outside(prim: Primitive, args: Sequence[Array], params: Params, places: bool
         yield from _by_axis(args[0], args[2:], typeof(args[1]).shape)
 
 
-def _window(numbers: object, operand: object, updates: object) -> list[int]:
+def _window(numbers: Any, operand: object, updates: object) -> list[int]:
     """The sizes of what a scatter writes at an index."""
     sizes = iter([typeof(updates).shape[a] for a in numbers.update_window_dims])
     flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}

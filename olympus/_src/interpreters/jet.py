@@ -193,7 +193,7 @@ class JetTrace(Trace):
     def differentiate(self, towers: Sequence[Array]) -> None:
         """Make the slopes of towers, and of all that they are computed from, oldest first."""
         needed: dict[int, _Application] = {}
-        left = list(towers)
+        left: list[Any] = list(towers)
         while left:
             x = left.pop()
             if self.mine(x) and x.slope is None and x.maker.number not in needed:
@@ -232,7 +232,7 @@ def jet_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
     args = [trace.tower(x, terms) for x, terms in zip(primals, series, strict=True)]
     outer = enter(trace)
     try:
-        outs = list(fun(*args))
+        outs: list[Any] = list(fun(*args))
         terms = trace.derivatives(outs)
     finally:
         leave(outer)

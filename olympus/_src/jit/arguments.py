@@ -9,9 +9,10 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Sequence
 from types import FunctionType
+from typing import Any
 
 from ..base import lib
-from ..base.typing import ArrayLike, DuckTypedArray, PyTree
+from ..base.typing import ArrayLike, PyTree
 from ..base.util import clipped, name_of
 from ..core.context import ThreadState, ctx
 from ..core.trace import Tracer, typeof, valid_olympustype
@@ -41,10 +42,11 @@ def check_callable(what: str, fun: object) -> None:
 
 def check_argnums(what: str, argnums: int | Sequence[int]) -> int | tuple[int, ...]:
     """An int, or a tuple of ints."""
+    given: Any = argnums
     try:        # by `__index__`, which NumPy's integers have as well
         if isinstance(argnums, (tuple, list)):
             return tuple([i.__index__() for i in argnums])
-        return argnums.__index__()
+        return given.__index__()
     except (AttributeError, TypeError):
         raise TypeError(f"{what}: argnums={argnums!r} given; an int or a tuple of ints is "
                         "required.") from None
@@ -220,7 +222,7 @@ def too_large(what: str, x: int, path: str) -> OverflowError:
                          "float, a NumPy array of a wider dtype, or enable x64.")
 
 
-def abstract(x: ArrayLike | DuckTypedArray | ShapedArray) -> ShapedArray:
+def abstract(x: Any) -> ShapedArray:
     """The aval of an argument: of a value, or of anything with a shape and a dtype."""
     # Nearly all leaves have one: trying is quicker than asking.
     try:

@@ -5,6 +5,8 @@
     eager grad and vmap     bind `call` with the body staged once per type, so that they run few
                             executables and not one per primitive; with `inline`, the operations
 """
+# What `functools.wraps` made has attributes that checkers do not know of.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 
@@ -95,7 +97,7 @@ def _inside(given: object) -> contextlib.ExitStack:
     return modes
 
 
-def _is_operand(x: object) -> bool:
+def _is_operand(x: Any) -> bool:
     """Whether an argument is a number or an array of numbers; flags are neither, nor are keys."""
     kind = type(x)
     return (kind in SCALAR_TYPES and kind is not bool) or (

@@ -442,7 +442,7 @@ class JitFunction:
 
     def _placement(self, arguments: Arguments, leaves: Sequence[ArrayLike]) -> Placement:
         """Where a call's program runs."""
-        where = list(map(sharding_of, leaves))
+        where: list[Sharding | None] = list(map(sharding_of, leaves))
         if self.device is not None:
             if mesh_around() is not None:
                 raise ValueError(f"jit: {self.name} is called under olympus.set_mesh. Mesh context "
@@ -487,7 +487,7 @@ class JitFunction:
         name = self.signature.leaf_names(arguments)[i]
         return f"argument {name} of {self.name} with shape {arguments.avals[i].str_short()} and"
 
-    def _layouts(self, arguments: Arguments, leaves: Sequence[ArrayLike]) -> tuple[str | None, ...]:
+    def _layouts(self, arguments: Arguments, leaves: Sequence[Any]) -> tuple[str | None, ...]:
         """How a call's arguments lie in memory when its program takes them."""
         found = layouts_of(leaves)
         wanted = self.signature.input_layouts(arguments)

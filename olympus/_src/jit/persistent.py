@@ -11,12 +11,12 @@ the key must be the same afterwards.
 from __future__ import annotations
 
 import gc
-import importlib
 import sys
 import threading
 import time
 import types
 from collections.abc import Callable, Sequence
+from importlib import _bootstrap
 
 from ..base import config, lib, source
 from ..base.lib.executables import CompilerOptions
@@ -36,7 +36,7 @@ __all__ = ["PersistentPrograms"]
 
 
 # Frames below these belong to the import system, and to modules.
-_IMPORTS = tuple(getattr(importlib._bootstrap, name).__code__
+_IMPORTS = tuple(getattr(_bootstrap, name).__code__
                  for name in ("_find_and_load", "_find_spec"))
 
 

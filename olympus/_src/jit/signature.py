@@ -223,9 +223,9 @@ class Signature:
     def _static_key(self, arguments: Arguments) -> tuple[tuple, bool]:
         # Before the user's values take the places of C++'s stand-ins, which are exact.
         exact = self._exact(arguments.statics, arguments.static_kwargs)
-        arguments.statics, arguments.static_kwargs = [
-            {where: _given(value) for where, value in values.items()}
-            for values in (arguments.statics, arguments.static_kwargs)]
+        arguments.statics = {i: _given(value) for i, value in arguments.statics.items()}
+        arguments.static_kwargs = {
+            name: _given(value) for name, value in arguments.static_kwargs.items()}
         # Sorted: a call with keywords in another order is the same call.
         items = [*arguments.statics.items(), *sorted(arguments.static_kwargs.items())]
         for where, value in items:

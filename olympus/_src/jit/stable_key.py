@@ -29,7 +29,7 @@ import numpy as np
 
 from ...version import __version__
 from ..base import config, lib
-from ..base.typing import ArrayLike
+from ..base.typing import Array
 from ..base.util import Memo, Owned
 from ..core.primitive import Primitive
 from ..core.trace import Tracer
@@ -341,7 +341,7 @@ class StableKey:
             self.codes |= each.codes
         self.note("set", sorted(digests))
 
-    def _array(self, x: ArrayLike, where: str) -> None:
+    def _array(self, x: Array | np.ndarray | np.generic, where: str) -> None:
         if is_extended(x.dtype):
             return self._instance(x, where)
         if x.dtype.hasobject or (isinstance(x, np.ndarray) and type(x) is not np.ndarray):
@@ -381,7 +381,7 @@ class StableKey:
 
 
 _Absent = object()
-_Pair = namedtuple("_Pair", "x y")
+_Pair: Any = namedtuple("_Pair", "x y")
 _BASES = (object, list, dict, OrderedDict, tuple, int, float, str, typing.Generic, typing.Protocol)
 
 

@@ -14,7 +14,7 @@ import selectors
 import socket
 import time
 from collections.abc import Container, Iterable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
@@ -222,7 +222,7 @@ class Watch:
 
     def __init__(self, members: Iterable[Member], coordinator: str | None, timeout: float = 2.0
                  ) -> None:
-        self._living = selectors.DefaultSelector()
+        self._living: Any = selectors.DefaultSelector()
         self.ended: list[Member] = []
         self.unanswered: list[Member] = []
         end = time.monotonic() + timeout

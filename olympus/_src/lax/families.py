@@ -158,9 +158,9 @@ class Elementwise(Primitive):
         self.linear, self.result, self.transposes = linear, result, transposes or partials
         self.additive = op in _JOINTLY_LINEAR
         if not linear:
-            self.transpose = None
+            self.transpose = None  # pyright: ignore[reportAttributeAccessIssue]
         if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
-            self.jvp = None
+            self.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         shape = check_operands(self.name, avals, self.kinds)

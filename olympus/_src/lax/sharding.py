@@ -246,24 +246,25 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
                            for leaf, entry in zip(leaves, entries, strict=True)])
 
 
-def _asserted(x: Array, sharding: ShardingLike) -> Array:
+def _asserted(x: Array, sharding: ShardingLike | Format) -> Array:
     """`x`, constrained; along a mesh of explicit axes, whose types say it, it must be so already.
     """
     what = "with_sharding_constraint"
     aval = None if sharding is None or isinstance(sharding, Format) else typeof(x)
+    wanted: Any = sharding
     if isinstance(sharding, PartitionSpec) and not get_abstract_mesh().manual_axes:
-        sharding = over_mesh_around(what, sharding)
-    mesh = sharding.mesh if type(sharding) is NamedSharding else NO_MESH
-    if mesh.auto_axes and set(mesh.explicit_axes) & _axes(sharding.spec):
-        raise ValueError(f"{what}: {sharding} given; a specification of Auto axes is required: "
+        wanted = over_mesh_around(what, sharding)
+    mesh = wanted.mesh if type(wanted) is NamedSharding else NO_MESH
+    if mesh.auto_axes and set(mesh.explicit_axes) & _axes(wanted.spec):
+        raise ValueError(f"{what}: {wanted} given; a specification of Auto axes is required: "
                          "along explicit ones the type says it; use olympus.reshard.")
     if not isinstance(aval, ShapedArray) or not aval.sharding.mesh.are_all_axes_explicit:
         if mesh.auto_axes and mesh.explicit_axes and isinstance(aval, ShapedArray) and (
                 aval.explicit):
-            return _cut_further(what, x, aval, sharding)
-        return constrain(what, x, sharding, padded=True)
-    if aval.sharding != sharding_in_types(sharding, aval.ndim):
-        raise AssertionError(f"{what}: {aval} and {sharding} given. `with_sharding_constraint` "
+            return _cut_further(what, x, aval, wanted)
+        return constrain(what, x, wanted, padded=True)
+    if aval.sharding != sharding_in_types(wanted, aval.ndim):
+        raise AssertionError(f"{what}: {aval} and {wanted} given. `with_sharding_constraint` "
                              "acts as an assert when all axes of mesh are of type `Explicit`, "
                              "whose types say how a value is cut; use olympus.reshard to change "
                              "it.")
@@ -568,7 +569,7 @@ def _over_devices(what: str, x: Any, sharding: ShardingLike) -> ShardingLike:
     return sharding.update(mesh=x._sharding.mesh)
 
 
-def _check_shape(what: str, x: ArrayLike, sharding: Sharding, padded: bool) -> None:
+def _check_shape(what: str, x: ArrayLike, sharding: Any, padded: bool) -> None:
     """ValueError unless a sharding fits, or what does not fit is padded."""
     padded = padded and type(sharding) is NamedSharding and (
         ctx.trace is not ThreadState.trace and not sharding.mesh.explicit_axes)
@@ -625,7 +626,8 @@ def resolve_sharding(what: str, sharding: ShardingLike) -> Sharding:
             raise ValueError(f"{what}: {sharding} given, whose mesh names no devices; a sharding "
                              "over a Mesh is required, or that mesh around (with mesh: …).")
         return sharding.update(mesh=mesh)
-    if type(sharding) in (NamedSharding, lib.SingleDeviceSharding, lib.GSPMDSharding):
+    if (type(sharding) is NamedSharding or type(sharding) is lib.SingleDeviceSharding
+            or type(sharding) is lib.GSPMDSharding):
         return sharding
     raise TypeError(f"{what}: {sharding!r} of type {type(sharding).__name__} given;\n  a "
                     "NamedSharding, a PartitionSpec or a single-device sharding is required.")

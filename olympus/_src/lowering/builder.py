@@ -317,7 +317,7 @@ class Builder(Emitter):
         return self.op("stablehlo.subtract", [self.scalar(length - 1, i32), index], None,
                        make_aval((), i32))
 
-    def slice_at(self, x: IrValue, index: IrValue, aval: Aval | None = None) -> IrValue:
+    def slice_at(self, x: IrValue, index: IrValue, aval: ShapedArray | None = None) -> IrValue:
         """x[index] along axis 0, cut as `aval` says if it is given."""
         ir = mlir.ir
         kind = ir.RankedTensorType(x.type)
@@ -335,11 +335,11 @@ class Builder(Emitter):
             out = dimensions.slice_at(self, x, index, one, flat, aval)
         return out if aval is None else self.spread(out, aval)
 
-    def spread_row(self, x: IrValue, aval: Aval | None, rows: DimSize = 1) -> IrValue:
+    def spread_row(self, x: IrValue, aval: ShapedArray | None, rows: DimSize = 1) -> IrValue:
         """An array of rows, each of which is cut as `aval` says if it is given."""
         return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, rows))
 
-    def update_at(self, x: IrValue, index: IrValue, value: IrValue, aval: Aval | None = None
+    def update_at(self, x: IrValue, index: IrValue, value: IrValue, aval: ShapedArray | None = None
                   ) -> IrValue:
         """x with x[index] = value along axis 0, cut as the value's `aval` says if it is given."""
         ir = mlir.ir

@@ -123,7 +123,7 @@ class ModuleContext:
         self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
         self.reordered = False      # whether some name them in another order
         self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
-        self.given: list[Mesh] = []     # meshes of arguments and demanded results
+        self.given: list[Any] = []     # meshes of arguments and demanded results
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
         self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
         self.parts = 1      # how many devices such a mesh is of

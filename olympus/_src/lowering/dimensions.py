@@ -17,7 +17,7 @@ import numpy as np
 from ..base.lib import mlir
 from ..base.typing import DimSize, DType, IrAttribute, IrOperation, IrType, IrValue, R
 from ..types import dtypes
-from ..types.avals import Aval, ShapedArray, make_aval
+from ..types.avals import ShapedArray, make_aval
 from ..types.dim_equations import Solution
 from ..types.shape import SymbolicDim, is_static
 from ..types.sharding import PartitionSpec
@@ -323,8 +323,8 @@ def _sliced(b: Emitter, x: IrValue, at: IrValue, lengths: IrValue, avals: Sequen
                  [tensor_type(avals[0])])
 
 
-def slice_at(b: Builder, x: IrValue, index: IrValue, row: IrType, flat: IrType, aval: Aval | None
-             ) -> IrValue:
+def slice_at(b: Builder, x: IrValue, index: IrValue, row: IrType, flat: IrType,
+             aval: ShapedArray | None) -> IrValue:
     """x[index] along axis 0; types of the row with that axis and without, and `slice_at`'s aval."""
     kind = b.module.dimension_aval
     # Nothing clamps the index, as `dynamic_slice` would: it is a loop's, and within.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from ..base.lib import mlir
 from ..base.typing import IrModule, IrOperation, IrType
@@ -125,7 +125,7 @@ def link(target: IrModule, symbol: Callable[[str], str], module: IrModule, name:
         op.attributes["sym_name"] = ir.StringAttr.get(renamed[old])
         op.operation.detach_from_parent()
         target.body.append(op)
-    main = moved[names.index("main")]
+    main: Any = moved[names.index("main")]
     main.attributes["sym_visibility"] = ir.StringAttr.get("private")
     for field in _OF_PUBLIC:
         if field in main.attributes:

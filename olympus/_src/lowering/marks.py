@@ -25,7 +25,7 @@ def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
     return found if options is None else {**found, "backend_config": options}
 
 
-def marks_of(scope: Scope, around: Iterable[mlir.ir.NamedAttribute] | None) -> IrAttribute | None:
+def marks_of(scope: Scope, around: Iterable[Any] | None) -> IrAttribute | None:
     """XLA's attributes for the operations of a scope, within a program that has `around`.
     """
     # Metadata of a scope replace those around it, but not where its operations run (`_xla…`).

@@ -177,6 +177,7 @@ def _mapped(what: str, fun: Callable[..., PyTree], mesh: object, in_specs: objec
 def _mapped_axes(args: tuple) -> set[Hashable]:
     """The explicit axes of a mesh along which vmaps around map over arguments."""
     found: set[Any] = set()
+    x: Any
     for x in tree_flatten(args)[0]:
         # Tracers are nested as transformations are; each vmap's tracer knows its own axis.
         while type(x) in (BatchTracer, JVPTracer):

@@ -157,7 +157,8 @@ def _resampled(image: ArrayLike, scale: Any, translation: Any, *, shape: Sequenc
     return astype(out, image.dtype)
 
 
-def _target(name: str, image: ArrayLike, shape: Sequence[int]) -> tuple[Any, Any]:
+def _target(name: str, image: ArrayLike, shape: Sequence[int]
+            ) -> tuple[Array, tuple[int, ...]]:
     (image,) = array_args(name, image)
     shape = canonical_shape(shape, name)
     if len(shape) != len(image.shape):

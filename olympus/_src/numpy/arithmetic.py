@@ -14,7 +14,7 @@ import numpy as np
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.lib import ArrayImpl, is_readable
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, SupportsDType
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import literal
@@ -67,7 +67,7 @@ __all__ = [
 ]
 
 
-def kind_of(x: ArrayLike) -> str:
+def kind_of(x: SupportsDType) -> str:
     """The kind of an operand's dtype, as `dtypes.scalar_kind` names it."""
     return dtypes.scalar_kind(x.dtype)
 
@@ -311,10 +311,11 @@ def _known_integer(x: Any) -> int | None:
 
 
 def _power(x1: ArrayLike, x2: Any) -> Array:
-    exponent = x2 if type(x2) is int else _known_integer(x2)
+    kind = type(x2)
+    exponent = x2 if kind is int else _known_integer(x2)
     if exponent is not None:
         (x,) = array_args("power", x1)
-        if type(x2) is not int:
+        if kind is not int:
             own = literal(exponent, x2.dtype, getattr(x2, "weak_type", False))
             x = promote("power", x, own)[0]
             x = convert(x, x.dtype, x.aval.weak_type and own.aval.weak_type)

@@ -168,7 +168,7 @@ def _one_device(device: DeviceLike) -> Device | None:
     return next(iter(found))
 
 
-def _from_host(x: Any, target: Device | None, copy: bool | None) -> object:
+def _from_host(x: Any, target: Device | None, copy: bool | None) -> Array:
     """An array in the host's memory, on a device of its own kind or where it is wanted."""
     where = target or devices.default_device()
     if where.platform != "cpu":
@@ -182,7 +182,7 @@ def _from_host(x: Any, target: Device | None, copy: bool | None) -> object:
     return array_from_numpy(value, False, where, copy=bool(copy))
 
 
-def _capsule(x: object) -> object:
+def _capsule(x: Any) -> object:
     try:
         return x.__dlpack__()
     except BufferError as error:

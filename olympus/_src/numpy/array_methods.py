@@ -140,7 +140,7 @@ def _with_whole_rows(self: Array) -> Array:
     if not self.aval.tagged or self.aval.sharding.spec[0] is None:
         return self
     where = self.aval.sharding
-    mesh = self.sharding.mesh if type(self) is lib.ArrayImpl else where.mesh
+    mesh = self._sharding.mesh if type(self) is lib.ArrayImpl else where.mesh
     spec = where.spec.update(partitions=(None, *where.spec[1:]))
     return reshard(self, NamedSharding(mesh, spec))
 

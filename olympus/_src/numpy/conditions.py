@@ -117,7 +117,7 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike],
     Array([2., 7., 9.], dtype=float32)
     """
     (x,) = array_args("piecewise", x)
-    masks: object = condlist
+    masks: Any = condlist
     if hasattr(masks, "ndim") and masks.ndim < 2 and masks.ndim == x.ndim:
         masks = [masks]
     elif isinstance(masks, (list, tuple)) and x.shape and masks and isinstance(
@@ -182,11 +182,12 @@ def clip(arr: ArrayLike | None = None, /, min: ArrayLike | None = None,
 
 def _saturated(bound: Any, x: Array) -> ArrayLike | None:
     """A bound of weak integer type that integers `x` can have: 300 is 255 where they are uint8."""
-    if not dtypes.is_integer(x.dtype) or not (type(bound) is int or getattr(
+    kind = type(bound)
+    if not dtypes.is_integer(x.dtype) or not (kind is int or getattr(
             bound, "weak_type", False) and dtypes.is_integer(bound.dtype)):
         return bound
     limits = dtypes.iinfo(x.dtype)
-    if type(bound) is int:
+    if kind is int:
         return max(int(limits.min), min(bound, int(limits.max)))
     own = dtypes.iinfo(bound.dtype)
     bound = maximum(bound, int(limits.min)) if limits.min > own.min else bound

@@ -13,7 +13,16 @@ from ..base import lib
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.source import api_boundary
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DType, DTypeLike, DuckTypedArray, PyTree, Shape
+from ..base.typing import (
+    Array,
+    ArrayLike,
+    Device,
+    DType,
+    DTypeLike,
+    DuckTypedArray,
+    PyTree,
+    Shape,
+)
 from ..core import tags, templates
 from ..core.context import ThreadState, ctx
 from ..core.ir import Literal
@@ -156,7 +165,7 @@ def check_layout(name: str, order: str | None, like: object) -> None:
                         "olympus is required; convert the result.")
 
 
-def _to_array(x: Any, dtype: DType | None, copy: bool | None, device: DeviceLike) -> Array:
+def _to_array(x: Any, dtype: DType | None, copy: bool | None, device: Device | None) -> Array:
     kind = type(x)
     if kind in SCALAR_TYPES:
         return _from_scalar(x, dtype, device)
@@ -221,7 +230,7 @@ def _parsed(x: object, dtype: DType) -> np.ndarray:
                          ) from None
 
 
-def _from_scalar(x: complex, dtype: DType | None, device: DeviceLike) -> Array:
+def _from_scalar(x: complex, dtype: DType | None, device: Device | None) -> Array:
     weak = dtype is None and type(x) is not bool
     target = dtypes.python_scalar_dtype(type(x)) if dtype is None else dtype
     return array_from_numpy(_cast(np.asarray(x), x, target), weak, device)
@@ -245,7 +254,7 @@ def _cast(value: np.ndarray, original: object, dtype: DType) -> np.ndarray:
     if kind == "O" and dtypes.is_inexact(dtype):    # ints of any size, which only floats hold
         value = value.astype(np.complex128 if dtypes.is_complex(dtype) else np.float64)
     if kind == "c" and _drops_imaginary("array", original, value, dtype):
-        value = value.real
+        value = np.real(value)
     return dtypes.converted(value, dtype)
 
 
@@ -276,7 +285,8 @@ def _needs_copy(given: object, dtype: DTypeLike) -> ValueError:
                       "leave copy unset.")
 
 
-def _from_numpy(x: np.ndarray, dtype: DType | None, device: DeviceLike, copy: bool | None) -> Any:
+def _from_numpy(x: np.ndarray, dtype: DType | None, device: Device | None, copy: bool | None
+                ) -> Any:
     if copy is False:
         if dtype is not None and x.dtype != dtype:
             raise _needs_copy(x.dtype, dtype)
@@ -302,7 +312,7 @@ def _nested(x: PyTree, leaves: list[ArrayLike]) -> PyTree:
     return x
 
 
-def _from_list(x: PyTree, dtype: DType | None, device: DeviceLike) -> Array:
+def _from_list(x: PyTree, dtype: DType | None, device: Device | None) -> Array:
     if (ctx.trace is BASE and x and type(x) in (list, tuple) and _ARRAYS.issuperset(map(type, x))
             and len({a.aval for a in x}) == 1):
         # Arrays of one type: none of them needs to be looked at.
@@ -563,7 +573,7 @@ _constant = make_jit(_broadcast_in_dim, {
     "static_argnums": (1, 2), "static_argnames": ("shape", "dtype")}, library=True)
 
 
-def aval_like(name: str, a: object) -> ShapedArray:
+def aval_like(name: str, a: Any) -> ShapedArray:
     """The aval of what has a shape and a dtype, which need not be an array, or of data."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = getattr(a, "aval", a)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 import numpy as np
 
@@ -61,7 +62,7 @@ def _shifted(name: str, shape: tuple[int, ...], k: ArrayLike) -> tuple[Array, Ar
     return add(rows, literal(k, rows.dtype)), columns
 
 
-def _is_traced(k: object) -> bool:
+def _is_traced(k: object) -> TypeGuard[Tracer]:
     return isinstance(k, Tracer) and k.concrete() is None
 
 

@@ -6,6 +6,9 @@ object of the function; Python numbers are put on the device once per dtype. Ope
 types meet the function itself, whose messages name them. `eager_sequence` is the same for functions
 of a sequence of arrays.
 """
+# What `functools.wraps` made has attributes that checkers do not know of, and operands are tried
+# for an aval rather than asked: it is faster.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

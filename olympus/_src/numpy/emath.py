@@ -7,6 +7,7 @@ them, and the result is complex.
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -166,7 +167,7 @@ def real_if_close(a: ArrayLike, tol: float = 100) -> Array:
     x = data_arg("real_if_close", a)
     if not dtypes.is_complex(x.dtype):
         return x
-    value = concrete("real_if_close", x, "the array", "use olympus.numpy.real")
+    value: Any = concrete("real_if_close", x, "the array", "use olympus.numpy.real")
     if tol > 1:
         tol = tol * float(dtypes.finfo(x.dtype).eps)
     return arithmetic.real(x) if (np.abs(value.imag) < tol).all() else x

@@ -50,7 +50,8 @@ def _known(x: ArrayLike) -> bool:
 
 def _bins(name: str, bins: ArrayLike) -> int | Array:
     """The number of bins as an int, or the edges as a vector; edges that descend are refused."""
-    if isinstance(bins, (int, np.integer)) or not (np.ndim(bins) if _known(bins) else bins.ndim):
+    if isinstance(bins, (int, np.integer)) or not (
+            bins.ndim if isinstance(bins, Tracer) else np.ndim(bins)):
         count = static_int(bins, name, "bins")
         if not 0 < count < 2**31:
             raise ValueError(f"{name}: bins {bins} given; a number in [1, 2**31) is required.")

@@ -372,7 +372,7 @@ def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
     operands.append(start if size else 0)
 
 
-def _consumed(entry: object) -> int:
+def _consumed(entry: Any) -> int:
     """How many axes an entry of an index takes."""
     if entry is None or entry is Ellipsis or isinstance(entry, (bool, np.bool_)):
         return 0

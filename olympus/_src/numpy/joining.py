@@ -649,7 +649,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
     axis = canonical_axis(axis, len(arr.shape), "insert")
     n = arr.shape[axis]
     traced = isinstance(obj, Tracer) and obj.concrete() is None and dtypes.is_integer(obj.dtype)
-    places = obj if traced else _places("insert", obj, n)
+    places: Any = obj if traced else _places("insert", obj, n)
     values = promote.convert(values, arr.dtype)
     count = prod(places.shape)
     if places.ndim > 1:

@@ -10,7 +10,7 @@ That works for traced masks, and spares concrete ones a program for each number 
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import numpy as np
 
@@ -128,7 +128,7 @@ def masked_index(of: Shape, index: object) -> Masked | None:
     return Masked((*before, *[slice(None)] * mask.ndim, *entries[at + 1:]), mask, layout)
 
 
-def _is_mask(entry: object) -> bool:
+def _is_mask(entry: object) -> TypeGuard[Array]:
     return getattr(entry, "dtype", None) == BOOL and hasattr(entry, "shape")
 
 

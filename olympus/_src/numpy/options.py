@@ -3,6 +3,8 @@
 NumPy leaves what `where` excludes as the output's memory was. Here those elements are 0, the
 function is not evaluated there, and no derivative passes through them.
 """
+# What `functools.wraps` made has attributes that checkers do not know of.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

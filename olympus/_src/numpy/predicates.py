@@ -223,8 +223,9 @@ def iscomplexobj(x: object) -> bool:
     """
     if isinstance(x, (type, np.dtype)):
         return dtypes.issubdtype(x, np.complexfloating)
-    if hasattr(x, "aval"):
-        return dtypes.is_complex(x.aval.dtype)
+    aval = getattr(x, "aval", None)
+    if aval is not None:
+        return dtypes.is_complex(aval.dtype)
     given: Any = x
     return np.iscomplexobj(given)
 

@@ -4,6 +4,8 @@
 found by one identity test; everything else follows a plan memoised per tuple of avals. Python and
 NumPy scalars become literals of the result dtype, never recorded conversions or broadcasts.
 """
+# Operands are tried for an aval rather than asked for their type: it is faster.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -91,6 +91,8 @@ class ufunc(Generic[R_co], metaclass=_Functions):
     [2. 0.]
     """
 
+    while_tracing: Callable[..., Any]       # of some: what operators on tracers call
+
     def __init__(self, func: Callable[..., object], /, nin: int, nout: int, *,
                  name: str | None = None, nargs: int | None = None,
                  identity: ArrayLike | None = None, call: Callable[..., R_co] | None = None,

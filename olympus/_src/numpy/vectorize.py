@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Collection, Sequence, Set
+from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree
@@ -189,7 +190,7 @@ def apply_along_axis(func1d: Callable[..., ArrayLike], axis: int, arr: ArrayLike
 
     for _ in range(ndim - 1):
         fun = vmap(fun, in_axes=0, out_axes=0)
-    out = fun(moveaxis(arr, axis, -1))
+    out: Any = fun(moveaxis(arr, axis, -1))
     new = len(out.shape) - (ndim - 1)
     return moveaxis(out, tuple(range(ndim - 1, ndim - 1 + new)), tuple(range(axis, axis + new)))
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, IrValue, Shape
 from ..control.cond import cond
@@ -132,6 +133,7 @@ class RandomGamma(Primitive):
         return make_aval(a.shape, a.dtype)
 
     def lower(self, b: Builder, keys: IrValue, a: IrValue, *, log_space: bool) -> IrValue:
+        own: Any        # its dtype has a generator
         own, shape = b.avals_in[0], b.avals_in[1].shape
         run = functools.partial(samples, log_space=log_space)
 

@@ -15,7 +15,7 @@ from typing import Any, NewType, NoReturn, TypeAlias, TypeGuard
 import numpy as np
 
 from ..base import config, lib, source
-from ..base.typing import Array, ArrayLike, Device, DType, DTypeLike, IrValue, Params
+from ..base.typing import Array, ArrayLike, Device, DTypeLike, IrValue, Params
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Builder, Primitive
@@ -99,8 +99,9 @@ class PRNGKeyArray(lib.Array):
     __array__ = _no_numpy("numpy.asarray")
     item, tolist = _no_numpy("item"), _no_numpy("tolist")
     weak_type: bool = False
+    dtype: KeyType
 
-    def __init__(self, dtype: DType, base: Array) -> None:
+    def __init__(self, dtype: KeyType, base: Array) -> None:
         self.dtype, self._base_array = dtype, base
         self._cells: Any = None     # of `core.reuse`
 
@@ -273,6 +274,11 @@ register_wrapper(PRNGKeyArray)
 
 # Primitives --------------------------------------------------------------------------------------
 
+def _generator(keys: Any) -> Generator:
+    """That of keys, or of their aval."""
+    return keys.dtype.impl
+
+
 def _require_keys(name: str, aval: ShapedArray) -> ShapedArray:
     if not dtypes.is_key(aval.dtype):
         raise TypeError(f"{name}: {aval} given; typed keys are required; make them with random.key "
@@ -311,7 +317,7 @@ class Unwrap(OfKeys):
     cells = staticmethod(reuse.read)
 
     def infer(self, keys: ShapedArray) -> ShapedArray:
-        shape = _require_keys("random_unwrap", keys).dtype.physical_shape
+        shape = _generator(_require_keys("random_unwrap", keys)).key_shape
         return make_aval((*keys.shape, *shape), U32)
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
@@ -334,6 +340,8 @@ class Seed(OfKeys):
 class Drawn(OfKeys, abstract=True):
     """Drawn by one of Threefry's two schemes: `partitionable` is the option when it was bound."""
 
+    draw: Any       # (generator, words of keys, **params) -> what is drawn
+
     def bind(self, *args: ArrayLike, partitionable: bool | None = None, **params: Hashable
              ) -> Array:
         if partitionable is None:
@@ -344,7 +352,7 @@ class Drawn(OfKeys, abstract=True):
         return {k: v for k, v in eqn.params.items() if k != "partitionable" or not v}
 
     def lower(self, b: Builder, x: IrValue, *, partitionable: bool, **params: Hashable) -> IrValue:
-        impl = b.avals_in[0].dtype.impl
+        impl = _generator(b.avals_in[0])
         with config.threefry_partitionable(partitionable):
             return impl.emit(b, lambda k: self.draw(impl, random_unwrap_p.bind(k), **params), x)
 
@@ -382,7 +390,7 @@ class FoldIn(OfKeys):
         return self.bind(keys, numbers), 0
 
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
-        impl = b.avals_in[0].dtype.impl
+        impl = _generator(b.avals_in[0])
         return impl.emit(b, lambda k, n: impl.fold_in(random_unwrap_p.bind(k), n), x, y)
 
 
@@ -594,7 +602,7 @@ def key_impl(keys: ArrayLike) -> str | Generator:
     >>> random.key_impl(random.key(0))
     'threefry2x32'
     """
-    return _spec(typeof(typed(keys)).dtype.impl)
+    return _spec(_generator(typed(keys)))
 
 
 def _as_given(given: ArrayLike, keys: Array) -> Array:

@@ -46,6 +46,7 @@ from ..types.sharding import (
     Sharding,
     axes_of,
     demanded_memory,
+    device_tuple,
     entry_of,
 )
 from ..types.tree_registry import PyTreeDef
@@ -231,7 +232,8 @@ class Executable:
         if any(placement.layouts):
             self.layouts = {i: demanded_layout(Layout.from_pjrt_layout(found))
                             for i, found in zip(taken, lib.layouts(xla)[0], strict=True)}
-        self.in_shardings = [None] * len(self.kept)     # None for what is not read
+        # None for what is not read.
+        self.in_shardings: list[Sharding | None] = [None] * len(self.kept)
         for i, s in zip(taken, ins):
             self.in_shardings[i] = s
         self.handlers = [lib.result_handler(a, s, self.committed)
@@ -370,7 +372,7 @@ def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
     # A result that is cut like an argument has the argument's sharding.
     by_tiling: dict[Any, NamedSharding] = {}
     for s, t, a in zip(given, parameters, ins):
-        if s is not None and demanded_memory(s) is None and s.mesh.device_tuple == devices:
+        if s is not None and demanded_memory(s) is None and device_tuple(s) == devices:
             by_tiling.setdefault((physical_aval(a).ndim, t), s)
     return ([s or named(meshes, devices, t, physical_aval(a).ndim, memory_kind(a))
              for s, t, a in zip(given, parameters, ins)],

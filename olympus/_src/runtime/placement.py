@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import TypeGuard
 
 from ..base import lib
 from ..base.typing import Device
@@ -27,7 +28,7 @@ def sharding_of(x: object) -> Sharding | None:
     return x.sharding if type(x) is ShapeDtypeStruct else None
 
 
-def is_abstract(sharding: object) -> bool:
+def is_abstract(sharding: object) -> TypeGuard[NamedSharding]:
     """Whether a sharding says where in a mesh an argument is, and not on which devices."""
     return type(sharding) is NamedSharding and isinstance(sharding.mesh, AbstractMesh)
 
@@ -97,7 +98,7 @@ def _over(sharding: NamedSharding, where: tuple[Device, ...], others: Sequence[S
           ) -> NamedSharding | None:
     """A sharding over a mesh of these devices; None for one over other devices."""
     if not is_abstract(sharding):
-        return sharding if sharding.mesh.device_tuple == where else None
+        return sharding if device_tuple(sharding) == where else None
     abstract = sharding.mesh
     if abstract.size != len(where):
         raise ValueError(f"jit: AbstractMesh size: {abstract.size} does not match the device "

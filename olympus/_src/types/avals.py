@@ -90,6 +90,7 @@ class ShapedArray(AbstractValue):
     tagged: bool                        # whether any of those three says something
     ndim: int
     size: int
+    _tangent: ShapedArray | None        # `to_tangent_aval`, once asked for
 
     def __new__(cls, shape: Shape, dtype: DTypeLike, weak_type: bool = False, *,
                 sharding: Sharding | None = None,
@@ -268,7 +269,7 @@ def _listed(names: Sequence[str]) -> str:
 
 
 _table: WeakValueDictionary[tuple, ShapedArray] = WeakValueDictionary()
-_references = _table.data       # `_table.get` reads it, in a frame that costs more
+_references = vars(_table)["data"]       # `_table.get` reads it, in a frame that costs more
 # A type that tracing makes and drops is made again by the next trace, at seven times a look-up.
 _recent: deque[ShapedArray] = deque(maxlen=1024)
 
@@ -358,6 +359,8 @@ class AbstractToken(AbstractValue):
     shape: tuple[int, ...] = ()
     dtype: Any = TokenType()
     weak_type, ndim, size, sharding, sharded = False, 0, 1, None, False
+    vma: frozenset[str] = frozenset()
+    memory_space = Space.Device
 
     def update(self, **changes: object) -> AbstractToken:
         return self

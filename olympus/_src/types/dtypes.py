@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any, ClassVar, Final, SupportsFloat
+from typing import Any, ClassVar, Final, SupportsFloat, TypeGuard
 
 import ml_dtypes
 import numpy as np
@@ -341,7 +341,7 @@ def is_key(dtype: DTypeLike | None) -> bool:
     return scalar_kind(dtype) == "key"
 
 
-def is_extended(dtype: object) -> bool:
+def is_extended(dtype: object) -> TypeGuard[ExtendedDType]:
     """Whether the dtype exists only in Olympus."""
     return isinstance(dtype, ExtendedDType)
 

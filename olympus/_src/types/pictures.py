@@ -38,7 +38,7 @@ def _label(devices: Sequence[Device]) -> str:
     return f"{devices[0].platform.upper()} {','.join(map(str, sorted(d.id for d in devices)))}"
 
 
-def sharding_html(title: str, shape: Shape, sharding: object) -> str:
+def sharding_html(title: str, shape: Shape, sharding: Sharding) -> str:
     """The parts of an array of a shape, each with the devices that hold it."""
     down = f"axes 0 to {len(shape) - 2}" if len(shape) > 2 else "axis 0"
     note = "" if len(shape) < 2 else f"{down} ↓, axis {len(shape) - 1} →"

@@ -416,6 +416,7 @@ class SymbolicScope:
         factor = term.factor
         if (factor is not None and k == 1 and factor.name == "mod" and right.__class__ is int
                 and right == 0 and type(factor.operands[1]) is int):
+            x: Any
             x, y = factor.operands      # what leaves no remainder is its quotient times the divisor
             quotient = operation("floordiv", x, y, self)
             if isinstance(quotient, Dimension):

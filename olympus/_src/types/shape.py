@@ -99,7 +99,8 @@ def sequence(given: Any, what: str, noun: str) -> tuple[Any, ...]:
             return tuple(given)
         raise TypeError
     except TypeError:
-        shown = str(given.aval) if hasattr(given, "aval") else repr(given)
+        aval = getattr(given, "aval", None)
+        shown = repr(given) if aval is None else str(aval)
         raise TypeError(f"{what}: {noun} {shown} of type {type(given).__name__} given; a sequence "
                         "is required; write (x,) for one entry.") from None
 

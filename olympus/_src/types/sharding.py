@@ -341,7 +341,7 @@ def demanded_memory(sharding: Sharding | None) -> str | None:
     return sharding._memory_kind
 
 
-def space_of(sharding: object) -> Space:
+def space_of(sharding: Sharding | None) -> Space:
     """The memory space, as types say it, of an array with a sharding."""
     return Space.Host if demanded_memory(sharding) == Space.Host.value else Space.Device
 
@@ -544,7 +544,7 @@ def _default_memory_kind(self: Sharding) -> str:
     return device_tuple(self)[0].default_memory().kind
 
 
-def _place(self: SingleDeviceSharding) -> tuple[Device, str]:
+def _place(self: SingleDeviceSharding) -> tuple[Device, str | None]:
     return self._device, self.memory_kind
 
 

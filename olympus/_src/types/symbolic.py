@@ -123,6 +123,11 @@ class Scope(Protocol):
 
     def refuse(self, other: Dimension, when: str) -> NoReturn: ...
 
+    def range(self, d: DimSize) -> tuple[float, float]: ...
+
+    @property
+    def given(self) -> tuple[str, ...]: ...
+
 
 class Dimension(SymbolicDim):
     """A polynomial that is not constant, in normal form.
@@ -402,7 +407,7 @@ def _rewrite_for(term: Term, k: int, rewrites: dict[Term, tuple[DimSize, int]]) 
     return None
 
 
-def _scope_of(what: str, x: DimSize, y: DimSize) -> Scope:
+def _scope_of(what: str, x: Any, y: Any) -> Scope:
     """The scope of two operands, which must be one."""
     if not isinstance(x, Dimension):
         return y.scope
@@ -411,7 +416,7 @@ def _scope_of(what: str, x: DimSize, y: DimSize) -> Scope:
     return x.scope
 
 
-def combine(x: DimSize, y: DimSize, k: int) -> DimSize:
+def combine(x: Any, y: DimSize, k: int) -> DimSize:
     """x + k * y."""
     if not isinstance(x, Dimension) and not isinstance(y, Dimension):
         return x + k * y

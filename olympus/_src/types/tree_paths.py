@@ -28,7 +28,7 @@ SHOWN_DIFFERENCES = 5
 SHOWN_KEYS = 8
 
 
-def _key_name(key: object) -> str:
+def _key_name(key: Any) -> str:
     if isinstance(key, SequenceKey):
         return str(key.idx)
     if isinstance(key, DictKey | FlattenedIndexKey):

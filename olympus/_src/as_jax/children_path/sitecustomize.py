@@ -3,6 +3,8 @@
 It costs a child that does not use JAX nothing: Olympus is imported with the first import of jax.
 The `sitecustomize` that Python would have run without this one runs, too.
 """
+# `olympus.as_jax` puts a finder in front that has more methods than every finder must have.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -2,9 +2,11 @@
 
 Avals here are any objects with `shape`, `dtype` and `weak_type`; C++ reads nothing else of them.
 """
+# The stub of arrays has what other files read, and not all of C++'s private names.
+# pyright: reportAttributeAccessIssue=false
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -13,22 +15,28 @@ from olympus._src.base.lib.host import raised_by_host
 from olympus._src.base.lib.loading import _jax, no_jax, xla_client
 
 if TYPE_CHECKING:
-    from olympus._src.base.array_type import Array, Device
+    from olympus._src.base.array_type import (
+        Array,
+        ArrayImpl,
+        Device,
+        GSPMDSharding,
+        Sharding,
+        SingleDeviceSharding,
+    )
 else:
-    Array, Device = _jax.Array, _jax.Device
+    Array, ArrayImpl, Device = _jax.Array, _jax.ArrayImpl, _jax.Device
+    Sharding, SingleDeviceSharding = _jax.Sharding, _jax.SingleDeviceSharding
+    GSPMDSharding = _jax.GSPMDSharding
 
-ArrayImpl: Any = _jax.ArrayImpl
 DeviceList: Any = _jax.DeviceList
-Sharding: Any = _jax.Sharding
-SingleDeviceSharding: Any = _jax.SingleDeviceSharding
-GSPMDSharding: Any = _jax.GSPMDSharding
 HloSharding: Any = xla_client.HloSharding
 
 _ZERO_COPY = _jax.HostBufferSemantics.ZERO_COPY
 _COPY_NOW = _jax.HostBufferSemantics.IMMUTABLE_ONLY_DURING_CALL
 _REUSE = _jax.ArrayCopySemantics.REUSE_INPUT
 # C++'s own, before `devices.array` puts the guarded ones over them.
-_buffer_pointer, _platform = ArrayImpl.unsafe_buffer_pointer, ArrayImpl.platform
+_buffer_pointer: Callable[[Any], int] = ArrayImpl.unsafe_buffer_pointer
+_platform: Callable[[Any], str] = ArrayImpl.platform
 _ALWAYS_COPY = _jax.ArrayCopySemantics.ALWAYS_COPY
 # The abilities of this jaxlib; see the feature tests' reasons where they are used.
 _HANDLER_KEYWORDS: dict[str, Any] = (

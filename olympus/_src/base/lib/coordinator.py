@@ -5,6 +5,8 @@ that is connected to a service when that goes (`client.h` of PJRT's distributed 
 SIGABRT); alone, it outlives process 0, and each of the job can end as it likes. It ends when the
 last of them has, which it sees from their pulses (`job.rollcall`).
 """
+# jaxlib has no stubs of its extension modules.
+# pyright: reportAttributeAccessIssue=false
 
 import contextlib
 import json

@@ -41,7 +41,7 @@ class CompilerOptionError(_jax.JaxRuntimeError, ValueError):
 
 
 def _compile_options(
-    devices: Sequence[object], options: CompilerOptions | None, num_replicas: int = 1
+    devices: Sequence[Device | _Numbered], options: CompilerOptions | None, num_replicas: int = 1
 ) -> Any:
     """One program on each device: `num_replicas` copies of it, each cut into equal partitions."""
     num_partitions = len(devices) // num_replicas

@@ -13,6 +13,7 @@ import threading
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 # XLA reads this while its library is loaded; without it every client prints INFO lines on stderr.
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "1")
@@ -24,9 +25,15 @@ if importlib.util.find_spec("jaxlib") is None:
     raise ImportError(f"olympus: needs jaxlib, which is not installed; install it with: {INSTALL}")
 
 # These imports follow what must come before them.
-from jaxlib import _jax, utils, weakref_lru_cache, xla_client  # noqa: E402
-from jaxlib import _pretty_printer as pretty_printer  # noqa: E402
+from jaxlib import xla_client  # noqa: E402
 from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
+
+if TYPE_CHECKING:       # jaxlib has no stubs of these: nothing is known of what is in them
+    from types import ModuleType
+    _jax = pretty_printer = utils = weakref_lru_cache = ModuleType("")
+else:
+    from jaxlib import _jax, utils, weakref_lru_cache
+    from jaxlib import _pretty_printer as pretty_printer
 
 __all__ = [
     "INSTALL", "TESTED", "_jax", "check_version", "jaxlib_version", "libraries", "no_jax",
@@ -68,7 +75,7 @@ def warn_if_jax_loaded() -> None:
 
 def libraries() -> list[Path]:
     """Return jaxlib's libraries of compiled code."""
-    root = Path(_jax.__file__).parent
+    root = Path(xla_client.__file__).parent
     return sorted(p for p in root.iterdir() if p.suffix in (".so", ".dylib", ".dll", ".pyd"))
 
 

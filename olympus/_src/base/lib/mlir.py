@@ -2,6 +2,8 @@
 
 Import this only through `lib.mlir`, which loads it on first use: it costs a hundred milliseconds.
 """
+# jaxlib has no stubs of its extension modules.
+# pyright: reportAttributeAccessIssue=false
 
 import functools
 import hashlib

@@ -2,6 +2,8 @@
 
 Loaded on first use: a process that is not profiled does without.
 """
+# jaxlib has no stubs of its extension modules.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

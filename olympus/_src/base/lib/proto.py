@@ -1,4 +1,6 @@
 """How arrays are cut, as XLA's messages and their bytes."""
+# jaxlib has no stubs of its extension modules.
+# pyright: reportAttributeAccessIssue=false
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue, Params, PyTree
+from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue, Params, T
 from ...core.primitive import Axis, Builder, Cotangent, Linear
 from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
@@ -374,16 +374,16 @@ def _bind(prim: Move, x: ArrayLike, names: Names, groups: Groups | None, dimensi
 
 # Functions ---------------------------------------------------------------------------------------
 
-def _mapped(what: str, x: Array, axis_name: Hashable, groups: Sequence[Sequence[int]] | None,
-            fun: Callable[[Array, Names, Groups | None], Array]) -> Array:
+def _mapped(what: str, x: T, axis_name: Hashable, groups: Sequence[Sequence[int]] | None,
+            fun: Callable[[Array, Names, Groups | None], Array]) -> T:
     """`fun(leaf, names, groups)` for each leaf; no names leave the leaves as they are."""
     names = axis_names(what, axis_name)
     found = check_groups(what, groups, names)
     return tree_map(lambda leaf: fun(leaf, names, found), x) if names else x
 
 
-def all_gather(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None,
-               axis: int = 0, tiled: bool = False, to: str = "varying") -> PyTree:
+def all_gather(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None,
+               axis: int = 0, tiled: bool = False, to: str = "varying") -> T:
     """The values of all elements of a named axis; every element gets them.
 
     Args:
@@ -426,8 +426,8 @@ def all_gather(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGr
     return _mapped("all_gather", x, axis_name, axis_index_groups, gather)
 
 
-def psum_scatter(x: PyTree, axis_name: AxisName, *, scatter_dimension: int = 0,
-                 axis_index_groups: AxisIndexGroups = None, tiled: bool = False) -> PyTree:
+def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
+                 axis_index_groups: AxisIndexGroups = None, tiled: bool = False) -> T:
     """The sum over a named axis, of which each element gets its part: `psum`, then a slice.
 
     Args:
@@ -499,8 +499,8 @@ def _cut(what: str, x: ArrayLike, at: int, names: Names, groups: Groups | None) 
     return cut(x, at, (n, floor_div(aval.shape[at], n) if n else 0))
 
 
-def all_to_all(x: PyTree, axis_name: AxisName, split_axis: int, concat_axis: int, *,
-               axis_index_groups: AxisIndexGroups = None, tiled: bool = False) -> PyTree:
+def all_to_all(x: T, axis_name: AxisName, split_axis: int, concat_axis: int, *,
+               axis_index_groups: AxisIndexGroups = None, tiled: bool = False) -> T:
     """Each element sends part k of its array to element k, and stacks what it gets.
 
     Args:
@@ -533,8 +533,8 @@ def all_to_all(x: PyTree, axis_name: AxisName, split_axis: int, concat_axis: int
     return _mapped("all_to_all", x, axis_name, axis_index_groups, exchange)
 
 
-def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
-              axis_index_groups: AxisIndexGroups = None) -> PyTree:
+def pswapaxes(x: T, axis_name: AxisName, axis: int, *,
+              axis_index_groups: AxisIndexGroups = None) -> T:
     """Exchange a named axis with an axis of the array, of the same size.
 
     Args:
@@ -553,7 +553,7 @@ def pswapaxes(x: PyTree, axis_name: AxisName, axis: int, *,
     return all_to_all(x, axis_name, axis, axis, axis_index_groups=axis_index_groups)
 
 
-def ppermute(x: PyTree, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> PyTree:
+def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     """Send values along a named axis, each from a source to a destination.
 
     Args:
@@ -601,7 +601,7 @@ def _pairs(perm: Sequence[Sequence[int]], size: int) -> tuple[tuple[int, int], .
     return tuple(pairs)
 
 
-def pshuffle(x: PyTree, axis_name: AxisName, perm: Sequence[int]) -> PyTree:
+def pshuffle(x: T, axis_name: AxisName, perm: Sequence[int]) -> T:
     """Values permuted along a named axis: element i gets the value of element perm[i].
 
     Args:

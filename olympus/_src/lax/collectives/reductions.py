@@ -300,8 +300,8 @@ def fit(ct: Any, aval: ShapedArray) -> Any:
 tags.install_casts(pvary_p, recast)
 
 
-def _reduction(prim: Reduction, x: Array, axis_name: AxisName,
-               axis_index_groups: Sequence[Sequence[int]] | None) -> Array:
+def _reduction(prim: Reduction, x: T, axis_name: AxisName,
+               axis_index_groups: Sequence[Sequence[int]] | None) -> T:
     names = axis_names(prim.name, axis_name)
     groups = check_groups(prim.name, axis_index_groups, names, equal=False)
 
@@ -319,7 +319,7 @@ def _reduction(prim: Reduction, x: Array, axis_name: AxisName,
     return tree_map(reduce, x) if names else x
 
 
-def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> PyTree:
+def psum(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> T:
     """Sum over a named axis; every element gets the sum.
 
     Args:
@@ -335,7 +335,8 @@ def psum(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
     Array([0.25, 0.75], dtype=float32)
     """
     if isinstance(x, (int, float, complex)):
-        return x * _count("psum", axis_name, axis_index_groups)
+        total: Any = x * _count("psum", axis_name, axis_index_groups)
+        return total
     return _reduction(psum_p, x, axis_name, axis_index_groups)
 
 
@@ -352,8 +353,7 @@ def _count(what: str, axis_name: Hashable, axis_index_groups: Sequence[Sequence[
     return lookup(sizes[group_tables(groups)[0]], axis_index(names))
 
 
-def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
-         ) -> PyTree:
+def pmean(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> T:
     """The mean over a named axis; every element gets it.
 
     Args:
@@ -362,7 +362,8 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
       axis_index_groups: lists of positions that partition the axis; means are within each.
 
     Returns:
-      A pytree of floating or complex arrays of the shapes of `x`.
+      A pytree of floating or complex arrays of the shapes of `x`; a Python number for one, as of
+      `psum`.
 
     >>> centre = lambda x: x - olympus.lax.pmean(x, "i")
     >>> olympus.vmap(centre, axis_name="i")(olympus.numpy.arange(3))
@@ -371,7 +372,9 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
     count = _count("pmean", axis_name, axis_index_groups)
 
-    def mean(leaf: Array) -> Array:
+    def mean(leaf: Any) -> PyTree:
+        if isinstance(leaf, (int, float, complex)):
+            return leaf / count
         leaf = to_inexact(leaf)
         return div(leaf, count if isinstance(count, int) else
                    convert_element_type(count, typeof(leaf).dtype))
@@ -379,7 +382,7 @@ def pmean(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
     return tree_map(mean, total)
 
 
-def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> PyTree:
+def pmax(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> T:
     """The maximum over a named axis; every element gets it.
 
     Args:
@@ -397,7 +400,7 @@ def pmax(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
     return _reduction(pmax_p, x, axis_name, axis_index_groups)
 
 
-def pmin(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> PyTree:
+def pmin(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None) -> T:
     """The minimum over a named axis; every element gets it.
 
     Args:
@@ -415,7 +418,7 @@ def pmin(x: PyTree, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups =
     return _reduction(pmin_p, x, axis_name, axis_index_groups)
 
 
-def pbroadcast(x: PyTree, axis_name: AxisName, source: int) -> PyTree:
+def pbroadcast(x: T, axis_name: AxisName, source: int) -> T:
     """The value of element `source` of a named axis; every element gets it.
 
     Args:

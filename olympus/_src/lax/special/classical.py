@@ -97,7 +97,8 @@ digamma_p = elementwise("digamma", "chlo.digamma", FLOATING,
                         lambda t, y, x: mul(t, polygamma(1.0, x)))
 # (-1)ᵐ⁺¹ m! ζ(m+1, x) (DLMF 25.11.12), whose factors float32 holds up to m = 23: by way of float64.
 polygamma_product_p = elementwise("polygamma_product", "chlo.polygamma", FLOATING, arity=2)
-polygamma_product_p.jvp = None      # lowering alone makes the product
+# Lowering alone makes the product.
+polygamma_product_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 polygamma_p = Computed("polygamma", lambda tol, m, x: polygamma_product_p.bind(m, x), (
     lambda t, z, m, x: mul(t, math.nan), lambda t, z, m, x: mul(t, polygamma(add(m, 1.0), x))))
 

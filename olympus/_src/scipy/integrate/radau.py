@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -44,6 +44,8 @@ _ERROR = np.array([-13 - 7 * 6 ** 0.5, -13 + 7 * 6 ** 0.5, -1]) / 3
 
 def _separated() -> tuple[float, complex, np.ndarray, np.ndarray]:
     """The eigenvalues of the inverse of `_INTEGRALS`, and the basis in which it has two blocks."""
+    values: Any     # NumPy does not say that they are complex
+    vectors: Any
     values, vectors = np.linalg.eig(np.linalg.inv(_INTEGRALS))
     one, pair = np.argmin(abs(values.imag)), np.argmax(values.imag)
     basis = np.stack([vectors[:, one].real, vectors[:, pair].real, vectors[:, pair].imag], 1)

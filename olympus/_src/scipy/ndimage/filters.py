@@ -381,8 +381,9 @@ def laplace(input: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0) -
     if not typeof(x).ndim:
         raise ValueError(f"laplace: {typeof(x)} given; an image of at least one axis is required.")
     weights = asarray(np.array([1, -2, 1]), dtypes.to_real_dtype(x.dtype))
-    return sum(along("laplace", x, weights, axis, mode, cval, 0)
-               for axis in range(typeof(x).ndim)).astype(dtype)
+    found: Any = sum(along("laplace", x, weights, axis, mode, cval, 0)
+                     for axis in range(typeof(x).ndim))
+    return found.astype(dtype)
 
 
 @fused(static=("size", "axis", "mode", "origin"))

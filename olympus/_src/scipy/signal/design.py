@@ -83,7 +83,7 @@ def _stopping(order: int, attenuation: float) -> Zpk:
     depth = math.asinh(math.sqrt(10 ** (attenuation / 10) - 1)) / order
     angles = _angles(order)
     zeros = 1j / np.sin(angles[angles != 0])
-    on_circle = np.exp(1j * angles)
+    on_circle: Any = np.exp(1j * angles)
     poles = -1 / (math.sinh(depth) * on_circle.real + 1j * math.cosh(depth) * on_circle.imag)
     return zeros, poles, (np.prod(-poles) / np.prod(-zeros)).real
 

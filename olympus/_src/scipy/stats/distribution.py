@@ -16,7 +16,7 @@ import inspect
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -39,6 +39,9 @@ __all__ = ["ByLogCdf", "ByLogSf", "Continuous", "Discrete", "Distribution", "Mir
            "Summed", "published"]
 
 
+Formula: TypeAlias = Callable[..., Array]       # of a point, unless of none, and the parameters
+
+
 class Distribution:
     """Formulas in standard form. `parameters` are the names of the shape parameters."""
 
@@ -53,6 +56,12 @@ class Distribution:
     at: float = 1.5                 # where the examples are
     shown = ""                      # what the examples print, in the order of `_KINDS`
     drawn = ""                      # what the example of `rvs` prints
+    # Formulas, of those that have them.
+    cdf: Formula
+    ppf: Formula
+    mean: Formula
+    var: Formula
+    logpmf: Formula
 
     def support(self, *params: Array) -> tuple[float, float]:
         """The smallest and the largest number that has a density, or is a limit of such."""

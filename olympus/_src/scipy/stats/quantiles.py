@@ -51,7 +51,7 @@ def _halfway(low: Array, high: Array) -> Array:
     return _float(both + shift_right_arithmetic(a ^ b, 1), low.dtype)     # cannot overflow
 
 
-def _bracket(low: ArrayLike, high: ArrayLike, *others: ArrayLike) -> list[Array]:
+def _bracket(low: ArrayLike, high: ArrayLike, *others: Array) -> list[Array]:
     """Finite bounds as arrays of the shape and dtype of all others, and those."""
     info = dtypes.finfo(others[0].dtype)
     none = sum(0.0 * x for x in others)
@@ -137,7 +137,7 @@ def invert(fun: Distributed, density: Distributed, rising: bool, q: Array,
     return _inverse(fun, density, rising, near, q, *bounds, tuple(params))
 
 
-def least(holds: Callable[..., Array], q: ArrayLike, low: ArrayLike, high: ArrayLike,
+def least(holds: Callable[..., Array], q: Array, low: ArrayLike, high: ArrayLike,
           params: Sequence[Array]) -> Array:
     """The least integer k from `low` to `high` for which `holds(k, q, *params)`; no derivative."""
     low, high, q, *params = _bracket(low, high, q, *params)
