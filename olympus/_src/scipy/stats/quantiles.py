@@ -50,7 +50,7 @@ def _halfway(low: Array, high: Array) -> Array:
     return _float(both + shift_right_arithmetic(a ^ b, 1), low.dtype)     # cannot overflow
 
 
-def _bracket(low: ArrayLike, high: ArrayLike, *others: ArrayLike) -> list[Array]:
+def _bracket(low: ArrayLike, high: ArrayLike, *others: Array) -> list[Array]:
     """Finite bounds as arrays of the shape and dtype of all others, and those.
 
     The others keep their shapes: what is computed of numbers is computed once, and not for each
@@ -58,8 +58,8 @@ def _bracket(low: ArrayLike, high: ArrayLike, *others: ArrayLike) -> list[Array]
     """
     info = dtypes.finfo(others[0].dtype)
     none = sum(0.0 * x for x in others)
-    low, high = (minimum(maximum(x + none, float(info.min)), float(info.max)) for x in (low, high))
-    return [stop_gradient(x) for x in (low, high, *others)]
+    bounds = [minimum(maximum(x + none, float(info.min)), float(info.max)) for x in (low, high)]
+    return [stop_gradient(x) for x in (*bounds, *others)]
 
 
 def _search(above: Callable[..., tuple[Array, Array, Array]], low: Array, high: Array, start: Array,
@@ -140,7 +140,7 @@ def invert(fun: Distributed, density: Distributed, rising: bool, q: Array,
     return _inverse(fun, density, rising, near, q, *bounds, tuple(params))
 
 
-def least(holds: Callable[..., Array], q: ArrayLike, low: ArrayLike, high: ArrayLike,
+def least(holds: Callable[..., Array], q: Array, low: ArrayLike, high: ArrayLike,
           params: Sequence[Array]) -> Array:
     """The least integer k from `low` to `high` for which `holds(k, q, *params)`; no derivative."""
     low, high, q, *params = _bracket(low, high, q, *params)
