@@ -1,5 +1,6 @@
 """Names that JAX has beside its core: recurrent nets, orders and layouts, lines, hints."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -11,7 +12,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus._src.base import lib, source
-from olympus._src.base.hints import HINTS
+from olympus._src.base.hints import HINTS, hint_for
 from olympus.experimental import layout, overlap, rnn
 from olympus.experimental.fused import fused
 from olympus.extend import source_info_util
@@ -46,12 +47,50 @@ def test_what_is_missing_names_what_is_there(module, name, hint):
         assert resolve(path) is not None
 
 
-def test_names_of_numpy_that_are_not_here_are_numpys():
+def test_names_that_are_not_here_are_numpys_and_scipys():
     with pytest.raises(AttributeError, match=r"numpy.busday_count works on NumPy arrays"):
         onp.busday_count  # noqa: B018
     with pytest.raises(AttributeError, match="has no attribute 'foo'$"):
         onp.foo  # noqa: B018
+    with pytest.raises(AttributeError, match="; use scipy.optimize.bisect outside"):
+        olympus.scipy.optimize.bisect  # noqa: B018
+    assert not hasattr(olympus.scipy.stats, "a(b") and not hasattr(olympus.scipy.stats, "")
     assert not hasattr(olympus, "foo") and not hasattr(onp, "__wrapped__")
+
+
+SCIPY = """
+    cluster.vq fft integrate interpolate linalg ndimage optimize signal signal.windows sparse
+    sparse.linalg special spatial spatial.transform stats
+""".split()     # noqa: SIM905
+
+
+@pytest.mark.parametrize("module", SCIPY)
+def test_names_of_scipy_that_are_not_here_say_what_to_use(module):
+    """Regression: `optimize.bisect` and some 900 more were "no attribute", and nothing else."""
+    theirs, ours = import_module(f"scipy.{module}"), import_module(f"olympus.scipy.{module}")
+    missing = {name for name in theirs.__all__ if not hasattr(ours, name) and not (
+        name.endswith("_roots") or inspect.ismodule(getattr(theirs, name)))}    # old spellings
+    assert {name for name in missing if not hint_for(ours.__name__, name)} <= {"reciprocal"}
+
+
+def test_scipy_is_not_imported_for_a_hint():
+    code = """if True:
+        import sys, olympus.scipy.optimize, olympus.scipy.stats
+        for module, name in ((olympus.scipy.optimize, "bisect"), (olympus.scipy, "constants"),
+                             (olympus.scipy.stats, "foo"), (olympus.scipy, "__wrapped__")):
+            try:
+                getattr(module, name)
+            except AttributeError as error:
+                print(error)
+        assert "scipy" not in sys.modules"""
+    out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert out.stdout.splitlines() == [
+        "module 'olympus.scipy.optimize' has no attribute 'bisect'; use scipy.optimize.bisect "
+        "outside of olympus.jit, or within by olympus.pure_callback",
+        "module 'olympus.scipy' has no attribute 'constants'; use scipy.constants outside of "
+        "olympus.jit, or within by olympus.pure_callback",
+        "module 'olympus.scipy.stats' has no attribute 'foo'",
+        "module 'olympus.scipy' has no attribute '__wrapped__'"]
 
 
 # Recurrent nets ----------------------------------------------------------------------------------

@@ -26,6 +26,7 @@ import olympus.numpy as jnp
 from olympus import jit, lax
 from olympus._src.base import lib
 from olympus._src.base.errors import DonatedArgumentError
+from olympus._src.control import remat
 from olympus._src.core.ir import Olympuspr, Var
 from olympus._src.jit import arguments
 
@@ -710,6 +711,50 @@ def test_a_jitted_function_without_a_name_is_pickled_with_its_options():
     x = jnp.arange(2)
     np.testing.assert_array_equal(loaded(x), [0, 3])
     assert x.is_deleted()
+
+
+def powers(x):
+    """Loops, branches, calls, scopes and literals."""
+    with olympus.named_scope("powers"):
+        grown = lax.fori_loop(0, 3, lambda i, y: y * jnp.sin(x), jnp.ones_like(x))
+        kept = olympus.checkpoint(lambda y: jnp.cos(y) * 2., policy=saved)(grown)
+        return jit(lambda y: lax.cond(y.sum() > 0, jnp.exp, jnp.tanh, y))(kept)
+
+
+saved = olympus.checkpoint_policies.everything_saveable
+
+
+def test_programs_and_linear_functions_are_pickled():
+    """Regression: "cannot pickle '_thread.lock' object", of caches and of primitives."""
+    x = jnp.array([0.5, 1.5])
+    closed = olympus.make_olympuspr(powers)(x)
+    loaded = pickle.loads(pickle.dumps(closed))
+    assert str(loaded) == str(closed) and [e.ctx for e in loaded.eqns] == [
+        e.ctx for e in closed.eqns]
+    for _, linear in (olympus.linearize(powers, x), olympus.vjp(powers, x)):
+        again = pickle.loads(pickle.dumps(linear))
+        np.testing.assert_array_equal(again(x), linear(x))
+
+
+def test_primitives_are_pickled_by_their_names():
+    for primitive in (lax.sin_p, lax.scan_p, remat.checkpoint_p, lax.linalg.cholesky_p):
+        assert pickle.loads(pickle.dumps(primitive)) is primitive is copy.copy(primitive)
+    with pytest.raises(TypeError, match="pickle: primitive mine given; one that a module has"):
+        pickle.dumps([olympus.extend.core.Primitive("mine")])
+    for answer in (olympus.ad_checkpoint.Saveable, olympus.ad_checkpoint.Recompute):
+        assert pickle.loads(pickle.dumps(answer)) is answer
+
+
+@pytest.mark.parametrize("transformed", [
+    olympus.checkpoint, functools.partial(olympus.checkpoint, policy=saved), olympus.vmap,
+    lambda f: olympus.grad(lambda x: f(x).sum()), lambda f: olympus.make_olympuspr(f),
+    lambda f: olympus.linear_transpose(lambda x: 2. * x, jnp.ones(2))],
+    ids=["checkpoint", "policy", "vmap", "grad", "make_olympuspr", "linear_transpose"])
+def test_transformed_functions_are_pickled_by_cloudpickle(transformed):
+    cloudpickle = pytest.importorskip("cloudpickle")
+    x, f = jnp.array([0.5, 1.5]), transformed(powers)
+    loaded = pickle.loads(cloudpickle.dumps(f))
+    assert str(loaded(x)) == str(f(x))
 
 
 def test_names_and_copies_of_jitted_functions():

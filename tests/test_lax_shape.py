@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from ops import lax_shape as rows
 
-from olympus import lax
+from olympus import eval_shape, jit, lax, scipy, vmap
 from olympus._src.autodiff.derivatives import jvp, vjp
 from olympus._src.base.config import enable_x64
 
@@ -77,6 +77,23 @@ def test_top_k_of_four_bits(dtype: str) -> None:
     values, places = lax.top_k(x, 2)
     assert values.dtype == x.dtype and places.tolist() == [[1, 0], [2, 0]]
     assert np.asarray(values).astype(int).tolist() == [[5, 3], [7, 6]]
+
+
+RETURN_LISTS = {
+    "top_k": (lambda x: lax.top_k(x, 2), 2), "approx_max_k": (lambda x: lax.approx_max_k(x, 2), 2),
+    "approx_min_k": (lambda x: lax.approx_min_k(x, 2), 2), "lu": (lax.linalg.lu, 3),
+    "hessenberg": (lax.linalg.hessenberg, 2), "schur": (lax.linalg.schur, 2),
+    "tridiagonal": (lax.linalg.tridiagonal, 4), "scipy.schur": (scipy.linalg.schur, 2)}
+
+
+@pytest.mark.parametrize("f, count", RETURN_LISTS.values(), ids=RETURN_LISTS)
+def test_results_are_lists_as_jaxs_are(f: Any, count: int) -> None:
+    """Regression: they were tuples, so a tree of results had another structure than JAX's."""
+    x = np.eye(3, dtype=np.float32)
+    outs = [eval_shape(g, y) for g, y in (
+        (f, x), (jit(f), x), (vmap(f), x[None]), (lambda x: vjp(f, x)[0], x))]
+    assert [(type(out), len(out)) for out in outs] == [(list, count)] * 4
+    assert isinstance(scipy.linalg.lu_factor(x), tuple)     # of which lu returns more
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2", "float32", "complex64"])

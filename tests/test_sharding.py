@@ -142,6 +142,7 @@ def test_mesh_says_what_it_is():
     (lambda: make_single_device_sharding(DEVICE, memory_kind="moon"), ValueError,
      "can address the following memory kinds"),
     (lambda: pickle.dumps(NamedSharding(Mesh([DEVICE], "x"), P())), TypeError, "devices of this"),
+    (lambda: pickle.dumps(Mesh([DEVICE], "x")), TypeError, "pickle: Mesh.* names devices of this"),
 ])
 def test_bad_input_says_what_is_required(call, error, match):
     if error is None:

@@ -3,6 +3,7 @@ derivatives beside differences; samples beside distribution functions.
 """
 
 import importlib
+import re
 
 import mpmath
 import numpy as np
@@ -13,7 +14,7 @@ import olympus
 from olympus import jit, jvp, random
 from olympus import numpy as onp
 from olympus._src.scipy.stats import sums
-from olympus.scipy.stats import skellam
+from olympus.scipy.stats import gennorm, skellam
 
 # Distribution, shape parameters; those whose probabilities are incomplete functions stand in HARD.
 EASY = {
@@ -244,3 +245,9 @@ def test_sums_that_would_not_end_are_nan(monkeypatch):
     monkeypatch.setattr(sums, "_MOST", 100)
     out = jit(skellam.cdf)(np.zeros(2), np.array([2.0, 1e6]), np.array([2.0, 1e6]))
     assert np.isnan(out).tolist() == [False, True]
+
+
+def test_quantiles_do_not_compute_of_a_number_for_each_probability():
+    """Regression: XLA's simplifier took over 50 turns of the same numbers, and logged that."""
+    text = jit(lambda q: gennorm.ppf(q, 1.5)).lower(onp.ones(5)).as_text()
+    assert re.search(r"call @gammaln\(%\w+\) : \(tensor<f\d\d>\)", text)

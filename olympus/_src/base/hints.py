@@ -1,10 +1,14 @@
-"""Replacements for names that a module lacks: old names of JAX and NumPy, and NumPy's own.
+"""Replacements for names that a module lacks: old names of JAX and NumPy, and those that only NumPy
+or SciPy has.
 
 A hint names what is there, so that a test can look: `olympus.…`, `numpy.…`, `scipy.…`.
 """
 
 from __future__ import annotations
 
+import importlib.machinery
+import re
+from pathlib import Path
 from types import ModuleType
 from typing import NoReturn
 
@@ -17,14 +21,12 @@ _SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outs
 _FFI = "calls of foreign functions are not there yet; olympus.pure_callback calls Python"
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
 _HIJAX = "types of one's own are not there yet; see olympus.tree_util.register_pytree_node"
-_HOST = "use scipy.{0} outside of olympus.jit, or within by olympus.pure_callback"
+_HOST = "use {0} outside of olympus.jit, or within by olympus.pure_callback"
 
 _TREE = {f"tree_{name}": f"use olympus.tree.{name}" for name in (
     "all", "flatten", "leaves", "map", "reduce", "structure", "transpose", "unflatten")}
-
-
-def _on_the_host(module: str, names: str) -> dict[str, str]:
-    return {name: _HOST.format(f"{module}.{name}") for name in names.split()}
+_SEGMENTS = "use olympus.ops.segment_{0} with the labels as segment_ids"
+_MINIMIZE = "use olympus.scipy.optimize.minimize with method='{0}'"
 
 
 HINTS: dict[str, dict[str, str]] = {
@@ -150,32 +152,49 @@ HINTS: dict[str, dict[str, str]] = {
         "jit(f).lower(*args).as_text(debug_info=True)",
         "random": "use olympus.random with keys that are passed on",
     },
-    "olympus.scipy": {"constants": "use scipy.constants", "io": "use scipy.io"},
+    "olympus.scipy.integrate": {
+        "odeint": "use olympus.experimental.ode.odeint", "simps": "use scipy.integrate.simpson",
+        "trapz": "use olympus.scipy.integrate.trapezoid",
+    },
+    "olympus.scipy.interpolate": {
+        "griddata": "use olympus.scipy.interpolate.RegularGridInterpolator on a grid",
+        "interpn": "use olympus.scipy.interpolate.RegularGridInterpolator",
+        "interp2d": "use olympus.scipy.interpolate.RegularGridInterpolator",
+        "pchip_interpolate": "use olympus.scipy.interpolate.PchipInterpolator",
+    },
+    "olympus.scipy.linalg": {
+        name: f"use olympus.numpy.linalg.{name}" for name in ("eig", "eigvals", "norm", "svdvals")},
+    "olympus.scipy.ndimage": {
+        "sum": _SEGMENTS.format("sum"), "sum_labels": _SEGMENTS.format("sum"),
+        "maximum": _SEGMENTS.format("max"), "minimum": _SEGMENTS.format("min"),
+    },
     "olympus.scipy.optimize": {
+        "approx_fprime": "use olympus.grad, or olympus.jacobian",
+        "check_grad": "use olympus.test_util.check_grads",
         "curve_fit": "use olympus.scipy.optimize.least_squares on the residuals",
         "leastsq": "use olympus.scipy.optimize.least_squares",
+        "lsq_linear": "use olympus.scipy.optimize.least_squares",
         "fsolve": "use olympus.scipy.optimize.root",
         "newton": "use olympus.scipy.optimize.root", "OptimizeResult": "use "
         "olympus.scipy.optimize.OptimizeResults",
-        "fmin_bfgs": "use olympus.scipy.optimize.minimize",
-        **_on_the_host("optimize", "brentq linprog minimize_scalar differential_evolution "
-                       "dual_annealing linear_sum_assignment milp"),
+        "fmin_bfgs": _MINIMIZE.format("BFGS"), "fmin_l_bfgs_b": _MINIMIZE.format("L-BFGS-B"),
+        "fmin_ncg": _MINIMIZE.format("Newton-CG"),
+    },
+    "olympus.scipy.signal": {
+        "medfilt": "use olympus.scipy.ndimage.median_filter with mode='constant'",
+    },
+    "olympus.scipy.sparse.linalg": {
+        "expm": "use olympus.scipy.linalg.expm", "inv": "use olympus.numpy.linalg.inv",
+        "norm": "use olympus.numpy.linalg.norm",
+        "spsolve": "use olympus.scipy.sparse.linalg.gmres, or olympus.numpy.linalg.solve",
     },
     "olympus.scipy.special": {
         "sph_harm": "use olympus.scipy.special.sph_harm_y, whose arguments are in another order",
         "log_softmax_": "use olympus.scipy.special.log_softmax",
+        "psi": "use olympus.scipy.special.digamma", "softplus": "use olympus.nn.softplus",
+        **{name: f"use olympus.numpy.{name}"
+           for name in ("cbrt", "exp2", "expm1", "log1p", "round", "sinc")},
     },
-    "olympus.scipy.integrate": {
-        "odeint": "use olympus.experimental.ode.odeint", "simps": "use scipy.integrate.simpson",
-        "trapz": "use olympus.scipy.integrate.trapezoid",
-        **_on_the_host("integrate", "dblquad tplquad nquad"),
-    },
-    "olympus.scipy.interpolate": {
-        "griddata": "use olympus.scipy.interpolate.RegularGridInterpolator on a grid",
-        **_on_the_host("interpolate", "RBFInterpolator splrep splev UnivariateSpline"),
-    },
-    "olympus.scipy.stats": _on_the_host("stats", "kstest chisquare shapiro"),
-    "olympus.scipy.sparse": _on_the_host("sparse", "csr_matrix coo_matrix eye"),
 }
 
 
@@ -184,7 +203,26 @@ def hint_for(module: str, name: str) -> str:
     found = HINTS.get(module, {}).get(name, "")
     if not found and module == "olympus.numpy" and hasattr(np, name):
         found = f"numpy.{name} works on NumPy arrays, outside of olympus.jit"
+    elif not found and f"{module}.".startswith("olympus.scipy.") and not name.startswith("_"):
+        theirs = module.removeprefix("olympus.")
+        found = _HOST.format(f"{theirs}.{name}") if _scipy_lists(theirs, name) else ""
     return found
+
+
+def _scipy_lists(module: str, name: str) -> bool:
+    """Whether a module of SciPy, where that is installed, has a name, as the docstring of its file
+    lists them: to import `scipy.stats` in order to ask it takes half a second.
+    """
+    spec = importlib.machinery.PathFinder.find_spec("scipy")
+    path, last = re.escape(module), re.escape(name)
+    listed = re.compile(rf"^ +{last}( +-.*| *)$|\b{path}\.{last}\b", re.MULTILINE)
+    for root in (spec and spec.submodule_search_locations) or ():
+        home = Path(root, *module.split(".")[1:])
+        for file in (home / "__init__.py", home.with_suffix(".py")):
+            if file.is_file():
+                docstring = file.read_text(encoding="utf-8").split('"""', 2)[1:2]
+                return listed.search("".join(docstring)) is not None
+    return False
 
 
 def no_such_name(module: ModuleType, name: str) -> NoReturn:

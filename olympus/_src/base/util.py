@@ -400,6 +400,9 @@ class Memo(dict[Any, Any]):
     def __eq__(self, other: object) -> bool:
         return self is other
 
+    def __reduce__(self) -> tuple[type["Memo"], tuple[int]]:
+        return Memo, (self.maxsize,)    # pickled, a cache is empty
+
     def __setitem__(self, key: Hashable, value: object) -> None:
         with self._lock:
             if not self:

@@ -161,6 +161,9 @@ class _Verdict:
     def __repr__(self) -> str:
         return self.name
 
+    def __reduce__(self) -> str:
+        return self.name    # by name: a policy's answer is told by identity
+
 
 Saveable = _Verdict("Saveable")
 Recompute = _Verdict("Recompute")

@@ -60,6 +60,9 @@ class Scope:
         self.metadata = tuple([item for item in sorted(merged.items()) if item[1] is not None]
                               ) if told else None
 
+    def __reduce__(self) -> tuple[Callable[..., Scope], tuple[Name, ...]]:
+        return _scope_of, self.names
+
     def __str__(self) -> str:
         shown: list[str] = []       # innermost first
         for name in reversed(self.names):
@@ -88,6 +91,12 @@ class Scope:
 # Weak: a scope lives as long as an equation, a thread or the scope around it has it.
 _scopes: WeakValueDictionary[tuple[Name, ...], Scope] = WeakValueDictionary()
 ROOT = Scope()
+
+
+def _scope_of(*names: Name) -> Scope:
+    return ROOT.extend(*names)
+
+
 # The scope in which a program begins, if not ROOT: programs depend on what XLA is told of them.
 outermost: Any = lib.Config("olympus_xla_metadata", None, include_in_jit_key=True,
                             include_in_trace_context=True)
@@ -115,6 +124,9 @@ class ThreadState(threading.local):
     depth: int = 0
     context: Context | None = None  # the last result of `current_context`
     transposed: Any = None          # the equation that a backward pass is at
+
+    def __reduce__(self) -> str:
+        return "ctx"    # by name: functions that read it are pickled with what they refer to
 
 
 ctx = ThreadState()

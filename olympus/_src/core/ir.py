@@ -201,6 +201,11 @@ class OlympusprEqn:
     def source_info(self) -> SourceInfo:
         return SourceInfo(self.source, self.ctx)
 
+    def __getstate__(self) -> tuple[None, dict[str, object]]:
+        # Pickled, an equation has no line: what refers to that is code of this process.
+        fields = {name: getattr(self, name) for name in self.__slots__}
+        return None, {**fields, "source": None}
+
     def replace(self, **changes: object) -> OlympusprEqn:
         """A copy with the named fields changed."""
         fields = {name: getattr(self, name) for name in self.__slots__}

@@ -8,7 +8,9 @@ may instead write `Primitive("name")` and give the rules one at a time, through 
 
 from __future__ import annotations
 
+import importlib
 import inspect
+import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, final
@@ -36,6 +38,11 @@ __all__ = ["Axis", "Builder", "Cotangent", "Higher", "Linear", "OpenPrimitive", 
            "programs_in", "spread_tangents"]
 
 _MEMO_LIMIT = 8192
+
+
+def _named(module: str, name: str) -> Any:
+    """What a pickle refers to by its module and name."""
+    return getattr(importlib.import_module(module), name)
 
 
 @final      # so that checkers know what `type(x) is Zero` leaves
@@ -273,6 +280,17 @@ class Primitive:
         # Of avals and params only: it keeps no array and no trace alive.
         self._inferred = Memo(_MEMO_LIMIT)
         self.instances.add(self)
+
+    def __reduce__(self) -> tuple[Callable[..., Self], tuple[str, str]]:
+        """How it is pickled: by the module and the name that it has there, as a function."""
+        own = type(self).__module__
+        for home in (own, *[name for name in sys.modules if name != own]):
+            for name, value in list(getattr(sys.modules.get(home), "__dict__", {}).items()):
+                if value is self:
+                    return _named, (home, name)
+        raise TypeError(f"pickle: primitive {self.name} given; one that a module has by a name is "
+                        "required, since its rules are not pickled; assign it where its module is "
+                        "imported.")
 
     def bind(self, *args: object, **params: object) -> Any:
         """Apply the operation in the current trace."""

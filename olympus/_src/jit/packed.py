@@ -13,6 +13,7 @@ from ..base.typing import Device
 from ..devices import devices
 from ..runtime import compile
 from ..runtime.compile import Client, Executable, Placement
+from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import PyTreeDef
 from .program import Program
@@ -150,6 +151,8 @@ class _Pickler(pickle.Pickler):
             return "device", obj.platform, obj.id
         if type(obj) is NamedSharding:      # which pickle refuses where its mesh has devices
             return "sharding", *obj._key
+        if type(obj) is Mesh:
+            return "mesh", obj.devices, obj.axis_names, obj.axis_types
         return None
 
 
@@ -165,6 +168,8 @@ class _Unpickler(pickle.Unpickler):
         if kind == "sharding":
             mesh, spec, memory = parts
             return NamedSharding(mesh, spec, memory_kind=memory)
+        if kind == "mesh":
+            return Mesh(*parts)
         platform, number = parts
         found = self.moved.get((platform, number))
         return found or next(d for d in devices.client(platform).devices() if d.id == number)

@@ -91,7 +91,7 @@ approx_top_k_p = ApproxTopK("approx_top_k")
 
 def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
                  recall_target: float = 0.95, reduction_input_size_override: int = -1,
-                 aggregate_to_topk: bool = True) -> tuple[Array, Array]:
+                 aggregate_to_topk: bool = True) -> list[Array]:
     """The k largest elements along an axis and their indices; the search may be approximate.
 
     It is exact on CPU and GPU. NaN counts as largest.
@@ -107,7 +107,7 @@ def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
         leave to sort: a multiple of a tile's width, at least k.
 
     Returns:
-      (values, indices), best first along the axis; the indices int32.
+      [values, indices], best first along the axis; the indices int32.
 
     Raises TypeError for dtypes that are not floating, ValueError for k, axis or recall out of
     bounds.
@@ -122,7 +122,7 @@ def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
 
 def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
                  recall_target: float = 0.95, reduction_input_size_override: int = -1,
-                 aggregate_to_topk: bool = True) -> tuple[Array, Array]:
+                 aggregate_to_topk: bool = True) -> list[Array]:
     """The k smallest elements along an axis and their indices; the search may be approximate.
 
     It is exact on CPU and GPU. NaN counts as largest, so it comes last.
@@ -134,7 +134,7 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
       recall_target, reduction_input_size_override, aggregate_to_topk: as of `approx_max_k`.
 
     Returns:
-      (values, indices), smallest first along the axis; the indices int32.
+      [values, indices], smallest first along the axis; the indices int32.
 
     >>> values, indices = lax.approx_min_k(onp.array([3., 1., 2.]), 2)
     >>> print(values, indices)
@@ -145,7 +145,7 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
 
 
 def _search(name: str, is_max_k: bool, x: ArrayLike, k: int, axis: int, recall: float,
-            override: int, aggregate: bool) -> tuple[Array, Array]:
+            override: int, aggregate: bool) -> list[Array]:
     aval = typeof(x)
     check_kind(name, aval, "f")
     axis = canonical_axis(axis, aval.ndim, name)
@@ -166,7 +166,6 @@ def _search(name: str, is_max_k: bool, x: ArrayLike, k: int, axis: int, recall: 
             f"{name}: aggregate_to_topk=False given for an axis of {size} and k {k}; how many "
             "elements remain depends on their numbers; leave it out, or give them as numbers.")
     kept = k if aggregate else kept_size(size, aval.ndim, k, recall, override)
-    values, places = approx_top_k_p.bind(
+    return list(approx_top_k_p.bind(
         x, k=k, reduction_dimension=axis, recall_target=recall, is_max_k=is_max_k,
-        reduction_input_size_override=int(override), aggregate_to_topk=bool(aggregate), size=kept)
-    return values, places
+        reduction_input_size_override=int(override), aggregate_to_topk=bool(aggregate), size=kept))

@@ -399,7 +399,7 @@ def sort_key_val(keys: ArrayLike, values: ArrayLike, dimension: int = -1,
 
 
 def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
-         ) -> tuple[Array, Array]:
+         ) -> list[Array]:
     """The k largest elements along an axis, descending, and their indices.
 
     Args:
@@ -409,7 +409,7 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
       is_stable: whether the lower index comes first among equals; it does in either case.
 
     Returns:
-      (values, indices), the indices int32. NaN counts as largest, -0.0 as less than 0.0.
+      [values, indices], the indices int32. NaN counts as largest, -0.0 as less than 0.0.
 
     >>> values, indices = olympus.lax.top_k(olympus.numpy.array([1, 3, 2]), 2)
     >>> print(values, indices)
@@ -419,4 +419,4 @@ def top_k(operand: ArrayLike, k: int, *, axis: int = -1, is_stable: bool = True
     axis, last = canonical_axis(axis, ndim, "top_k"), ndim - 1
     values, indices = top_k_p.bind(move_axis(operand, axis, last), k=extent(k, "top_k", "k"),
                                axis=last)
-    return move_axis(values, last, axis), move_axis(indices, last, axis)
+    return [move_axis(values, last, axis), move_axis(indices, last, axis)]

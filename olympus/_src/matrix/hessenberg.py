@@ -187,14 +187,14 @@ def _squares(x: Array) -> Array:
 hessenberg_p, tridiagonal_p = Hessenberg("hessenberg"), Tridiagonal("tridiagonal")
 
 
-def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
+def hessenberg(a: ArrayLike) -> list[Array]:
     """Reduce a matrix to upper Hessenberg form: a = q h qᴴ with zeros below h's first subdiagonal.
 
     Args:
       a: float[..., n, n] or complex.
 
     Returns:
-      (packed[..., n, n], taus[..., n-1]): h is what is on and above the first subdiagonal of
+      [packed[..., n, n], taus[..., n-1]]: h is what is on and above the first subdiagonal of
       `packed`. The reflectors whose product is q (`householder_product`) start at row 1, and are
       below that. NaN where LAPACK refuses the matrix.
 
@@ -205,10 +205,10 @@ def hessenberg(a: ArrayLike) -> tuple[Array, Array]:
     [[1. 2.]
      [3. 4.]] [0.]
     """
-    return tuple(hessenberg_p.bind(a))
+    return list(hessenberg_p.bind(a))
 
 
-def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Array, Array]:
+def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
     """Reduce a symmetric or Hermitian matrix to real tridiagonal form t: a = q t qᴴ.
 
     Args:
@@ -216,7 +216,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
       lower: read the lower triangle, else the upper one.
 
     Returns:
-      (packed[..., n, n], d[..., n], e[..., n-1], taus[..., n-1]): d is t's diagonal, e the one
+      [packed[..., n, n], d[..., n], e[..., n-1], taus[..., n-1]]: d is t's diagonal, e the one
       beside it, both real. `packed` holds the reflectors whose product is q below the first
       subdiagonal (above the first superdiagonal, and taken from the last to the first, if not
       `lower`); its other triangle is that of a. NaN where LAPACK refuses the matrix.
@@ -227,4 +227,4 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> tuple[Array, Array, Arra
     >>> print(d, e)
     [1. 5.] [2.]
     """
-    return tuple(tridiagonal_p.bind(a, lower=bool(lower)))
+    return list(tridiagonal_p.bind(a, lower=bool(lower)))

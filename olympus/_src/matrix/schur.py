@@ -206,7 +206,7 @@ schur_p = Schur("schur")
 
 
 def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bool = False,
-          select_callable: Select | None = None) -> tuple[Array, ...]:
+          select_callable: Select | None = None) -> list[Array]:
     """Schur decomposition x = z t zᴴ with a unitary z and an upper triangular t.
 
     Args:
@@ -217,7 +217,7 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bo
         parts, and returns as many truth values; elementwise. Of a pair either may be chosen.
 
     Returns:
-      (t, z), or (t,). Of a real x, z is orthogonal and t has blocks of two rows on its diagonal
+      [t, z], or [t]. Of a real x, z is orthogonal and t has blocks of two rows on its diagonal
       for pairs of complex eigenvalues, each block with equal diagonal elements. NaN for each matrix
       for which LAPACK did not converge, so also where x holds a NaN.
 
@@ -235,6 +235,6 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bo
     if sort_eig_vals and select_callable is None:
         raise ValueError("schur: sort_eig_vals=True given without select_callable; a function that "
                          "tells which eigenvalues come first is required.")
-    return tuple(schur_p.bind(x, compute_schur_vectors=bool(compute_schur_vectors),
-                              sort_eig_vals=bool(sort_eig_vals),
-                              select_callable=select_callable if sort_eig_vals else None))
+    return list(schur_p.bind(x, compute_schur_vectors=bool(compute_schur_vectors),
+                             sort_eig_vals=bool(sort_eig_vals),
+                             select_callable=select_callable if sort_eig_vals else None))

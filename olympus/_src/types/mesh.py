@@ -14,7 +14,7 @@ import enum
 import functools
 from collections import OrderedDict
 from collections.abc import Hashable, Sequence
-from typing import Any, Self, TypeAlias
+from typing import Any, NoReturn, Self, TypeAlias
 
 import numpy as np
 
@@ -347,6 +347,10 @@ class Mesh(_Axes, contextlib.ContextDecorator):
                              f"{len(self.axis_names)} axes; shard_map makes axes manual.")
         self._key = self.device_tuple, self.axis_sizes, self.axis_names, self.axis_types
         self._previous: list[Any] = []
+
+    def __reduce__(self) -> NoReturn:
+        raise TypeError(f"pickle: {self} given; it names devices of this process; pickle the names "
+                        "and sizes of its axes.")
 
     @property
     def axis_sizes(self) -> tuple[int, ...]:

@@ -225,14 +225,14 @@ lu_solve_p = LuSolve("lu_solve")
 lu_pivots_to_permutation_p = LuPivotsToPermutation("lu_pivots_to_permutation")
 
 
-def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
+def lu(x: ArrayLike) -> list[Array]:
     """Factor matrices as x[permutation] = L U, exchanging rows for the largest pivot.
 
     Args:
       x: float[..., m, n] or complex.
 
     Returns:
-      Of k = min(m, n):
+      A list, of k = min(m, n):
       lu[..., m, n]: U on and above the diagonal; below it L, whose diagonal of ones is left out.
       pivots: int32[..., k]: at step i, rows i and pivots[i] were exchanged.
       permutation: int32[..., m].
@@ -245,7 +245,7 @@ def lu(x: ArrayLike) -> tuple[Array, Array, Array]:
     [1 1]
     [1 0]
     """
-    return tuple(lu_p.bind(x))
+    return list(lu_p.bind(x))
 
 
 def lu_solve(a: ArrayLike, b: ArrayLike) -> Array:

@@ -97,7 +97,8 @@ def lu_factor(a: ArrayLike, overwrite_a: bool = False, check_finite: bool = True
      [0.25 1.  ]] [1 1]
     """
     (x,) = matrices("lu_factor", a)
-    return lax_lu.lu(x)[:2]
+    factors, pivots, _ = lax_lu.lu(x)
+    return factors, pivots
 
 
 @fused(static=("permute_l", "overwrite_a", "check_finite", "p_indices"))
@@ -289,7 +290,7 @@ def polar(a: ArrayLike, side: str = "right", *, method: str = "qdwh", eps: float
 # Schur and Hessenberg ----------------------------------------------------------------------------
 
 @fused(static=("output",))
-def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
+def schur(a: ArrayLike, output: str = "real") -> list[Array]:
     """The Schur decomposition a = Z T Zᴴ with a unitary Z and a triangular T.
 
     Args:
@@ -298,7 +299,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
         eigenvalues; "complex": T is complex and triangular.
 
     Returns:
-      (T, Z), [..., n, n] each. Derivatives are infinite or NaN where eigenvalues agree.
+      [T, Z], [..., n, n] each. Derivatives are infinite or NaN where eigenvalues agree.
 
     Raises ValueError for another output.
 
@@ -311,8 +312,7 @@ def schur(a: ArrayLike, output: str = "real") -> tuple[Array, Array]:
     options("schur", "output", output, ("real", "complex", "r", "c"))
     if output in ("complex", "c"):
         x = manipulation.astype(x, dtypes.to_complex_dtype(x.dtype))
-    t, z = lax_schur.schur(x)
-    return t, z
+    return lax_schur.schur(x)
 
 
 @fused(static=("check_finite",))

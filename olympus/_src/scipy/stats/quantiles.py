@@ -26,7 +26,6 @@ from ...loops.while_loop import while_loop
 from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, floor, log
-from ...numpy.manipulation import broadcast_arrays
 from ...numpy.reductions import any as any_of
 from ...types import dtypes
 
@@ -52,11 +51,15 @@ def _halfway(low: Array, high: Array) -> Array:
 
 
 def _bracket(low: ArrayLike, high: ArrayLike, *others: Array) -> list[Array]:
-    """Finite bounds as arrays of the shape and dtype of all others, and those."""
+    """Finite bounds as arrays of the shape and dtype of all others, and those.
+
+    The others keep their shapes: what is computed of numbers is computed once, and not for each
+    element of a broadcast constant, for which XLA's simplifier takes too many turns, and logs that.
+    """
     info = dtypes.finfo(others[0].dtype)
     none = sum(0.0 * x for x in others)
-    low, high = (minimum(maximum(x + none, float(info.min)), float(info.max)) for x in (low, high))
-    return [stop_gradient(x) for x in broadcast_arrays(low, high, *others)]
+    bounds = [minimum(maximum(x + none, float(info.min)), float(info.max)) for x in (low, high)]
+    return [stop_gradient(x) for x in (*bounds, *others)]
 
 
 def _search(above: Callable[..., tuple[Array, Array, Array]], low: Array, high: Array, start: Array,
