@@ -83,6 +83,8 @@ def test_mesh_says_what_it_is():
     assert mesh != Mesh([DEVICE], "x")
     model = copy.deepcopy({"mesh": mesh, "sharding": NamedSharding(mesh, P("x"))})
     assert model["mesh"] == mesh and model["sharding"] == NamedSharding(mesh, P("x"))
+    for x in (mesh, model["sharding"], olympus.numpy.ones(3).sharding):
+        assert copy.copy(x) is x
 
 
 @pytest.mark.parametrize(("call", "error", "match"), [

@@ -237,8 +237,11 @@ class _Axes:
     def __hash__(self) -> int:
         return self._hash
 
+    def __copy__(self) -> Self:
+        return self     # it never changes
+
     def __deepcopy__(self, memo: object) -> Self:
-        return self     # it never changes, and devices are not to be copied
+        return self     # nor are devices to be copied
 
     @property
     def _listed(self) -> str:

@@ -560,7 +560,7 @@ def _install() -> None:
     }
     methods = {"devices_indices_map": _indices, "addressable_devices_indices_map": _own_indices,
                "shard_shape": _shard_shape, "is_equivalent_to": _is_equivalent_to,
-               "__deepcopy__": lambda self, memo: self}
+               "__copy__": lambda self: self, "__deepcopy__": lambda self, memo: self}
     SingleDeviceSharding.__eq__ = lambda self, other: self is other or (
         type(other) is SingleDeviceSharding and _place(self) == _place(other))
     SingleDeviceSharding.__hash__ = lambda self: hash(_place(self))
