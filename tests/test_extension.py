@@ -2,6 +2,7 @@
 under every transformation; and the small public functions on programs and avals.
 """
 
+import copy
 import gc
 import weakref
 
@@ -838,3 +839,10 @@ def test_an_invalid_operation_of_a_lowering_rule_is_refused_when_it_is_lowered()
         mlir.ir.Operation.create("stablehlo.add", [x.type], [x]).result])
     with pytest.raises(mlir.ir.MLIRError, match="expected 2 operands, but found 1"):
         olympus.jit(bad.bind).lower(1.0)
+
+
+def test_a_copied_program_has_the_operations_of_its_original():
+    local_p = Primitive("local")        # which no module names, so that it cannot be pickled
+    local_p.def_abstract_eval(lambda x: x)
+    program = olympus.make_olympuspr(local_p.bind)(1.0)
+    assert copy.deepcopy(program).eqns[0].primitive is local_p

@@ -1,4 +1,4 @@
-"""What modules of JAX have that ours of the same name have not: a row for each, with who needs it.
+"""Names of JAX's modules that ours of the same name lack: a row for each, with who needs it.
 
 A module that is only above others here needs no row.
 """
@@ -15,7 +15,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Adapter(NamedTuple):
-    """What one module of JAX has besides the names of ours that is called the same.
+    """The names of one module of JAX beyond those of ours of the same name.
 
     Its names come from `own`; then from homes, before our module; then they are stand-ins.
     """
@@ -23,7 +23,7 @@ class Adapter(NamedTuple):
     about: str
     own: Mapping[str, str] = _NONE  # module of `olympus._src` -> names, "theirs=ours" if respelled
     homes: str = ""                 # public modules of ours
-    lacks: str = ""                 # what is missing, as the messages of stand-ins say it
+    lacks: str = ""                 # the missing feature, in the words of messages
     stand_ins: str = ""
 
     def places(self) -> Iterator[tuple[str, str, str]]:

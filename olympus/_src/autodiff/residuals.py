@@ -44,7 +44,7 @@ def saved_residuals(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree
 
     def tangents(_: object, __: object, primals: Sequence[Array], unknown: Sequence[Array]
                  ) -> list[Array]:
-        # Symbolic zeros, as in `linearize_flat`: for what has no tangent rules record nothing.
+        # Symbolic zeros, as in `linearize_flat`: rules record nothing for operands without tangent.
         rest = iter(unknown)
         ins = [next(rest) if on else Zero(a) for on, a in zip(active, t_avals)]
         return [t for t in jvp_flat(flat, primals, ins)[1] if type(t) is not Zero]

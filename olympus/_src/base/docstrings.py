@@ -85,10 +85,10 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
 
 
 def described_like(model: object) -> Callable[[F], F]:
-    """Decorator: the docstring takes from another of its file what it leaves out itself.
+    """Decorator: complete a docstring from the one of a sibling in the same file, the model.
 
-    That is what the model says of the parameters that both have, what it returns and what it
-    raises; neither its first words nor its example.
+    It takes the model's entries for the parameters that both have, its Returns and its Raises;
+    neither its first sentence nor its example.
     """
     if not model.__doc__:       # under `python -OO`
         return lambda fun: fun
@@ -113,7 +113,7 @@ def described_like(model: object) -> Callable[[F], F]:
 
 
 def _margin(doc: str) -> str:
-    """What the lines of a docstring begin with: nothing from Python 3.13 on."""
+    """The indentation of a docstring's lines: none from Python 3.13 on."""
     example = doc.index(">>>")
     return doc[doc.rindex("\n", 0, example) + 1:example]
 

@@ -429,7 +429,7 @@ def memoize(maxsize: int = 4096) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 class ByKey:
-    """Equal, and hashed, by what an object consists of, which its class says: `_key()`."""
+    """Equality and hash by the parts of an object, which its class lists in `_key()`."""
 
     __slots__ = ()
     _key: Callable[[], tuple[Any, ...]]

@@ -52,7 +52,7 @@ def is_remote_storage(tspec: Spec | str) -> bool:
 
 
 class GlobalAsyncCheckpointManagerBase(abc.ABC):
-    """The interface of managers of checkpoints, whatever they write to.
+    """The interface of all managers of checkpoints.
 
     >>> issubclass(GlobalAsyncCheckpointManager, GlobalAsyncCheckpointManagerBase)
     True

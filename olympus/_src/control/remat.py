@@ -162,7 +162,7 @@ class _Verdict:
         return self.name
 
     def __reduce__(self) -> str:
-        return self.name    # by name: a policy's answer is told by identity
+        return self.name    # by name: answers are compared by identity
 
 
 Saveable = _Verdict("Saveable")

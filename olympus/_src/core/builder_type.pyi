@@ -1,4 +1,4 @@
-"""What type checkers know of the builder that lowering rules get as `b`.
+"""The builder that lowering rules get as `b`, for type checkers.
 
 At run time it is `lowering.builder.Builder`, in a room above the rules, with a docstring for each
 of these methods. Checkers compare the two where a `Builder` is given to a function of `lowering`.
@@ -65,7 +65,7 @@ class Block(Protocol):
     def ip(self) -> ir.InsertionPoint: ...
 
 class Module(Protocol):
-    """What rules ask of the module, and note of it: `lowering.context.ModuleContext`."""
+    """The module that operations go to, as rules see it: `lowering.context.ModuleContext`."""
 
     by_others: bool
     convolutions: int

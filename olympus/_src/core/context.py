@@ -126,7 +126,7 @@ class ThreadState(threading.local):
     transposed: Any = None          # the equation that a backward pass is at
 
     def __reduce__(self) -> str:
-        return "ctx"    # by name: functions that read it are pickled with what they refer to
+        return "ctx"    # by name: functions are pickled with the globals that they read
 
 
 ctx = ThreadState()

@@ -80,7 +80,7 @@ class InputEffect(Effect):
 
 
 class Effectful(Protocol):
-    """What effects are asked of an equation; `ir`, which has it, imports this module."""
+    """An equation as effects see it; `ir`, which defines it, imports this module."""
 
     @property
     def effects(self) -> frozenset[Effect]: ...

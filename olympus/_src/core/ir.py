@@ -316,11 +316,11 @@ class ClosedOlympuspr:
 
     constvars: list[Var] = _of_open("constvars", "Names of the constants.")
     invars: list[Var] = _of_open("invars", "Names of the arguments.")
-    outvars: list[Atom] = _of_open("outvars", "What is returned.")
+    outvars: list[Atom] = _of_open("outvars", "The results.")
     eqns: list[OlympusprEqn] = _of_open("eqns", "The equations.")
-    effects: frozenset[Effect] = _of_open("effects", "What it does besides computing.")
-    debug_info: DebugInfo = _of_open("debug_info", "Whose program it is.")
-    cache: Memo = _of_open("cache", "What passes computed of it.")
+    effects: frozenset[Effect] = _of_open("effects", "The effects.")
+    debug_info: DebugInfo = _of_open("debug_info", "The name of the program and of its inputs.")
+    cache: Memo = _of_open("cache", "The results of passes.")
 
     @property
     def in_avals(self) -> list[ShapedArray]:

@@ -41,7 +41,7 @@ _MEMO_LIMIT = 8192
 
 
 def _named(module: str, name: str) -> Any:
-    """What a pickle refers to by its module and name."""
+    """The object that a pickle refers to by module and name."""
     return getattr(importlib.import_module(module), name)
 
 
@@ -147,7 +147,7 @@ def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike
 
 def linear_jvp(self: Primitive, primals: Sequence[Array], tangents: Sequence[Tangent],
                **params: Hashable) -> tuple[Array, Tangent]:
-    """The rule `jvp` of what is linear in all operands together: of tangents it is the same."""
+    """The rule `jvp` of operations that are linear in all operands together."""
     return self.bind(*primals, **params), self.bind(*tangents, **params)
 
 
@@ -280,6 +280,9 @@ class Primitive:
         # Of avals and params only: it keeps no array and no trace alive.
         self._inferred = Memo(_MEMO_LIMIT)
         self.instances.add(self)
+
+    def __deepcopy__(self, memo: object) -> Self:
+        return self     # a copy would be another operation
 
     def __reduce__(self) -> tuple[Callable[..., Self], tuple[str, str]]:
         """How it is pickled: by the module and the name that it has there, as a function."""

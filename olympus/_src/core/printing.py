@@ -34,7 +34,7 @@ class Variable(Protocol):
 
 
 class Equation(Protocol):
-    """What is printed of an equation."""
+    """An equation, as far as it is printed."""
 
     primitive: Any
     params: Params
@@ -49,7 +49,7 @@ class Equation(Protocol):
 
 
 class Program(Protocol):
-    """What is printed of an open program."""
+    """An open program, as far as it is printed."""
 
     @property
     def constvars(self) -> Sequence[Variable]: ...

@@ -61,7 +61,7 @@ _NO_SUMS = Sums(frozenset(), frozenset())
 
 
 class Operation(Protocol):
-    """What tags ask of a primitive, which imports this module."""
+    """A primitive as tags see it, whose module imports this one."""
 
     name: str
     multiple_results: bool

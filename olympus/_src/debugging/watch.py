@@ -63,7 +63,7 @@ class Observer(Protocol):
     """Who looks at operations, and keeps something beside each value: `WatchTracer.beside`."""
 
     def given(self, _: int, x: Array, /) -> object:
-        """What is kept beside an argument, by its leaf number."""
+        """The notes kept beside an argument, by its leaf number."""
         ...
 
     def saw(self, operation: Operation, /) -> Sequence[object]:

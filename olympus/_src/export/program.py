@@ -1,5 +1,4 @@
-"""What the modules below `exported.py` know of an export: the protocol of `Exported`, for checkers.
-"""
+"""The protocol of `Exported`, for checkers of the modules that `exported.py` imports."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ R_co = TypeVar("R_co", covariant=True)
 
 
 class Pmapped(Protocol[P, R_co]):
-    """What type checkers know of a function that `pmap` returns."""
+    """A function that `pmap` returns, for type checkers."""
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R_co: ...
     def trace(self, *args: P.args, **kwargs: P.kwargs) -> Traced: ...

@@ -275,7 +275,7 @@ register_wrapper(PRNGKeyArray)
 # Primitives --------------------------------------------------------------------------------------
 
 def _generator(keys: Any) -> Generator:
-    """That of keys, or of their aval."""
+    """The generator of keys, or of their aval."""
     return keys.dtype.impl
 
 

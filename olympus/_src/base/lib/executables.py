@@ -237,8 +237,8 @@ def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object
     )
 
 
-# C++'s `pjit` calls what is to trace a new signature while the error of a pytree nested too deep
-# is still set. The next lookup of an attribute may drop it and say that there is no such attribute.
+# C++'s `pjit` asks Python to trace a new signature while the error of a pytree nested too deep is
+# still set. The next lookup of an attribute may drop it and say that there is no such attribute.
 # Any C function that takes no arguments raises it, as the cause of a SystemError.
 raise_error_of_pjit: Callable[[], object] = gc.isenabled
 

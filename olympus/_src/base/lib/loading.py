@@ -28,7 +28,7 @@ if importlib.util.find_spec("jaxlib") is None:
 from jaxlib import xla_client  # noqa: E402
 from jaxlib.version import __version__ as jaxlib_version  # noqa: E402
 
-if TYPE_CHECKING:       # jaxlib has no stubs of these: nothing is known of what is in them
+if TYPE_CHECKING:       # jaxlib has no stubs of these: their attributes are unknown
     from types import ModuleType
     _jax = pretty_printer = utils = weakref_lru_cache = ModuleType("")
 else:
