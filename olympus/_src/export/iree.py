@@ -22,7 +22,9 @@ from ..base.typing import IrModule, IrOperation
 from ..lowering.attributes import i64s, module_context
 from ..lowering.linking import fresh_symbols, link, operations
 from ..types.shape import definitely_equal
+from . import edges
 from .bounds import guard_indices
+from .edges import write_edges
 from .exported import Exported
 from .files import replacing
 from .module import (
@@ -128,7 +130,9 @@ def _joined(entries: Mapping[str, Exported]) -> IrModule:
     for module in modules:
         drop_assertions(module)
         drop_identities(module)
+        mlir.legalize_chlo(module)
         guard_indices(module)
+        write_edges(module, edges.IREE)
         _annotate(module)
     for name, module in zip(entries, modules, strict=True):
         found = {target for target, _ in custom_calls(module)} - _NOTHING

@@ -1,0 +1,324 @@
+"""What engines compute otherwise at the edges of formats, written out in a module's operations.
+
+A rule gives what stands for an operation: the same values in the middle, and at the edges those
+that XLA computes: NaN, infinities, zeros of both signs, ties, numbers out of range. Each was seen
+to be needed, on a CPU, by the engine that it is for (docs/export.md says by which version).
+"""
+
+from __future__ import annotations
+
+import fractions
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeAlias
+
+import numpy as np
+
+from ..base.lib import mlir
+from ..base.typing import IrModule, IrOperation, IrValue
+from ..lowering.attributes import constant_attr, i64s, module_context
+from ..lowering.linking import operations
+from .operations import NUMPY_OF, combiner_of, direction_of, element_of, int_of, ints_of, shape_of
+from .terms import Term, bits, select, typed, unary
+
+__all__ = ["IREE", "ONNX", "write_edges"]
+
+#: The values that stand for an operation's results; None leaves it as it is.
+Rule: TypeAlias = Callable[[IrOperation], "Sequence[IrValue] | Term | None"]
+
+
+def write_edges(module: IrModule, rules: Mapping[str, Rule]) -> None:
+    """Replace the operations of a module that have a rule, by StableHLO's names."""
+    with module_context():
+        # From the last: operations in regions come before those that have the regions.
+        for op in reversed(list(operations(module))):
+            rule = rules.get(op.name.removeprefix("stablehlo."))
+            if rule is None:
+                continue
+            with op.location, mlir.ir.InsertionPoint(op):
+                found = rule(op)
+            if found is None:
+                continue
+            values = [found.value] if isinstance(found, Term) else found
+            for old, new in zip(op.results, values, strict=True):
+                old.replace_all_uses_with(new)
+            op.erase()
+
+
+def _is_float(element: str) -> bool:
+    return element in ("f16", "bf16", "f32", "f64")
+
+
+def _floats(op: IrOperation) -> list[Term] | None:
+    """The operands, if they are floats."""
+    return [Term(x) for x in op.operands] if _is_float(element_of(op.operands[0])) else None
+
+
+# Elementwise
+
+def _convert(op: IrOperation) -> Term | None:
+    """Of floats to integers: out of range the nearest end, NaN 0."""
+    x, = map(Term, op.operands)
+    element = element_of(op.results[0])
+    if not _is_float(x.element) or element == "i1" or element not in NUMPY_OF:
+        return None
+    x = x.to("f32") if x.element in ("f16", "bf16") else x
+    ends = np.iinfo(NUMPY_OF[element])
+    # The first float above the range, and whether a float is in it; the rest truncates to an end.
+    above = x >= float(int(ends.max) + 1)
+    below = x <= float(ends.min)
+    inside = (x > float(ends.min)) & (x < float(int(ends.max) + 1))
+    found = select((inside, x), 0).to(element)
+    return select((above, int(ends.max)), (below, int(ends.min)), found)
+
+
+def _power(op: IrOperation) -> Term | None:
+    operands = _floats(op)
+    if operands is None:
+        return None
+    x, y = operands
+    size, infinity = abs(x), math.inf
+    whole, halves = unary("floor", y).equal(y), y * 0.5
+    odd = whole & unary("floor", halves).differs(halves)
+    # Of a base without a sign; where the engine's own is not asked, it has harmless operands.
+    usual = unary("is_finite", y) & unary("is_finite", x) & size.differs(0)
+    up = (size > 1).equal(y > 0)        # to an infinite power, or of zero or infinity
+    found = select((usual, select((usual, size), 1) ** select((usual, y), 1)), (up, infinity), 0)
+    found = select((odd & (bits(x) < 0), -found), found)
+    domain = whole | (x >= 0) | x.equal(-infinity)
+    found = select((domain & x.equal(x) & y.equal(y), found), math.nan)
+    one = y.equal(0) | x.equal(1) | (size.equal(1) & abs(y).equal(infinity))
+    return select((one, 1), found)
+
+
+def _atan2(op: IrOperation) -> Term | None:
+    """The angle of the shorter over the longer side, mirrored as sizes and signs say."""
+    operands = _floats(op)
+    if operands is None:
+        return None
+    y, x = operands
+    height, width = abs(y), abs(x)
+    steep = height > width
+    long, short = select((steep, height), width), select((steep, width), height)
+    slope = select((long.equal(0) & short.equal(0), 0), (long.equal(short), 1), short / long)
+    angle = Term(mlir.hlo.atan2(slope.value, slope.like(1).value))
+    angle = select((steep, math.pi / 2 - angle), angle)
+    angle = select((bits(x) < 0, math.pi - angle), angle)
+    return select((bits(y) < 0, -angle), angle)
+
+
+def _cbrt(op: IrOperation) -> Term:
+    x, = map(Term, op.operands)
+    return select((unary("is_finite", x) & x.differs(0), unary("cbrt", x)), x)
+
+
+def _logistic(op: IrOperation) -> Term:
+    x, = map(Term, op.operands)
+    return 1 / (1 + unary("exponential", -x))
+
+
+def _quotient(op: IrOperation) -> Term | None:
+    """Of integers by 0 and -1, which engines must not be asked for."""
+    x, y = map(Term, op.operands)
+    if _is_float(x.element) or x.element == "i1" or _harmless(y.value):
+        return None
+    zero, signed = y.equal(0), x.element[0] == "i"
+    if not signed:
+        divisor, minus = select((zero, 1), y), None
+    else:
+        minus = y.equal(-1)
+        divisor = select((zero | minus, 1), y)
+    if op.name == "stablehlo.remainder":
+        return select((zero, x), x % divisor)
+    largest = int(np.iinfo(NUMPY_OF[x.element]).max)
+    found = x / divisor
+    return select((zero, largest), found) if minus is None else select(
+        (zero, -1), (minus, 0 - x), found)
+
+
+def _harmless(divisor: IrValue) -> bool:
+    """Whether a divisor is a constant without 0 and -1."""
+    owner = divisor.owner
+    while not isinstance(owner, mlir.ir.Block) and owner.name == "stablehlo.broadcast_in_dim":
+        owner = owner.operands[0].owner
+    if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.constant":
+        return False
+    found = np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"]))
+    return not np.isin(found.astype(np.int64), (0, -1)).any()
+
+
+# sin and cos are odd and even, so |x| is taken, as m 2**(e - 150) with 24 bits of m. The fraction
+# of a turn that it is, F / 2**64, is the product of m with that of 2**(e - 150), of which a table
+# has 96 bits for each e; multiples of 2**64 drop out. An eighth of a turn around each quarter is
+# left, for which polynomials are good to a unit in the last place (the coefficients: Cephes).
+_PI = fractions.Fraction(
+    0x3243f6a8885a308d313198a2e03707344a4093822299f31d0082efa98ec4e6c89452821e638d, 2**300)
+_SINE = -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1
+_COSINE = 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2
+
+
+def _turns() -> tuple[np.ndarray, np.ndarray]:
+    """The fraction of a turn that 2**(e - 150) is, for each e: 64 bits, and the 32 after them."""
+    fraction = [int(fractions.Fraction(2)**(e - 150) / (2 * _PI) % 1 * 2**96) for e in range(256)]
+    return (np.array([n >> 32 for n in fraction], np.uint64),
+            np.array([n % 2**32 for n in fraction], np.uint64))
+
+
+def _wave(op: IrOperation, quarters: int) -> Term | None:
+    """sin(x + quarters * pi / 2)."""
+    x, = map(Term, op.operands)
+    if not _is_float(x.element) or x.element == "f64":
+        return None
+    x, element = x.to("f32"), x.element
+    size = abs(x)
+    pattern = bits(size)
+    mantissa = ((pattern & 0x7fffff) | 0x800000).to("ui64")
+    high, low = (_looked_up(table, pattern >> 23) for table in _turns())
+    turn = mantissa * high + ((mantissa * low) >> 32)
+    quarter = (turn + 2**61) >> 62
+    rest = Term(mlir.hlo.bitcast_convert(typed(turn.value, "i64"), (turn - (quarter << 62)).value))
+    near = size < math.pi / 4
+    angle = select((near, size), rest.to("f32") * (2 * math.pi / 2**64))
+    quarter = select((near, 0), quarter.to("i32")) + quarters
+    z = angle * angle
+    a, b, c = _SINE
+    sine = angle + angle * z * (c + z * (b + z * a))
+    a, b, c = _COSINE
+    cosine = (1 - z * 0.5) + z * z * (c + z * (b + z * a))
+    found = select(((quarter & 1).equal(1), cosine), sine)
+    found = select(((quarter & 2).equal(2), -found), found)
+    if not quarters:
+        found = select((bits(x) < 0, -found), found)
+    return select((unary("is_finite", x), found), math.nan).to(element)
+
+
+def _sine(op: IrOperation) -> Term | None:
+    return _wave(op, 0)
+
+
+def _cosine(op: IrOperation) -> Term | None:
+    return _wave(op, 1)
+
+
+def _tan(op: IrOperation) -> Term | None:
+    sine, cosine = _wave(op, 0), _wave(op, 1)
+    return None if sine is None or cosine is None else sine / cosine
+
+
+def _looked_up(table: np.ndarray, where: Term) -> Term:
+    hlo, rank = mlir.hlo, len(shape_of(where.value))
+    numbers = hlo.GatherDimensionNumbers.get([], [0], [], [], [0], rank)
+    return Term(hlo.gather(hlo.constant(constant_attr(table)), where.value, numbers, i64s([1])))
+
+
+def _compare(op: IrOperation) -> Term | None:
+    """By the total order of floats: that of their bits, those of negative numbers reversed."""
+    kind = "compare_type"
+    if kind not in op.attributes or "TOTALORDER" not in str(op.attributes[kind]):
+        return None
+    x, y = (_ordered(bits(Term(x))) for x in op.operands)
+    direction = mlir.hlo.ComparisonDirectionAttr.get(direction_of(op))
+    return Term(mlir.hlo.compare(x.value, y.value, direction))
+
+
+def _ordered(x: Term) -> Term:
+    most = int(np.iinfo(NUMPY_OF[x.element]).max)
+    return select((x < 0, x ^ most), x)
+
+
+# Of arrays
+
+def _sort(op: IrOperation) -> Sequence[IrValue] | None:
+    """A stable sort: elements that the comparison finds equal go by their places."""
+    hlo, ir, axis = mlir.hlo, mlir.ir, int_of(op, "dimension")
+    first, kind = op.operands[0], ir.IntegerType.get_signless(32)
+    if not ir.BoolAttr(op.attributes["is_stable"]).value:
+        return None
+    places = typed(first, "i32")
+    count = len(shape_of(first))
+    if -1 in shape_of(first):
+        one = ir.RankedTensorType.get((1,), kind)
+        sizes = [hlo.reshape(one, hlo.get_dimension_size(first, i)) for i in range(count)]
+        place = hlo.dynamic_iota(places, hlo.concatenate(sizes, 0), axis)
+    else:
+        place = hlo.iota(places, axis)
+    made = ir.Operation.create(
+        "stablehlo.sort", [x.type for x in (*op.results, place)], [*op.operands, place],
+        {name: op.attributes[name] for name in ("dimension", "is_stable")}, regions=1)
+    body = op.regions[0].blocks[0]
+    scalar = ir.RankedTensorType.get((), kind)
+    inner = made.regions[0].blocks.append(
+        *[x.type for x in body.arguments], scalar, scalar,
+        arg_locs=[op.location] * (len(body.arguments) + 2))
+    with ir.InsertionPoint(inner):
+        *given, left, right = inner.arguments
+        swapped = [given[i ^ 1] for i in range(len(given))]
+        before, after = (_copied(body, given), _copied(body, swapped))
+        tie = ~(before | after) & (Term(left) < Term(right))
+        hlo.return_([(before | tie).value])
+    return list(made.results)[:-1]
+
+
+def _copied(body: mlir.ir.Block, given: Sequence[IrValue]) -> Term:
+    """The result of a block, its operations copied for other arguments."""
+    known = dict(zip(body.arguments, given, strict=True))
+    for inner in body.operations:
+        if inner.operation.name == "stablehlo.return":
+            break
+        copy = inner.operation.clone()
+        for i, x in enumerate(copy.operands):
+            copy.operands[i] = known.get(x, x)
+        known.update(zip(inner.results, copy.results, strict=True))
+    return Term(known.get(inner.operands[0], inner.operands[0]))
+
+
+_LONG = 4096        # elements: what rounding adds to a sum of as many, one by one, may be 2e-4
+
+
+def _reduce(op: IrOperation) -> Sequence[IrValue] | None:
+    """A long sum as sums of sums, so that its rounding grows as the root of its length."""
+    if len(op.results) != 1 or combiner_of(op) != "add" or element_of(op.results[0]) not in (
+            "f16", "bf16", "f32"):
+        return None
+    (x, init), axes, shape = op.operands, ints_of(op, "dimensions"), shape_of(op.operands[0])
+    if -1 in shape or math.prod(shape[i] for i in axes) <= _LONG:
+        return None
+    hlo, ir = mlir.hlo, mlir.ir
+    element = ir.RankedTensorType(x.type).element_type
+    zero = Term(init).like(0).value
+    for axis in sorted(axes, reverse=True):
+        size = shape_of(x)[axis]
+        if size > _LONG:        # as rows: the last is filled up with zeros
+            block = 1 << (size.bit_length() + 1) // 2
+            ends = [-size % block if i == axis else 0 for i in range(len(shape_of(x)))]
+            none = i64s([0] * len(ends))
+            x = hlo.pad(x, zero, none, i64s(ends), none) if any(ends) else x
+            split = shape_of(x)
+            split[axis:axis + 1] = [split[axis] // block, block]
+            x = hlo.reshape(ir.RankedTensorType.get(split, element), x)
+            x = _sum(op, x, zero, axis + 1)
+        x = _sum(op, x, init if axis == min(axes) else zero, axis)
+    return [x]
+
+
+def _sum(op: IrOperation, x: IrValue, init: IrValue, axis: int) -> IrValue:
+    """`op` along one axis of `x`."""
+    ir, shape = mlir.ir, shape_of(x)
+    kind = ir.RankedTensorType.get([*shape[:axis], *shape[axis + 1:]],
+                                   ir.RankedTensorType(x.type).element_type)
+    made = ir.Operation.create("stablehlo.reduce", [kind], [x, init], {"dimensions": i64s([axis])},
+                               regions=1)
+    body = op.regions[0].blocks[0]
+    inner = made.regions[0].blocks.append(
+        *[a.type for a in body.arguments], arg_locs=[op.location] * len(body.arguments))
+    with ir.InsertionPoint(inner):
+        mlir.hlo.return_([_copied(body, inner.arguments).value])
+    return made.results[0]
+
+
+IREE: Mapping[str, Rule] = {
+    "convert": _convert, "power": _power, "atan2": _atan2, "cbrt": _cbrt, "sine": _sine,
+    "cosine": _cosine, "tan": _tan, "compare": _compare, "sort": _sort, "reduce": _reduce}
+ONNX: Mapping[str, Rule] = {
+    "convert": _convert, "logistic": _logistic, "divide": _quotient, "remainder": _quotient,
+    "reduce": _reduce}
