@@ -19,7 +19,7 @@ from ..base.typing import IrModule, IrOperation, IrValue
 from ..lowering.attributes import constant_attr, i64s, module_context
 from ..lowering.linking import operations
 from .operations import NUMPY_OF, combiner_of, direction_of, element_of, int_of, ints_of, shape_of
-from .terms import Term, bits, select, typed, unary
+from .terms import Term, bits, places, select, unary
 
 __all__ = ["IREE", "ONNX", "write_edges"]
 
@@ -60,7 +60,8 @@ def _convert(op: IrOperation) -> Term | None:
     """Of floats to integers: out of range the nearest end, NaN 0."""
     x, = map(Term, op.operands)
     element = element_of(op.results[0])
-    if not _is_float(x.element) or element == "i1" or element not in NUMPY_OF:
+    if not _is_float(x.element) or element == "i1" or element[0] not in "iu" or (
+            element not in NUMPY_OF):
         return None
     x = x.to("f32") if x.element in ("f16", "bf16") else x
     ends = np.iinfo(NUMPY_OF[element])
@@ -160,8 +161,8 @@ _COSINE = 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2
 def _turns() -> tuple[np.ndarray, np.ndarray]:
     """The fraction of a turn that 2**(e - 150) is, for each e: 64 bits, and the 32 after them."""
     fraction = [int(fractions.Fraction(2)**(e - 150) / (2 * _PI) % 1 * 2**96) for e in range(256)]
-    return (np.array([n >> 32 for n in fraction], np.uint64),
-            np.array([n % 2**32 for n in fraction], np.uint64))
+    return (np.array([n >> 32 for n in fraction], np.uint64).view(np.int64),
+            np.array([n % 2**32 for n in fraction], np.int64))
 
 
 def _wave(op: IrOperation, quarters: int) -> Term | None:
@@ -172,11 +173,11 @@ def _wave(op: IrOperation, quarters: int) -> Term | None:
     x, element = x.to("f32"), x.element
     size = abs(x)
     pattern = bits(size)
-    mantissa = ((pattern & 0x7fffff) | 0x800000).to("ui64")
+    mantissa = ((pattern & 0x7fffff) | 0x800000).to("i64")
     high, low = (_looked_up(table, pattern >> 23) for table in _turns())
     turn = mantissa * high + ((mantissa * low) >> 32)
     quarter = (turn + 2**61) >> 62
-    rest = Term(mlir.hlo.bitcast_convert(typed(turn.value, "i64"), (turn - (quarter << 62)).value))
+    rest = turn - (quarter << 62)
     near = size < math.pi / 4
     angle = select((near, size), rest.to("f32") * (2 * math.pi / 2**64))
     quarter = select((near, 0), quarter.to("i32")) + quarters
@@ -198,6 +199,52 @@ def _sine(op: IrOperation) -> Term | None:
 
 def _cosine(op: IrOperation) -> Term | None:
     return _wave(op, 1)
+
+
+def _complex_abs(op: IrOperation) -> Term | None:
+    x, = op.operands
+    if not element_of(x).startswith("complex"):
+        return None
+    a, b = abs(Term(mlir.hlo.real(x))), abs(Term(mlir.hlo.imag(x)))
+    long, short = select((a > b, a), b), select((a > b, b), a)
+    ratio = select((long.equal(short), 1), short / long)
+    found = select((long.equal(0) & short.equal(0), 0), long * unary("sqrt", 1 + ratio * ratio))
+    return select((a.equal(math.inf) | b.equal(math.inf), math.inf), found)
+
+
+def _complex_quotient(op: IrOperation) -> Term | None:
+    """By Smith's formula, whose parts are no larger than the quotient; its ends are those of C99."""
+    if not element_of(op.operands[0]).startswith("complex"):
+        return None
+    hlo = mlir.hlo
+    a, b, c, d = (Term(part(x)) for x in op.operands for part in (hlo.real, hlo.imag))
+    wide = abs(c) >= abs(d)
+    ratio = select((wide, d), c) / select((wide, c), d)
+    below = select((wide, c + d * ratio), d + c * ratio)
+    real = select((wide, a + b * ratio), a * ratio + b) / below
+    imag = select((wide, b - a * ratio), b * ratio - a) / below
+
+    def infinite(x: Term) -> Term:
+        return abs(x).equal(math.inf)
+
+    def end(x: Term) -> Term:       # an infinity as 1, a number as 0, with their signs
+        size = select((infinite(x), x.like(1)), 0)
+        return select((bits(x) < 0, -size), size)
+
+    def finite(x: Term, y: Term) -> Term:
+        return unary("is_finite", x) & unary("is_finite", y)
+
+    nan = real.differs(real) & imag.differs(imag)
+    sign = select((bits(c) < 0, c.like(-math.inf)), math.inf)
+    by_zero = nan & c.equal(0) & d.equal(0) & (a.equal(a) | b.equal(b))
+    large = nan & (infinite(a) | infinite(b)) & finite(c, d)
+    small = nan & (infinite(c) | infinite(d)) & finite(a, b)
+    p, q, u, v = end(a), end(b), end(c), end(d)
+    real = select((by_zero, sign * a), (large, (p * c + q * d) * math.inf),
+                  (small, (a * u + b * v) * 0), real)
+    imag = select((by_zero, sign * b), (large, (q * c - p * d) * math.inf),
+                  (small, (b * u - a * v) * 0), imag)
+    return Term(hlo.complex(real.value, imag.value))
 
 
 def _tan(op: IrOperation) -> Term | None:
@@ -230,33 +277,41 @@ def _ordered(x: Term) -> Term:
 
 def _sort(op: IrOperation) -> Sequence[IrValue] | None:
     """A stable sort: elements that the comparison finds equal go by their places."""
-    hlo, ir, axis = mlir.hlo, mlir.ir, int_of(op, "dimension")
-    first, kind = op.operands[0], ir.IntegerType.get_signless(32)
+    ir, axis = mlir.ir, int_of(op, "dimension")
     if not ir.BoolAttr(op.attributes["is_stable"]).value:
         return None
-    places = typed(first, "i32")
-    count = len(shape_of(first))
-    if -1 in shape_of(first):
-        one = ir.RankedTensorType.get((1,), kind)
-        sizes = [hlo.reshape(one, hlo.get_dimension_size(first, i)) for i in range(count)]
-        place = hlo.dynamic_iota(places, hlo.concatenate(sizes, 0), axis)
-    else:
-        place = hlo.iota(places, axis)
+    given = list(op.operands)
+    if shape_of(given[0])[axis] == -1:
+        raise NotImplementedError(
+            "to_iree: stablehlo.sort along an axis of unknown size, which IREE does not compile; "
+            "export it with that size known.")
+    known = [i for i, x in enumerate(given) if _counts(x, axis)]
+    if not known:
+        given.append(places(given[0], axis))
+    at = known[0] if known else -1
     made = ir.Operation.create(
-        "stablehlo.sort", [x.type for x in (*op.results, place)], [*op.operands, place],
+        "stablehlo.sort", [x.type for x in given], given,
         {name: op.attributes[name] for name in ("dimension", "is_stable")}, regions=1)
     body = op.regions[0].blocks[0]
-    scalar = ir.RankedTensorType.get((), kind)
-    inner = made.regions[0].blocks.append(
-        *[x.type for x in body.arguments], scalar, scalar,
-        arg_locs=[op.location] * (len(body.arguments) + 2))
+    scalars = [ir.RankedTensorType.get((), ir.RankedTensorType(x.type).element_type)
+               for x in given for _ in range(2)]
+    inner = made.regions[0].blocks.append(*scalars, arg_locs=[op.location] * len(scalars))
     with ir.InsertionPoint(inner):
-        *given, left, right = inner.arguments
-        swapped = [given[i ^ 1] for i in range(len(given))]
-        before, after = (_copied(body, given), _copied(body, swapped))
-        tie = ~(before | after) & (Term(left) < Term(right))
-        hlo.return_([(before | tie).value])
-    return list(made.results)[:-1]
+        sides = list(inner.arguments)
+        swapped = [x for pair in zip(sides[1::2], sides[::2], strict=True) for x in pair]
+        count = len(body.arguments)
+        before, after = _copied(body, sides[:count]), _copied(body, swapped[:count])
+        tie = ~(before | after) & (Term(sides[::2][at]) < Term(sides[1::2][at]))
+        mlir.hlo.return_([(before | tie).value])
+    return list(made.results)[:len(op.results)]
+
+
+def _counts(x: IrValue, axis: int) -> bool:
+    """Whether a value has the places along an axis."""
+    owner = x.owner
+    return not isinstance(owner, mlir.ir.Block) and (
+        owner.name in ("stablehlo.iota", "stablehlo.dynamic_iota")
+        and int_of(owner, "iota_dimension") == axis)
 
 
 def _copied(body: mlir.ir.Block, given: Sequence[IrValue]) -> Term:
@@ -272,11 +327,13 @@ def _copied(body: mlir.ir.Block, given: Sequence[IrValue]) -> Term:
     return Term(known.get(inner.operands[0], inner.operands[0]))
 
 
-_LONG = 4096        # elements: what rounding adds to a sum of as many, one by one, may be 2e-4
+# Elements of a sum that is taken as it is, where the rounding of one addition after the other is
+# 2e-4 at most, and of a part of longer ones.
+_LONG, _ROW = 4096, 256
 
 
 def _reduce(op: IrOperation) -> Sequence[IrValue] | None:
-    """A long sum as sums of sums, so that its rounding grows as the root of its length."""
+    """A long sum as sums of sums, whose rounding grows as the logarithm of the length."""
     if len(op.results) != 1 or combiner_of(op) != "add" or element_of(op.results[0]) not in (
             "f16", "bf16", "f32"):
         return None
@@ -287,16 +344,15 @@ def _reduce(op: IrOperation) -> Sequence[IrValue] | None:
     element = ir.RankedTensorType(x.type).element_type
     zero = Term(init).like(0).value
     for axis in sorted(axes, reverse=True):
-        size = shape_of(x)[axis]
-        if size > _LONG:        # as rows: the last is filled up with zeros
-            block = 1 << (size.bit_length() + 1) // 2
-            ends = [-size % block if i == axis else 0 for i in range(len(shape_of(x)))]
+        most = _LONG if shape_of(x)[axis] <= _LONG else _ROW
+        while (size := shape_of(x)[axis]) > most:
+            # As rows, of which the last is filled up with zeros.
+            ends = [-size % _ROW if i == axis else 0 for i in range(len(shape_of(x)))]
             none = i64s([0] * len(ends))
             x = hlo.pad(x, zero, none, i64s(ends), none) if any(ends) else x
             split = shape_of(x)
-            split[axis:axis + 1] = [split[axis] // block, block]
-            x = hlo.reshape(ir.RankedTensorType.get(split, element), x)
-            x = _sum(op, x, zero, axis + 1)
+            split[axis:axis + 1] = [split[axis] // _ROW, _ROW]
+            x = _sum(op, hlo.reshape(ir.RankedTensorType.get(split, element), x), zero, axis + 1)
         x = _sum(op, x, init if axis == min(axes) else zero, axis)
     return [x]
 
@@ -318,7 +374,8 @@ def _sum(op: IrOperation, x: IrValue, init: IrValue, axis: int) -> IrValue:
 
 IREE: Mapping[str, Rule] = {
     "convert": _convert, "power": _power, "atan2": _atan2, "cbrt": _cbrt, "sine": _sine,
-    "cosine": _cosine, "tan": _tan, "compare": _compare, "sort": _sort, "reduce": _reduce}
+    "cosine": _cosine, "tan": _tan, "compare": _compare, "sort": _sort, "reduce": _reduce,
+    "abs": _complex_abs, "divide": _complex_quotient}
 ONNX: Mapping[str, Rule] = {
     "convert": _convert, "logistic": _logistic, "divide": _quotient, "remainder": _quotient,
     "reduce": _reduce}

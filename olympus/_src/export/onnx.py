@@ -26,6 +26,7 @@ from .onnx_elementwise import BINARY, FLOATS, UNARY, WIDER, Elementwise, Functio
 from .onnx_model import DTYPES, Graph, Node, Value, write
 from .operations import (
     NUMPY_OF,
+    array_of,
     body_of,
     callee_of,
     combiner_of,
@@ -122,7 +123,9 @@ def _count(sizes: Sequence[int]) -> int:
 
 def _missing(fn: IrOperation, functions: Functions) -> list[str]:
     """The operations of a function, and of those that it calls, without a counterpart."""
-    found, pending, seen = [], [fn], set()
+    found = [f"an argument of {kind}" for x in fn.regions[0].blocks[0].arguments
+             if (kind := kind_of(x)) not in DTYPES]
+    pending, seen = [fn], set()
     while pending:
         for op in pending.pop().regions[0].blocks[0].operations:
             nested = [op]
@@ -192,17 +195,13 @@ class _Converter(Elementwise):
         out, = op.results
         element = element_of(out)
         if element == "bf16":
-            wide = np.array([float(x) for x in elements] if not elements.is_splat else
-                            float(elements.get_splat_value().value), np.float32)
-            shape = shape_of(out)
-            wide = np.broadcast_to(wide.reshape(shape if wide.size > 1 else ()), shape)
-            return self.cast(self.graph.constant(wide), "bf16")
+            return self.cast(self.graph.constant(array_of(op)), "bf16")
         if elements.is_splat and shape_of(out):
             value = np.asarray(elements.get_splat_value().value, NUMPY_OF[element])
             self.arrays[out] = value
             self.small[out] = self.graph.constant(value), self.shape_of(out)
             return None     # type: ignore[return-value]
-        array = np.array(elements)
+        array = array_of(op)
         self.arrays[out] = array
         return self.graph.constant(array)
 

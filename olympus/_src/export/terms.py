@@ -12,7 +12,7 @@ from ..base.typing import IrType, IrValue
 from ..lowering.attributes import constant_attr, i64s
 from .operations import NUMPY_OF, element_of, shape_of
 
-__all__ = ["Number", "Term", "bits", "select", "typed", "unary"]
+__all__ = ["Number", "Term", "bits", "places", "select", "typed", "unary"]
 
 Number: TypeAlias = int | float
 
@@ -41,10 +41,7 @@ class Term:
             return Term(found)
         if -1 not in shape:
             return Term(hlo.broadcast_in_dim(kind, found, i64s([])))
-        i32 = ir.IntegerType.get_signless(32)
-        sizes = [hlo.reshape(ir.RankedTensorType.get((1,), i32),
-                             hlo.get_dimension_size(self.value, i)) for i in range(len(shape))]
-        return Term(hlo.dynamic_broadcast_in_dim(kind, found, hlo.concatenate(sizes, 0), i64s([])))
+        return Term(hlo.dynamic_broadcast_in_dim(kind, found, sizes_of(self.value), i64s([])))
 
     def to(self, element: str) -> Term:
         """This as another element type, by StableHLO's name."""
@@ -114,6 +111,24 @@ def bits(x: Term) -> Term:
     """The bits of a float as a signed integer."""
     element = f"i{x.element.strip('bf')}"
     return Term(mlir.hlo.bitcast_convert(typed(x.value, element), x.value))
+
+
+def places(x: IrValue, axis: int) -> IrValue:
+    """The places along an axis of `x`, in its shape."""
+    hlo, ir, shape = mlir.hlo, mlir.ir, shape_of(x)
+    kind = typed(x, "i32")
+    if -1 not in shape:
+        return hlo.iota(kind, axis)
+    row = hlo.iota(ir.RankedTensorType.get((shape[axis],), ir.IntegerType.get_signless(32)), 0)
+    return hlo.dynamic_broadcast_in_dim(kind, row, sizes_of(x), i64s([axis]))
+
+
+def sizes_of(x: IrValue) -> IrValue:
+    """The shape of a value, as a vector."""
+    hlo, ir = mlir.hlo, mlir.ir
+    one = ir.RankedTensorType.get((1,), ir.IntegerType.get_signless(32))
+    return hlo.concatenate([hlo.reshape(one, hlo.get_dimension_size(x, i))
+                            for i in range(len(shape_of(x)))], 0)
 
 
 def _scalar(value: Number, element: str) -> IrValue:
