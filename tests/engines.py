@@ -3,11 +3,12 @@
 tests/test_deploy.py and tools/engine_rows.py run models by these.
 """
 
+import functools
 import importlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,27 @@ def run_iree(path: Path, name: str, args: Sequence[np.ndarray], outs: int, *flag
     return [np.load(file) for file in names]
 
 
+def loaded_iree(path: Path) -> Callable[..., list[np.ndarray]]:
+    """The function `main` of a compiled module, by IREE's runtime in this process."""
+    runtime = importlib.import_module("iree.runtime")
+    config = _iree_config()
+    context = runtime.SystemContext(config=config)
+    module = runtime.VmModule.copy_buffer(context.instance, path.read_bytes())
+    context.add_vm_module(module)
+    function = context.modules[module.name]["main"]
+
+    def call(*args: np.ndarray) -> list[np.ndarray]:
+        found = function(*[np.asarray(x, order="C") for x in args])
+        return [np.asarray(x) for x in (found if isinstance(found, (tuple, list)) else [found])]
+
+    return call
+
+
+@functools.cache
+def _iree_config() -> Any:
+    return importlib.import_module("iree.runtime").Config("local-task")
+
+
 def check_onnx(path: Path) -> None:
     """ONNX's own checker passes a model, and its nodes read all of its constants."""
     onnx = importlib.import_module("onnx")
@@ -54,9 +76,14 @@ def _graphs(graph: Any) -> Iterator[Any]:
 
 def run_onnx(path: Path, *args: np.ndarray) -> list[np.ndarray]:
     """What a model returns, by ONNX Runtime."""
+    return loaded_onnx(path)(*args)
+
+
+def loaded_onnx(path: Path) -> Callable[..., list[np.ndarray]]:
+    """The function that a model is, by ONNX Runtime."""
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = 4
     session = runtime.InferenceSession(path, options)
     names = [x.name for x in session.get_inputs()]
-    return session.run(None, dict(zip(names, args, strict=True)))
+    return lambda *args: session.run(None, dict(zip(names, args, strict=True)))

@@ -110,6 +110,12 @@ class Elementwise:
 
     # Elementwise
 
+    def unless(self, condition: str) -> str:
+        """The opposite of a condition, not by Not: for a Where after that, ONNX Runtime exchanges the
+        other operands, and of these the first loses the sign of zeros.
+        """
+        return self.add("Xor", condition, self.graph.constant(np.array(True)))
+
     def binary(self, op: IrOperation, name: str) -> str:
         operation = BINARY[name]
         if element_of(op.operands[0]) == "i1":
@@ -127,7 +133,8 @@ class Elementwise:
 
     def do_not(self, op: IrOperation) -> str:
         x, = op.operands
-        return self.add("Not" if element_of(x) == "i1" else "BitwiseNot", self.of(x))
+        return self.unless(self.of(x)) if element_of(x) == "i1" else self.add("BitwiseNot",
+                                                                              self.of(x))
 
     def do_negate(self, op: IrOperation) -> str:
         x, = op.operands
@@ -150,7 +157,7 @@ class Elementwise:
     def signed(self, x: IrValue) -> str:
         """The sign of floats; of zeros themselves, of which ONNX Runtime gives 0."""
         zero = self.add("Equal", self.of(x), self.scalar(0, x))
-        return self.add("Where", self.add("Not", zero), self.add("Sign", self.of(x)), self.of(x))
+        return self.add("Where", self.unless(zero), self.add("Sign", self.of(x)), self.of(x))
 
     def do_round_nearest_afz(self, op: IrOperation) -> str:
         x, = op.operands
@@ -179,7 +186,7 @@ class Elementwise:
 
     def _near_zero(self, x: IrValue, u: str, near: str, far: str) -> str:
         """x where u is 1, `near` where x is below 0.5 else, then `far`; zeros keep their signs."""
-        moved = self.add("Not", self.add("Equal", u, self.scalar(1, x)))
+        moved = self.unless(self.add("Equal", u, self.scalar(1, x)))
         near = self.add("Where", moved, near, self.of(x))
         large = self.add("GreaterOrEqual", self.add("Abs", self.of(x)), self.scalar(0.5, x))
         return self.add("Where", large, far, near)
@@ -217,7 +224,7 @@ class Elementwise:
         if kind in op.attributes and "TOTALORDER" in str(op.attributes[kind]):
             raise refuse(op, "by the total order")
         if direction == "NE":
-            return self.add("Not", self.elementwise("Equal", xs))
+            return self.unless(self.elementwise("Equal", xs))
         if element_of(xs[0]) == "i1" and direction != "EQ":
             return self.add(_COMPARISONS[direction], *[self.cast(self.of(x), "i32") for x in xs])
         return self.elementwise(_COMPARISONS[direction], xs)
@@ -227,7 +234,7 @@ class Elementwise:
         element = element_of(x)
         if element == "i1":
             chosen = self.elementwise("And", [condition, x])
-            other = self.add("And", self.add("Not", self.near(condition)), self.near(y))
+            other = self.add("And", self.unless(self.near(condition)), self.near(y))
             return self.add("Or", chosen, other)
         if element in _NOT_CHOSEN:
             wide = _NOT_CHOSEN[element]
@@ -237,7 +244,7 @@ class Elementwise:
         # ONNX Runtime's Where gives 0 for -0 if the condition holds.
         if element not in FLOATS or self._no_minus_zero(x):
             return self.elementwise("Where", list(op.operands))
-        other = self.add("Not", self.near(condition))
+        other = self.unless(self.near(condition))
         if self._no_minus_zero(y):
             whole = condition in self.env or y in self.env
             return self.add("Where", other, self.near(y), self.near(x) if whole else self.of(x))
