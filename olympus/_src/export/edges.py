@@ -121,7 +121,7 @@ def _logistic(op: IrOperation) -> Term:
 def _quotient(op: IrOperation) -> Term | None:
     """Of integers by 0 and -1, which engines must not be asked for."""
     x, y = map(Term, op.operands)
-    if _is_float(x.element) or x.element == "i1" or _harmless(y.value):
+    if x.element == "i1" or x.element[0] not in "iu" or _harmless(y.value):
         return None
     zero, signed = y.equal(0), x.element[0] == "i"
     if not signed:
