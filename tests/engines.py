@@ -8,12 +8,13 @@ import importlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+Call: TypeAlias = Callable[..., list[np.ndarray]]
 IREE = shutil.which("iree-run-module", path=str(Path(sys.executable).parent)) or shutil.which(
     "iree-run-module")
 
@@ -34,20 +35,23 @@ def run_iree(path: Path, name: str, args: Sequence[np.ndarray], outs: int, *flag
     return [np.load(file) for file in names]
 
 
-def loaded_iree(path: Path) -> Callable[..., list[np.ndarray]]:
-    """The function `main` of a compiled module, by IREE's runtime in this process."""
+def loaded_iree(path: Path, names: Iterable[str]) -> dict[str, Call]:
+    """Functions of a compiled module, by IREE's runtime in this process."""
     runtime = importlib.import_module("iree.runtime")
-    config = _iree_config()
-    context = runtime.SystemContext(config=config)
+    context = runtime.SystemContext(config=_iree_config())
     module = runtime.VmModule.copy_buffer(context.instance, path.read_bytes())
     context.add_vm_module(module)
-    function = context.modules[module.name]["main"]
 
-    def call(*args: np.ndarray) -> list[np.ndarray]:
-        found = function(*[np.asarray(x, order="C") for x in args])
-        return [np.asarray(x) for x in (found if isinstance(found, (tuple, list)) else [found])]
+    def called(name: str) -> Call:
+        function = context.modules[module.name][name]
 
-    return call
+        def call(*args: np.ndarray) -> list[np.ndarray]:
+            found = function(*[np.asarray(x, order="C") for x in args])
+            return [np.asarray(x) for x in (found if isinstance(found, (tuple, list)) else [found])]
+
+        return call
+
+    return {name: called(name) for name in names}
 
 
 @functools.cache
@@ -79,7 +83,7 @@ def run_onnx(path: Path, *args: np.ndarray) -> list[np.ndarray]:
     return loaded_onnx(path)(*args)
 
 
-def loaded_onnx(path: Path) -> Callable[..., list[np.ndarray]]:
+def loaded_onnx(path: Path) -> Call:
     """The function that a model is, by ONNX Runtime."""
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()

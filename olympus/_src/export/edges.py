@@ -19,7 +19,7 @@ from ..base.typing import IrModule, IrOperation, IrValue
 from ..lowering.attributes import constant_attr, i64s, module_context
 from ..lowering.linking import operations
 from .operations import NUMPY_OF, combiner_of, direction_of, element_of, int_of, ints_of, shape_of
-from .terms import Term, bits, places, select, unary
+from .terms import Term, bits, negative, places, select, unary
 
 __all__ = ["IREE", "ONNX", "write_edges"]
 
@@ -85,7 +85,7 @@ def _power(op: IrOperation) -> Term | None:
     usual = unary("is_finite", y) & unary("is_finite", x) & size.differs(0)
     up = (size > 1).equal(y > 0)        # to an infinite power, or of zero or infinity
     found = select((usual, select((usual, size), 1) ** select((usual, y), 1)), (up, infinity), 0)
-    found = select((odd & (bits(x) < 0), -found), found)
+    found = select((odd & (negative(x)), -found), found)
     domain = whole | (x >= 0) | x.equal(-infinity)
     found = select((domain & x.equal(x) & y.equal(y), found), math.nan)
     one = y.equal(0) | x.equal(1) | (size.equal(1) & abs(y).equal(infinity))
@@ -104,8 +104,8 @@ def _atan2(op: IrOperation) -> Term | None:
     slope = select((long.equal(0) & short.equal(0), 0), (long.equal(short), 1), short / long)
     angle = Term(mlir.hlo.atan2(slope.value, slope.like(1).value))
     angle = select((steep, math.pi / 2 - angle), angle)
-    angle = select((bits(x) < 0, math.pi - angle), angle)
-    return select((bits(y) < 0, -angle), angle)
+    angle = select((negative(x), math.pi - angle), angle)
+    return select((negative(y), -angle), angle)
 
 
 def _cbrt(op: IrOperation) -> Term:
@@ -189,7 +189,7 @@ def _wave(op: IrOperation, quarters: int) -> Term | None:
     found = select(((quarter & 1).equal(1), cosine), sine)
     found = select(((quarter & 2).equal(2), -found), found)
     if not quarters:
-        found = select((bits(x) < 0, -found), found)
+        found = select((negative(x), -found), found)
     return select((unary("is_finite", x), found), math.nan).to(element)
 
 
@@ -229,13 +229,13 @@ def _complex_quotient(op: IrOperation) -> Term | None:
 
     def end(x: Term) -> Term:       # an infinity as 1, a number as 0, with their signs
         size = select((infinite(x), x.like(1)), 0)
-        return select((bits(x) < 0, -size), size)
+        return select((negative(x), -size), size)
 
     def finite(x: Term, y: Term) -> Term:
         return unary("is_finite", x) & unary("is_finite", y)
 
     nan = real.differs(real) & imag.differs(imag)
-    sign = select((bits(c) < 0, c.like(-math.inf)), math.inf)
+    sign = select((negative(c), c.like(-math.inf)), math.inf)
     by_zero = nan & c.equal(0) & d.equal(0) & (a.equal(a) | b.equal(b))
     large = nan & (infinite(a) | infinite(b)) & finite(c, d)
     small = nan & (infinite(c) | infinite(d)) & finite(a, b)
@@ -263,9 +263,14 @@ def _compare(op: IrOperation) -> Term | None:
     kind = "compare_type"
     if kind not in op.attributes or "TOTALORDER" not in str(op.attributes[kind]):
         return None
-    x, y = (_ordered(bits(Term(x))) for x in op.operands)
-    direction = mlir.hlo.ComparisonDirectionAttr.get(direction_of(op))
-    return Term(mlir.hlo.compare(x.value, y.value, direction))
+    x, y = map(Term, op.operands)
+    direction = direction_of(op)
+    if x.element != "f64":
+        x, y = _ordered(bits(x)), _ordered(bits(y))
+    elif direction in ("LT", "GT"):     # without their bits: NaN is the largest
+        x, y = (x, y) if direction == "LT" else (y, x)
+        return (x < y) | (x.equal(x) & y.differs(y))
+    return x.compare(direction, y)
 
 
 def _ordered(x: Term) -> Term:

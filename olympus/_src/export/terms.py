@@ -12,7 +12,7 @@ from ..base.typing import IrType, IrValue
 from ..lowering.attributes import constant_attr, i64s
 from .operations import NUMPY_OF, element_of, shape_of
 
-__all__ = ["Number", "Term", "bits", "places", "select", "typed", "unary"]
+__all__ = ["Number", "Term", "bits", "negative", "places", "select", "typed", "unary"]
 
 Number: TypeAlias = int | float
 
@@ -53,7 +53,7 @@ class Term:
         sides = (self.like(other), self) if swap else (self, self.like(other))
         return Term(getattr(mlir.hlo, name)(*[x.value for x in sides]))
 
-    def _compare(self, direction: str, other: Term | Number) -> Term:
+    def compare(self, direction: str, other: Term | Number) -> Term:
         return Term(mlir.hlo.compare(self.value, self.like(other).value,
                                      mlir.hlo.ComparisonDirectionAttr.get(direction)))
 
@@ -75,16 +75,16 @@ class Term:
     def __neg__(self) -> Term: return unary("negate", self)
     def __abs__(self) -> Term: return unary("abs", self)
     def __invert__(self) -> Term: return unary("not_", self)
-    def __lt__(self, y: Term | Number) -> Term: return self._compare("LT", y)
-    def __le__(self, y: Term | Number) -> Term: return self._compare("LE", y)
-    def __gt__(self, y: Term | Number) -> Term: return self._compare("GT", y)
-    def __ge__(self, y: Term | Number) -> Term: return self._compare("GE", y)
+    def __lt__(self, y: Term | Number) -> Term: return self.compare("LT", y)
+    def __le__(self, y: Term | Number) -> Term: return self.compare("LE", y)
+    def __gt__(self, y: Term | Number) -> Term: return self.compare("GT", y)
+    def __ge__(self, y: Term | Number) -> Term: return self.compare("GE", y)
 
     def equal(self, y: Term | Number) -> Term:
-        return self._compare("EQ", y)
+        return self.compare("EQ", y)
 
     def differs(self, y: Term | Number) -> Term:
-        return self._compare("NE", y)
+        return self.compare("NE", y)
 
 
 def unary(name: str, x: Term) -> Term:
@@ -129,6 +129,12 @@ def sizes_of(x: IrValue) -> IrValue:
     one = ir.RankedTensorType.get((1,), ir.IntegerType.get_signless(32))
     return hlo.concatenate([hlo.reshape(one, hlo.get_dimension_size(x, i))
                             for i in range(len(shape_of(x)))], 0)
+
+
+def negative(x: Term) -> Term:
+    """Whether the sign bit of a float is set."""
+    # IREE computes doubles as floats in some programs, and then has not their bits.
+    return (x < 0) | (1 / x < 0) if x.element == "f64" else bits(x) < 0
 
 
 def _scalar(value: Number, element: str) -> IrValue:
