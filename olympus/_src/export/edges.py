@@ -18,6 +18,7 @@ from ..base.lib import mlir
 from ..base.typing import IrModule, IrOperation, IrValue
 from ..lowering.attributes import constant_attr, i64s, module_context
 from ..lowering.linking import operations
+from ..types.shape import prod
 from .operations import NUMPY_OF, combiner_of, direction_of, element_of, int_of, ints_of, shape_of
 from .terms import Term, bits, negative, places, select, unary
 
@@ -213,7 +214,7 @@ def _complex_abs(op: IrOperation) -> Term | None:
 
 
 def _complex_quotient(op: IrOperation) -> Term | None:
-    """By Smith's formula, whose parts are no larger than the quotient; its ends are those of C99."""
+    """By Smith's formula, whose parts are as large as the quotient; its ends are C99's."""
     if not element_of(op.operands[0]).startswith("complex"):
         return None
     hlo = mlir.hlo
@@ -321,15 +322,16 @@ def _counts(x: IrValue, axis: int) -> bool:
 
 def _copied(body: mlir.ir.Block, given: Sequence[IrValue]) -> Term:
     """The result of a block, its operations copied for other arguments."""
-    known = dict(zip(body.arguments, given, strict=True))
-    for inner in body.operations:
-        if inner.operation.name == "stablehlo.return":
-            break
+    known: dict[IrValue, IrValue] = dict(zip(body.arguments, given, strict=True))
+    *inside, last = body.operations
+    for inner in inside:
         copy = inner.operation.clone()
         for i, x in enumerate(copy.operands):
             copy.operands[i] = known.get(x, x)
-        known.update(zip(inner.results, copy.results, strict=True))
-    return Term(known.get(inner.operands[0], inner.operands[0]))
+        for old, new in zip(inner.results, copy.results, strict=True):
+            known[old] = new
+    result: IrValue = last.operands[0]
+    return Term(known.get(result, result))
 
 
 # Elements of a sum that is taken as it is, where the rounding of one addition after the other is
@@ -343,7 +345,7 @@ def _reduce(op: IrOperation) -> Sequence[IrValue] | None:
             "f16", "bf16", "f32"):
         return None
     (x, init), axes, shape = op.operands, ints_of(op, "dimensions"), shape_of(op.operands[0])
-    if -1 in shape or math.prod(shape[i] for i in axes) <= _LONG:
+    if -1 in shape or prod([shape[i] for i in axes]) <= _LONG:
         return None
     hlo, ir = mlir.hlo, mlir.ir
     element = ir.RankedTensorType(x.type).element_type

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -30,7 +30,6 @@ from .operations import (
     body_of,
     callee_of,
     combiner_of,
-    direction_of,
     element_of,
     int_of,
     ints_of,
@@ -409,35 +408,36 @@ class _Converter(Elementwise):
                axes: Sequence[int]) -> str:
         """A sum or product of integers, which ONNX Runtime's own takes as doubles.
 
-        A sum is a product with ones. For a product, the halves of an axis are multiplied until it
-        has one element.
+        A sum is a product with ones.
         """
         element = WIDER.get(element, element)
         for axis in sorted(axes, reverse=True):
-            rank, size = len(shape), shape[axis]
+            if name == "multiply":
+                given = self._multiplied(given, axis, *_known(op, [shape[axis]]))
+            else:
+                last = len(shape) - 1
+                given = self.transpose(given, [*(i for i in range(last + 1) if i != axis), axis])
+                known = not definitely_equal(shape[axis], -1)
+                length = self.graph.ints([shape[axis]]) if known else self.add(
+                    "Gather", self.add("Shape", given), self.graph.ints([last]))
+                given = self.add("MatMul", given,
+                                 self.add("Expand", self.number(1, element), length))
             shape = [*shape[:axis], *shape[axis + 1:]]
-            if name == "add":
-                others = [i for i in range(rank) if i != axis]
-                given = self.transpose(given, [*others, axis])
-                ones = self.number(1, element)
-                where = (self.graph.ints([size]) if size >= 0 else self.add(
-                    "Gather", self.add("Shape", given), self.graph.ints([rank - 1])))
-                given = self.add("MatMul", given, self.add("Expand", ones, where))
-                continue
-            _known(op, [size])
-            if not size:
-                given = self.add("ReduceProd", given, self.graph.ints([axis]), keepdims=0)
-                continue
-            while size > 1:
-                half, ints, where = size // 2, self.graph.ints, self.graph.ints([axis])
-                parts = [self.add("Slice", given, ints([a]), ints([b]), where)
-                         for a, b in ((0, half), (half, 2 * half), (2 * half, size)) if a < b]
-                given = self.add("Mul", *parts[:2])
-                if size % 2:
-                    given = self.add("Concat", given, parts[2], axis=axis)
-                size -= half
-            given = self.add("Squeeze", given, self.graph.ints([axis]))
         return given
+
+    def _multiplied(self, given: str, axis: int, count: int) -> str:
+        """The product along an axis: its halves are multiplied until it has one element."""
+        ints, where = self.graph.ints, self.graph.ints([axis])
+        while count > 1:
+            half = count // 2
+            parts = [self.add("Slice", given, ints([a]), ints([b]), where)
+                     for a, b in ((0, half), (half, 2 * half), (2 * half, count)) if a < b]
+            given = self.add("Mul", *parts[:2])
+            if count % 2:
+                given = self.add("Concat", given, parts[2], axis=axis)
+            count -= half
+        return self.add("Squeeze", given, where) if count else self.add("ReduceProd", given, where,
+                                                                        keepdims=0)
 
     def _is_identity(self, init: IrValue, name: str) -> bool:
         value = self.arrays.get(init)

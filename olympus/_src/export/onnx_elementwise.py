@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -111,8 +111,8 @@ class Elementwise:
     # Elementwise
 
     def unless(self, condition: str) -> str:
-        """The opposite of a condition, not by Not: for a Where after that, ONNX Runtime exchanges the
-        other operands, and of these the first loses the sign of zeros.
+        """The opposite of a condition, not by Not: in a Where after that, ONNX Runtime exchanges
+        the other operands, and the first of these loses the sign of zeros.
         """
         return self.add("Xor", condition, self.graph.constant(np.array(True)))
 
