@@ -66,12 +66,13 @@ def _convert(op: IrOperation) -> Term | None:
         return None
     x = x.to("f32") if x.element in ("f16", "bf16") else x
     ends = np.iinfo(NUMPY_OF[element])
-    # The first float above the range, and whether a float is in it; the rest truncates to an end.
-    above = x >= float(int(ends.max) + 1)
-    below = x <= float(ends.min)
-    inside = (x > float(ends.min)) & (x < float(int(ends.max) + 1))
-    found = select((inside, x), 0).to(element)
-    return select((above, int(ends.max)), (below, int(ends.min)), found)
+    kind = np.dtype(NUMPY_OF[x.element]).type
+    most, exact = kind(ends.max), int(kind(ends.max)) == ends.max
+    if not exact:       # but the float above it: the one below has an integer
+        most = np.nextafter(most, kind(0))
+    near = Term(mlir.hlo.clamp(x.like(float(ends.min)).value, x.value, x.like(float(most)).value))
+    found = select((x.equal(x), near), 0).to(element)
+    return found if exact else select((x > float(most), int(ends.max)), found)
 
 
 def _power(op: IrOperation) -> Term | None:
@@ -284,7 +285,7 @@ def _ordered(x: Term) -> Term:
 def _sort(op: IrOperation) -> Sequence[IrValue] | None:
     """A stable sort: elements that the comparison finds equal go by their places."""
     ir, axis = mlir.ir, int_of(op, "dimension")
-    if not ir.BoolAttr(op.attributes["is_stable"]).value:
+    if "is_stable" not in op.attributes or not ir.BoolAttr(op.attributes["is_stable"]).value:
         return None
     given = list(op.operands)
     if shape_of(given[0])[axis] == -1:
