@@ -62,8 +62,8 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
 
     NotImplementedError, with all their names, for operations without a counterpart: complex
     numbers, random bits, Fourier transforms, factorisations, custom calls; ImportError without the
-    package onnx (the extra `onnx`). A difference remains: NaN in max, min and sort are as the
-    engine has them.
+    package onnx (the extra `onnx`). The numbers are those of jit, also at the edges of formats;
+    docs/export.md has what ONNX Runtime computes otherwise still.
 
     >>> exported = export.export(olympus.jit(lambda x: onp.tanh(x) + 1))(onp.ones(3))
     >>> export.to_onnx(exported, "tanh.onnx")       # doctest: +SKIP
