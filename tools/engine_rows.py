@@ -55,7 +55,6 @@ REASONS = {
         # Where a program compiled with it has a function of doubles that IREE lacks, too.
         "doubles that float32 has not, computed in it":
             r"(special\.(jn|kve?|ellipk|ellipkm1|expn)|lax\.betainc.*): .*other",
-        "infinity times zero": r"linalg\.leslie: infinities: other NaN",
     },
 }
 
