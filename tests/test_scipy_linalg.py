@@ -266,5 +266,5 @@ def test_khatri_rao_and_bandwidth_are_scipys(rng):
 
 
 def test_leslie_of_an_infinite_rate_has_zeros_beside_it():
-    found = linalg.leslie(onp.array([1.0, 2.0]), onp.array([onp.inf]))
+    found = linalg.leslie(np.array([1.0, 2.0]), np.array([np.inf]))
     np.testing.assert_array_equal(found, [[1, 2], [np.inf, 0]])
