@@ -218,8 +218,8 @@ class Primitive:
     arity: int | None = None    # how many operands it takes; None: any number
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     scalars = False         # and, among those, whether any operand may be of rank 0
-    #: what it is to a compiler that simplifies algebra, a method of `lowering.fences._Pass`; "":
-    #: nothing that is merged with operations before or after it
+    #: what it is to a compiler that simplifies algebra, for `lowering.fences`; "": nothing that is
+    #: merged with the operations before or after it
     algebra = ""
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
     open = False            # whether its params may be any hashable values: compared by their bits

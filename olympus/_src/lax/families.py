@@ -221,7 +221,7 @@ _ALGEBRA = {
     "stablehlo.power": "power", **dict.fromkeys((
         "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.maximum", "stablehlo.minimum",
         "stablehlo.remainder", "stablehlo.sign", "stablehlo.shift_left",
-        "stablehlo.shift_right_arithmetic", "stablehlo.shift_right_logical"), "ordering")}
+        "stablehlo.shift_right_arithmetic", "stablehlo.shift_right_logical"), "sign")}
 _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 
 

@@ -48,6 +48,7 @@ from .attributes import (
 )
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter
+from .fences import Fences
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
@@ -769,13 +770,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held, (fenced, known_nan) = b.module.held(closed, results), b.module.fences(closed)
-    if fenced or known_nan:
-        held |= known_nan
-        for var in (*pr.constvars, *pr.invars):
-            if var in fenced:
-                env[var] = b.fence(env[var])
-    sealed = held | fenced if fenced else held
+    held, main = {*b.module.held(closed, results)}, b.module.fenced_from
+    fences = None if main is None else Fences(b, closed, env, held, main is not closed)
+    makers: dict[Any, Any] = {} if fences is None else fences.makers
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
@@ -788,19 +785,22 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 marks_of(scope, around))
             by_primitive = {}
         b.marks = marks
-        ins, avals = [], []
-        for a in eqn.invars:
-            avals.append(a.aval)
-            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         prim, outvars, found = eqn.primitive, eqn.outvars, by_primitive.get(eqn.primitive)
         if found is None:
             found = by_primitive[prim] = (
                 f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
-                marks is None and block.sizes is None and has_recipes(b.module, prim))
-        name, lower, single = found
+                marks is None and block.sizes is None and has_recipes(b.module, prim),
+                fences and fences.reader(prim))
+        name, lower, single, fence = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
+        if fence is not None:
+            fence(eqn)
+        ins, avals = [], []
+        for a in eqn.invars:
+            avals.append(a.aval)
+            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         several, params = prim.multiple_results, eqn.params
         key: Any = (prim, platform, outvars[0].aval, *avals, *params, *params.values()) if (
             single) else None
@@ -815,7 +815,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 ins = [ins[i] for i in order]
             out: Any = ins[0] if operation is None else create(
                 operation, types, ins, attributes, None, 0, b.loc, block.ip).result
-            seal: Any = outvars[0] in sealed
+            hold: Any = outvars[0] in held
         else:
             # For the rule: what is emitted by a recipe reads none of these.
             b.eqn, b.avals_in, b.emitted = eqn, avals, None
@@ -829,25 +829,24 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 out = b.per_platform(ins)
             if single and recipe is None:    # its first one
                 note_recipe(b, key, ins, out)
-            # A rule that calls a function may have held its results there.
-            seal = b.held or fenced and not fenced.isdisjoint(outvars)
+            hold = b.held       # a rule that calls a function may have held them there
         if several:
-            if seal:
-                out = [b.fence(x) if v in fenced else x for x, v in zip(out, outvars, strict=True)]
             if True in [v.aval.tagged for v in outvars]:
                 out = [b.spread(x, v.aval) for x, v in zip(out, outvars, strict=True)]
-            if seal:
+            if hold:
                 out = [b.hold(x, v.aval) if i in b.held else x
                        for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
             env.update(zip(outvars, out))
+            makers.update(dict.fromkeys(outvars, eqn))
         else:
             var = outvars[0]
-            if seal and var in fenced:
-                out = b.fence(out)
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
-            env[var] = b.hold(out, var.aval) if seal and var in held else out
+            env[var] = b.hold(out, var.aval) if hold else out
+            makers[var] = eqn
     b.marks = around
+    if fences is not None:
+        fences.leave(pr.outvars)
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 

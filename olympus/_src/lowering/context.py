@@ -31,7 +31,6 @@ from ..types.avals import Aval, ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, axes_of, of_mesh
 from .attributes import attr, location, quoted_name
-from .fences import NO_FENCES, Fences, fences_of
 from .hold_report import HoldReport, hold_report
 from .holds import holds_of, kept_of, read_apart
 from .manual import ManualAxes
@@ -189,12 +188,6 @@ class ModuleContext:
                      if uneven.isdisjoint(v.aval.shape)}
         self.held_values.append((closed, saved))
         return {*saved, *kept_of(closed, read, sizes)}
-
-    def fences(self, closed: ClosedOlympuspr) -> Fences:
-        """The values of a program that XLA:CPU may not look through."""
-        if self.fenced_from is None:
-            return NO_FENCES
-        return fences_of(closed, closed is not self.fenced_from)
 
     def identity(self, kind: IrType) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""

@@ -7,11 +7,12 @@ its reciprocal, and the square of an integer for a number that is not negative. 
 two operations that follow each other; an `optimization_barrier` between them, a *fence*, stops it.
 XLA drops barriers before it fuses, so the kernels stay as they were.
 
-One pass over a program notes how values were computed (`Made`), and fences an operand where the
-pair could turn a finite number into 0, infinity or NaN, or an integer into another one. Primitives
-say what they are to an algebra (`Primitive.algebra`). Functions and bodies of loops become part of
-their callers, so an argument of a nested program may be any constant; its results, and the operands
-of calls, are fenced as if the most harmful operation read them.
+`Fences` looks at an equation before it is lowered and, where it may be the second of such a pair,
+at the equation that made its operand. It fences the operand if the pair could turn a finite number
+into 0, infinity or NaN, or an integer into another one. Primitives say what they are to an algebra
+(`Primitive.algebra`). Functions and bodies of loops become part of their callers, so an argument of
+a nested program may be any constant; its results, and the operands of calls, are fenced as if the
+most harmful operation read them.
 
 Left to XLA are rewritings that only keep finite what would overflow: `sqrt(x * x)` becomes
 `abs(x)`, `log(exp(x))` becomes `x`.
@@ -22,338 +23,307 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Collection, Iterable
-from typing import Any, NamedTuple, TypeGuard
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base.typing import DType
-from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var, variables
+from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.primitive import Primitive
 from ..types import dtypes
-from ..types.avals import ShapedArray
-from ..types.shape import SymbolicDim
+from ..types.avals import Aval
 
-__all__ = ["NO_FENCES", "Fences", "fences_of", "has_no_reciprocal"]
+if TYPE_CHECKING:
+    from .emitter import Emitter
 
-_SEARCHED = 1 << 16     # elements of a constant; a larger one may have any
+__all__ = ["Fences", "has_no_reciprocal"]
 
+_SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have any
 
-class Fences(NamedTuple):
-    """The values of a program behind a fence, and those to hold in memory."""
-
-    fenced: frozenset[Var]
-    #: Results of arithmetic with a NaN that the program names. LLVM would take an exponential of
-    #: what it knows to be NaN for undefined.
-    held: frozenset[Var]
-
-
-NO_FENCES = Fences(frozenset(), frozenset())
-
-
-class Constant(NamedTuple):
-    """The least and greatest magnitude of a constant's elements other than 0, and their sign.
-
-    The sign is 0 where elements differ in it. NaN is the greatest magnitude of all.
-    """
-
-    least: float
-    most: float
-    sign: int
-
-    def inverse(self) -> Constant:
-        return Constant(_over(self.most), _over(self.least), self.sign)
-
-    def times(self, other: Constant) -> Constant:
-        return Constant(self.least * other.least, self.most * other.most, self.sign * other.sign)
-
-    def negative(self) -> Constant:
-        return self._replace(sign=-self.sign)
-
-
-class Made(NamedTuple):
-    """The operation that computed a value: its algebra, its result, its constant operand.
-
-    The value is that result, or its elements moved. `constant` is None if it is not known.
-    """
-
-    algebra: str
-    root: Var
-    constant: Constant | None = None
-
-
-def has_no_reciprocal(number: Any, dtype: DType) -> bool:
-    """Whether 1 / number is no normal number of the dtype: a finite number's, not 0's."""
-    if not dtypes.is_inexact(dtype) or not np.isfinite(number):
-        return False
-    return not _is_normal(_constant(number).inverse(), dtype)
-
-
-def fences_of(closed: ClosedOlympuspr, nested: bool) -> Fences:
-    """The fences of a program, kept with it. `nested`: another program calls it."""
-    return closed.derived(("fences", nested), lambda: _Pass(closed, nested).fences())
-
-
-def _over(x: float) -> float:
-    return math.inf if x == 0 else 1 / x
-
-
-def _constant(value: Any) -> Constant:
-    """The range of a number or an array; 0 alone counts as 1, which harms no product."""
-    kind = type(value)
-    if kind is float or kind is int or kind is bool:
-        size = abs(float(value)) or 1.0
-        return Constant(size, size, -1 if value < 0 else 1)
-    if isinstance(value, SymbolicDim):
-        return _UNKNOWN
-    array = np.ravel(value)
-    array = array.astype(np.complex128 if array.dtype.kind == "c" else np.float64)
-    array = array[array != 0]
-    if not array.size:
-        return Constant(1.0, 1.0, 1)
-    sizes, sign = np.abs(array), 0
-    if array.dtype.kind != "c" and (array[0] < 0) == (array < 0).all() == (array < 0).any():
-        sign = -1 if array[0] < 0 else 1
-    return Constant(float(sizes.min()), float(sizes.max()), sign)
-
-
-def _closed_over(value: Any, aval: ShapedArray) -> Constant:
-    """The range of an array that a program closes over."""
-    if not dtypes.is_inexact(aval.dtype) or value.size > _SEARCHED:
-        return _UNKNOWN
-    return _constant(np.asarray(value))
+# What an operand is to the operation that reads it, where it is not just what made it:
+_CONSTANT = "constant"      # it is one, or an argument that may become one
+_SCALED = "scaled"          # the product or quotient of something and a constant
+_SHIFTED = "shifted"        # the sum or difference of those
+_REPEATED = "repeated"      # other elements, several times
+_UNSIGNED = "unsigned"      # an integer that would not be negative if integers had no bounds
+# Operations that one in a called program, or in the caller, may be merged with.
+_MERGED = frozenset(("clamp", "exponential", "power", "quotient", _SCALED, _SHIFTED, _UNSIGNED))
+# Divisors that XLA moves into the dividend, or takes the reciprocal of.
+_DIVISORS = frozenset(("called", "exponential", "power", "quotient", _CONSTANT, _REPEATED))
 
 
 @functools.cache
 def _limits(dtype: DType) -> tuple[float, float]:
+    """The least normal and the greatest number of a dtype."""
     info = dtypes.finfo(dtype)
     return float(info.smallest_normal), float(info.max)
 
 
-def _is_normal(c: Constant, dtype: DType) -> bool:
+def has_no_reciprocal(numbers: Any, dtype: DType) -> bool:
+    """Whether the reciprocal of a finite number, or one of an array, is no normal number."""
+    if not dtypes.is_inexact(dtype):
+        return False
     least, most = _limits(dtype)
-    return least <= c.least and c.most <= most
+    if type(numbers) is float or type(numbers) is int:
+        size = abs(numbers)
+        return 0 < size < math.inf and (size * least > 1 or size * most < 1)
+    sizes = np.abs(np.asarray(numbers, np.complex128 if dtypes.is_complex(dtype) else np.float64))
+    sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+    return bool(((sizes * least > 1) | (sizes * most < 1)).any())
 
 
-_UNKNOWN = Constant(0.0, math.inf, 0)   # times and plus anything, it is out of range
-# Operations that a reader in a called program, or in the caller, may be merged with.
-_MERGED = frozenset(("clamp", "exp", "power", "quotient", "scaled", "shifted", "unsigned"))
+class Fences:
+    """The fences of one program, while it is lowered.
 
+    `env` are the MLIR values of its variables, which a fence replaces; `held` the variables that
+    are to be in memory. `nested`: another program calls this one.
+    """
 
-class _Pass:
-    """The pass over one program: how its values were computed, and the fences found so far."""
-
-    def __init__(self, closed: ClosedOlympuspr, nested: bool) -> None:
-        self.pr, self.nested = closed.olympuspr, nested
-        self.made = {var: Made("constant", var, _closed_over(value, var.aval))
-                     for var, value in zip(self.pr.constvars, closed.consts, strict=True)}
-        if nested:
-            self.made.update({v: Made("argument", v) for v in self.pr.invars})
+    def __init__(self, b: Emitter, closed: ClosedOlympuspr, env: dict[Any, Any], held: set[Var],
+                 nested: bool) -> None:
+        pr = closed.olympuspr
+        self.b, self.env, self.held, self.nested = b, env, held, nested
+        #: variable -> the equation that made it, of those lowered so far; the caller adds to it
+        self.makers: dict[Var, OlympusprEqn] = {}
+        self.arguments = frozenset(pr.invars) if nested else ()
+        self.closed_over = dict(zip(pr.constvars, closed.consts, strict=True))
         self.fenced: set[Var] = set()
-        self.held: set[Var] = set()
-        self.inexact: dict[Any, bool] = {}      # avals, whose hash is quicker than a dtype's
+        self.inexact: dict[Aval, bool] = {}     # by aval, whose hash is quicker than a dtype's
+        self.constants = nested or bool(self.closed_over)   # whether arrays may be constants
+        self.exponentials = "exponential" in [p.algebra for p in pr.primitives]
 
-    def fences(self) -> Fences:
-        made, readers = self.made, dict[str, Callable[[OlympusprEqn], None]]()
-        for eqn in self.pr.eqns:
-            prim = eqn.primitive
-            if prim.algebra:
-                reader = readers.get(prim.algebra)
-                if reader is None:
-                    reader = readers[prim.algebra] = getattr(self, prim.algebra)
-                reader(eqn)
-            elif made and prim.single and self._is_constant(eqn.invars):
-                made[eqn.outvars[0]] = Made("constant", eqn.outvars[0], _UNKNOWN)
+    def reader(self, prim: Primitive) -> Callable[[OlympusprEqn], None] | None:
+        """The method to call before an equation of a primitive is lowered, if there is one."""
+        return getattr(self, "_read_" + prim.algebra, None)
+
+    def leave(self, atoms: Iterable[Atom]) -> None:
+        """Fence the program's results, if another one calls it."""
         if self.nested:
-            self._fence(variables(self.pr.outvars), _MERGED)
-        if not (self.fenced or self.held):
-            return NO_FENCES
-        return Fences(frozenset(self.fenced), frozenset(self.held))
+            self._fence(atoms, _MERGED)
 
-    # Operations, by their algebra
+    # The second operation of a pair, by its algebra
 
-    def product(self, eqn: OlympusprEqn) -> None:
-        (x, y), (out,) = eqn.invars, eqn.outvars
-        if not self._is_inexact(out):
-            if x is y:
-                self.made[out] = Made("unsigned", out)
+    def _read_product(self, eqn: OlympusprEqn) -> None:
+        x, y = eqn.invars
+        aval = x.aval
+        if aval is y.aval and aval.shape and not self.constants and not (
+                self.exponentials and aval.dtype.itemsize == 2) or not self._is_inexact(aval):
             return
-        for x, y in ((x, y), (y, x)):
-            factor = self._constant(y)
-            if factor is not None:
-                self._scale(x, factor, out)
-                return
-        for x, y in ((x, y), (y, x)):
-            if self._is_repeated(y, out):   # XLA multiplies the scalar with x's constant
-                self._fence((x,), ("scaled",))
-        if self._is_made(x, "exp") and self._is_made(y, "exp"):
-            self._fence((x,), ("exp",))
+        p, q = self._made(x), self._made(y)
+        if p[0] == _CONSTANT:
+            x, y, p, q = y, x, q, p
+        if q[0] == _CONSTANT:
+            self._hold_nan(eqn, q[1])
+            if p[0] == _SCALED and not _is_safe(p[1], q[1], aval.dtype):
+                self._fence((x,))
+        elif p[0] == _SCALED and self._is_repeated(y, q, eqn):
+            self._fence((x,))       # XLA multiplies the scalar with the constant
+        elif q[0] == _SCALED and self._is_repeated(x, p, eqn):
+            self._fence((y,))
+        elif p[0] == q[0] == "exponential":
+            self._fence((x,))       # a sum of 16 bits is no good exponent
 
-    def quotient(self, eqn: OlympusprEqn) -> None:
-        (x, y), (out,) = eqn.invars, eqn.outvars
-        if not self._is_inexact(out):
-            self._fence((x, y), ("unsigned",))
+    def _read_quotient(self, eqn: OlympusprEqn) -> None:
+        x, y = eqn.invars
+        dtype = eqn.outvars[0].aval.dtype
+        if not self._is_inexact(eqn.outvars[0].aval):
+            self._fence((x, y), (_UNSIGNED,))
             return
-        divisor = self._constant(y)
-        if type(y) is Literal or divisor is not None and _is_normal(
-                divisor.inverse(), out.aval.dtype):
-            assert divisor is not None
-            self._scale(x, divisor.inverse(), out)
+        if self._has_reciprocals(y, dtype):
+            kind, number = self._made(x)
+            divisor = y.val if type(y) is Literal else None
+            self._hold_nan(eqn, divisor)
+            if kind == _SCALED and not _is_safe(number, 1 / divisor if divisor else None, dtype):
+                self._fence((x,))
             return
         self._fence((x,), ("quotient",))
-        self._fence((y,), ("called", "exp", "power", "quotient"))
-        if divisor is not None or self._is_repeated(y, out):
-            self.fenced.add(y)
-        self.made[out] = Made("quotient", out)
+        q = self._made(y)
+        if q[0] in _DIVISORS or self._is_repeated(y, q, eqn):
+            self._fence((y,))
 
-    def logistic(self, eqn: OlympusprEqn) -> None:
-        self.made[eqn.outvars[0]] = Made("quotient", eqn.outvars[0])    # 1 / (1 + exp(-x))
-
-    def sum(self, eqn: OlympusprEqn) -> None:
-        (x, y), (out,) = eqn.invars, eqn.outvars
-        if not self._is_inexact(out):
+    def _read_sum(self, eqn: OlympusprEqn) -> None:
+        x, y = eqn.invars
+        aval = x.aval
+        if not self._is_inexact(aval):
             return
-        for x, y in ((x, y), (y, x)):
-            term = self._constant(y)
-            if term is not None:
-                self._shift(x, term, out)
-                return
-        if self._is_made(x, "scaled") and self._is_made(y, "scaled"):
-            factors = {self.made[x].constant, self.made[y].constant}
-            if len(factors) == 1 or _UNKNOWN in factors:
-                self._fence((x,), ("scaled",))
-
-    def difference(self, eqn: OlympusprEqn) -> None:
-        (x, y), (out,) = eqn.invars, eqn.outvars
-        if not self._is_inexact(out):
+        p = self._made(x)
+        if p[0] != _SCALED and aval is y.aval and aval.shape and not self.constants:
             return
-        term = self._constant(y)
-        if term is not None:
-            self._shift(x, term._replace(sign=-term.sign), out)
-        elif (term := self._constant(x)) is not None:
-            self._note(Made("shifted", out, term))
+        q = self._made(y)
+        if p[0] == q[0] == _SCALED:
+            if p[1] == q[1] or p[1] is None or q[1] is None:    # x * c + y * c, c a power of 2
+                self._fence((x,))
+            return
+        if p[0] == _CONSTANT:
+            x, y, p, q = y, x, q, p
+        if q[0] == _CONSTANT:
+            self._hold_nan(eqn, q[1])
+            if p[0] == _SHIFTED and not _is_joint(p[1], q[1], aval.dtype):
+                self._fence((x,))
 
-    def square(self, eqn: OlympusprEqn) -> None:
-        if not self._is_inexact(eqn.outvars[0]):
-            self.made[eqn.outvars[0]] = Made("unsigned", eqn.outvars[0])
+    def _read_difference(self, eqn: OlympusprEqn) -> None:
+        x, y = eqn.invars
+        aval = x.aval
+        if aval is y.aval and aval.shape and not self.constants or not self._is_inexact(aval):
+            return
+        p, q = self._made(x), self._made(y)
+        for made in (p, q):
+            if made[0] == _CONSTANT:
+                self._hold_nan(eqn, made[1])
+        # XLA leaves c - (y + d) as it is.
+        if q[0] == _CONSTANT and p[0] == _SHIFTED and not _is_joint(
+                p[1], None if q[1] is None else -q[1], aval.dtype):
+            self._fence((x,))
 
-    def integer_power(self, eqn: OlympusprEqn) -> None:
-        out, y = eqn.outvars[0], eqn.params["y"]
-        if y < 0:
-            self.made[out] = Made("quotient", out)
-        elif y % 2 == 0:
-            self.square(eqn)
+    def _read_power(self, eqn: OlympusprEqn) -> None:
+        self._fence(eqn.invars, ("exponential",))
 
-    def absolute(self, eqn: OlympusprEqn) -> None:
-        self._fence(eqn.invars, ("unsigned",))
-        self.square(eqn)
-
-    def exponential(self, eqn: OlympusprEqn) -> None:
-        self.made[eqn.outvars[0]] = Made("exp", eqn.outvars[0])
-
-    def power(self, eqn: OlympusprEqn) -> None:
-        self._fence(eqn.invars, ("exp",))
-        self.made[eqn.outvars[0]] = Made("power", eqn.outvars[0])
-
-    def logarithm(self, eqn: OlympusprEqn) -> None:
+    def _read_logarithm(self, eqn: OlympusprEqn) -> None:
         self._fence(eqn.invars, ("power",))
 
-    def ordering(self, eqn: OlympusprEqn) -> None:
+    def _read_sign(self, eqn: OlympusprEqn) -> None:
         """Comparisons, signs, extrema, remainders, shifts: they read the sign of integers."""
-        self._fence(eqn.invars, ("clamp", "unsigned"))
+        self._fence(eqn.invars, ("clamp", _UNSIGNED))
 
-    def clamp(self, eqn: OlympusprEqn) -> None:
-        self._fence(eqn.invars, ("clamp", "unsigned"))
-        self.made[eqn.outvars[0]] = Made("clamp", eqn.outvars[0])
+    _read_absolute = _read_clamp = _read_sign
 
-    def broadcast(self, eqn: OlympusprEqn) -> None:
-        (x,), (out,) = eqn.invars, eqn.outvars
-        constant = self._constant(x)
-        if constant is not None:
-            self.made[out] = Made("constant", out, constant)
-        else:
-            self.made[out] = Made("repeated", out)
-
-    def move(self, eqn: OlympusprEqn) -> None:
-        x = eqn.invars[0]
-        if type(x) is not Literal and (made := self.made.get(x)) is not None:
-            self.made[eqn.outvars[0]] = made
-
-    def conversion(self, eqn: OlympusprEqn) -> None:
-        (x,), (out,) = eqn.invars, eqn.outvars
-        if self._is_made(x, "constant"):
-            self.made[out] = self.made[x]._replace(root=out)
-        elif self._is_made(x, "unsigned"):
-            self.made[out] = self.made[x]
-
-    def called(self, eqn: OlympusprEqn) -> None:
+    def _read_called(self, eqn: OlympusprEqn) -> None:
         self._fence(eqn.invars, _MERGED)
-        self.made.update({v: Made("called", v) for v in eqn.outvars})
+
+    # The first operation
+
+    def _made(self, atom: Atom) -> tuple[str, Any]:
+        """The operation that computed an operand, and the number of its constant, if known."""
+        repeated = False
+        while type(atom) is not Literal:
+            if atom in self.fenced:
+                return "", None
+            eqn = self.makers.get(atom)
+            if eqn is None:
+                known = atom in self.closed_over or atom in self.arguments
+                return (_CONSTANT if known else _REPEATED if repeated else ""), None
+            algebra = eqn.primitive.algebra
+            if algebra == "broadcast":
+                repeated = True
+            elif algebra != "move" and algebra != "conversion":
+                found = getattr(self, "_made_by_" + algebra, self._made_by_other)(eqn)
+                return found if not repeated or found[0] == _CONSTANT else (_REPEATED, None)
+            atom = eqn.invars[0]
+        return _CONSTANT, atom.val
+
+    def _is_constant(self, atom: Atom) -> bool:
+        """Whether an operand is a constant: `_made` without a look at other operations."""
+        while type(atom) is not Literal:
+            eqn = self.makers.get(atom)
+            if eqn is None:
+                return atom in self.closed_over or atom in self.arguments
+            if eqn.primitive.algebra not in ("broadcast", "conversion", "move"):
+                return False
+            atom = eqn.invars[0]
+        return True
+
+    def _made_by_other(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+        for atom in eqn.invars:
+            if type(atom) is not Literal:
+                return eqn.primitive.algebra, None
+        return _CONSTANT, None
+
+    def _made_by_product(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+        x, y = eqn.invars
+        if not self._is_inexact(eqn.outvars[0].aval):
+            return (_UNSIGNED if x is y else ""), None
+        return self._with_constant(eqn, _SCALED)
+
+    def _made_by_quotient(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+        y, dtype = eqn.invars[1], eqn.outvars[0].aval.dtype
+        if not self._is_inexact(eqn.outvars[0].aval):
+            return "", None
+        if self._has_reciprocals(y, dtype):
+            return _SCALED, 1 / y.val if type(y) is Literal and y.val else None
+        return "quotient", None
+
+    def _made_by_logistic(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+        return "quotient", None     # 1 / (1 + exp(-x))
+
+    def _made_by_sum(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+        return self._with_constant(eqn, _SHIFTED)
+
+    def _made_by_difference(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+        kind, number = self._with_constant(eqn, _SHIFTED)
+        y = eqn.invars[1]
+        subtracted = kind == _SHIFTED and number is not None and type(y) is Literal
+        return kind, -number if subtracted else number
+
+    def _made_by_square(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+        return ("" if self._is_inexact(eqn.outvars[0].aval) else _UNSIGNED), None
+
+    _made_by_absolute = _made_by_square
+
+    def _made_by_integer_power(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+        y = eqn.params["y"]
+        return self._made_by_square(eqn) if y >= 0 and y % 2 == 0 else (
+            "quotient" if y < 0 else "", None)
+
+    def _with_constant(self, eqn: OlympusprEqn, kind: str) -> tuple[str, Any]:
+        """The kind of an operation on two operands, if one is a constant, with its number."""
+        x, y = eqn.invars
+        if type(x) is Literal or type(y) is Literal:
+            return kind, x.val if type(x) is Literal else y.val
+        # A scalar may be computed from constants.
+        shape, found = eqn.outvars[0].aval.shape, 0
+        for atom in (x, y):
+            found += atom.aval.shape != shape or self._is_constant(atom)
+        return ("", kind, _CONSTANT)[found], None
 
     # What they have in common
 
-    def _scale(self, x: Atom, factor: Constant, out: Var) -> None:
-        """Note that `out` is x times a constant; fence x if XLA would join it to a bad factor."""
-        if self._is_made(x, "scaled"):
-            joined = self.made[x].constant
-            assert joined is not None
-            if not _is_normal(joined.times(factor), out.aval.dtype):
-                self._fence((x,), ("scaled",))
-        self._note(Made("scaled", out, factor))
+    def _hold_nan(self, eqn: OlympusprEqn, number: float | complex | None) -> None:
+        """Hold the result of arithmetic with NaN in memory.
 
-    def _shift(self, x: Atom, term: Constant, out: Var) -> None:
-        """Note that `out` is x plus a constant; fence x if XLA would join it to a bad term."""
-        if self._is_made(x, "shifted"):
-            joined = self.made[x].constant
-            assert joined is not None
-            total = Constant(1.0, joined.most + term.most, 1)
-            if joined.sign * term.sign != 1 or not _is_normal(total, out.aval.dtype):
-                self._fence((x,), ("shifted",))
-        self._note(Made("shifted", out, term))
+        LLVM takes an exponential of what it knows to be NaN for undefined.
+        """
+        if number is not None and number != number:
+            self.held.add(eqn.outvars[0])
 
-    def _note(self, made: Made) -> None:
-        """Note a result with a constant operand, and hold it if that is NaN."""
-        out, constant = made.root, made.constant
-        assert out is not None and constant is not None
-        if math.isnan(constant.most):
-            self.held.add(out)
-        self.made[out] = made
-
-    def _fence(self, atoms: Iterable[Atom], algebras: Collection[str]) -> None:
-        """Fence the operands that operations of these kinds computed."""
+    def _fence(self, atoms: Iterable[Atom], algebras: Collection[str] | None = None) -> None:
+        """Fence operands; if `algebras` are given, those that such operations computed."""
         for atom in atoms:
-            made = self._made(atom)
-            if made is not None and made.algebra in algebras:
-                self.fenced.add(made.root)
+            if type(atom) is not Literal and atom not in self.fenced and (
+                    algebras is None or self._made(atom)[0] in algebras):
+                self.env[atom] = self.b.fence(self.env[atom])
+                self.fenced.add(atom)
 
-    def _made(self, atom: Atom) -> Made | None:
-        return None if type(atom) is Literal else self.made.get(atom)
-
-    def _is_made(self, atom: Atom, algebra: str) -> TypeGuard[Var]:
-        made = self._made(atom)
-        return made is not None and made.algebra == algebra
-
-    def _constant(self, atom: Atom) -> Constant | None:
-        """An operand's range, if it is a constant or may become one."""
-        if type(atom) is Literal:
-            return _constant(atom.val)
-        made = self.made.get(atom)
-        if made is None or made.algebra not in ("argument", "constant"):
-            return None
-        return made.constant or _UNKNOWN
-
-    def _is_repeated(self, atom: Atom, out: Var) -> bool:
-        """Whether an operand is a scalar at the shape of the result."""
-        return self._is_made(atom, "repeated") or atom.aval.shape != out.aval.shape
-
-    def _is_constant(self, atoms: Iterable[Atom]) -> bool:
-        for atom in atoms:
-            if type(atom) is not Literal:
-                made = self.made.get(atom)
-                if made is None or made.algebra != "constant":
-                    return False
-        return True
-
-    def _is_inexact(self, out: Var) -> bool:
-        found = self.inexact.get(out.aval)
+    def _is_inexact(self, aval: Aval) -> bool:
+        found = self.inexact.get(aval)
         if found is None:
-            found = self.inexact[out.aval] = dtypes.is_inexact(out.aval.dtype)
+            found = self.inexact[aval] = dtypes.is_inexact(aval.dtype)
         return found
+
+    def _has_reciprocals(self, divisor: Atom, dtype: DType) -> bool:
+        """Whether XLA may multiply by a divisor's reciprocal: if it is a number, or all are.
+
+        A number without one is behind a fence already (`Emitter.scalar`).
+        """
+        if type(divisor) is Literal:
+            return True
+        value = self.closed_over.get(divisor)
+        return value is not None and value.size <= _SEARCHED and not has_no_reciprocal(value, dtype)
+
+    def _is_repeated(self, atom: Atom, made: tuple[str, Any], eqn: OlympusprEqn) -> bool:
+        """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
+        return made[0] == _REPEATED or atom.aval.shape != eqn.outvars[0].aval.shape
+
+
+def _is_safe(a: float | complex | None, b: float | complex | None, dtype: DType) -> bool:
+    """Whether a product of constants is a normal number, or one of them is 0."""
+    if a is None or b is None:
+        return False
+    least, most = _limits(dtype)
+    return least <= abs(a * b) <= most or a == 0 or b == 0
+
+
+def _is_joint(a: float | complex | None, b: float | complex | None, dtype: DType) -> bool:
+    """Whether terms of one sign have a finite sum: others may have been there to cancel."""
+    if a is None or b is None or isinstance(a, complex) or isinstance(b, complex):
+        return False
+    return a * b >= 0 and abs(a + b) <= _limits(dtype)[1]
