@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import argparse
 import collections
+import functools
 import itertools
 import sys
 import time
@@ -38,7 +39,7 @@ from intervals import Value, Walk, format_of, is_float, is_inexact
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax
+from olympus import lax, nn, sharding
 
 FAULTS = ("finite-inf", "finite-nan", "finite-zero", "sign", "far", "integer", "nan-lost",
           "inf-lost")
@@ -90,6 +91,7 @@ OPERATIONS: dict[str, Operation] = {
     "imag": Operation("lax.imag({0})", 1, "c", "part"),
     "cabs": Operation("lax.abs({0})", 1, "c", "part"),
     "complex": Operation("lax.complex({0}, {1})", 2, "g", "whole")}
+DIVISIONS = {"div", "rem", "mod", "floor_divide"}
 #: moves and reductions of arrays, by name: the text, and how the shape changes
 ARRAYS: dict[str, tuple[str, Callable[[tuple[int, ...]], tuple[int, ...]], str]] = {
     "reshape": ("lax.reshape({0}, (1, {0}.size))", lambda s: (1, int(np.prod(s))), "fciub"),
@@ -145,12 +147,14 @@ class Program(NamedTuple):
                         else ARRAYS[step.name[1:]][0])
             names.append(f"v{i}")
             bits = self.dtype.itemsize * 8 - 1
-            lines.append(f"    v{i} = " + template.format(
-                *(names[k] for k in step.operands), bits=bits))
+            given = [names[k] for k in step.operands]
+            if step.name in DIVISIONS and step.operands[1] >= len(self.leaves):
+                given[1] = f"harmless({given[1]})"
+            lines.append(f"    v{i} = " + template.format(*given, bits=bits))
         return "\n".join([*lines, f"    return {names[-1]}"])
 
     def function(self) -> Callable[..., Any]:
-        scope = {"lax": lax, "onp": onp, "np": np, "olympus": olympus, "arrays": self.arrays()}
+        scope = {"harmless": harmless, "lax": lax, "nn": nn, "onp": onp, "np": np, "olympus": olympus, "arrays": self.arrays()}
         exec(self.text(), scope)
         return wrapped(self.wrapper, scope["f"])
 
@@ -167,6 +171,13 @@ class Program(NamedTuple):
         for step in self.steps:
             names.append(f"{step.name}({', '.join(names[k] for k in step.operands)})")
         return (f"{self.wrapper}: " if self.wrapper else "") + names[-1]
+
+
+def harmless(divisor: Any) -> Any:
+    """A divisor that is not zero where it is an integer: XLA's compiler (jaxlib 0.10.2) ends the
+    process where it finds that a quotient of integers has the divisor zero.
+    """
+    return divisor if onp.issubdtype(divisor.dtype, np.inexact) else divisor & 63 | 1
 
 
 def constant(each: Leaf) -> str:
@@ -205,8 +216,71 @@ def numbers(x: Any) -> str:
     return repr(listed).replace("inf", "np.inf").replace("nan", "np.nan")
 
 
+# What a function may stand inside of
+
+def in_scan(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: lax.scan(lambda c, row: (c, f(*row)), 0,
+                                tuple(lax.broadcast(x, (2,)) for x in xs))[1][1]
+
+
+def nothing_like(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
+    out = olympus.eval_shape(f, *xs)
+    return onp.zeros(out.shape, out.dtype)
+
+
+def in_fori(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: lax.fori_loop(0, 2, lambda i, c: f(*xs), nothing_like(f, xs))
+
+
+def in_while(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: lax.while_loop(
+        lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1], f(*s[1])),
+        (onp.int32(0), tuple(map(onp.asarray, xs)), nothing_like(f, xs)))[2]
+
+
+def in_cond(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: lax.cond(onp.ravel(xs[0])[0] != 0, f, lambda *ys: f(*ys[::1]), *xs)
+
+
+def in_vmap(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: olympus.vmap(f)(*(lax.broadcast(x, (2,)) for x in xs))[0]
+
+
+def in_shard_map(f: Callable[..., Any]) -> Callable[..., Any]:
+    mesh = sharding.Mesh(np.array(olympus.devices()[:1]), ("i",))
+    return olympus.shard_map(f, mesh=mesh, in_specs=sharding.PartitionSpec(),
+                             out_specs=sharding.PartitionSpec())
+
+
+def in_custom(f: Callable[..., Any]) -> Callable[..., Any]:
+    rule = olympus.custom_jvp(f)
+    rule.defjvp(lambda primals, tangents: olympus.jvp(f, primals, tangents))
+    return rule
+
+
+def of_jvp(f: Callable[..., Any]) -> Callable[..., Any]:
+    return lambda *xs: olympus.jvp(f, xs, tuple(map(onp.ones_like, xs)))[1]
+
+
+def of_grad(f: Callable[..., Any]) -> Callable[..., Any]:
+    def gradient(*xs: Any) -> Any:
+        out, pull = olympus.vjp(lambda x: f(x, *xs[1:]), xs[0])
+        return pull(onp.ones_like(out))[0]
+
+    return gradient
+
+
+WRAPPERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
+    "scan": in_scan, "fori_loop": in_fori, "while_loop": in_while, "cond": in_cond,
+    "vmap": in_vmap, "shard_map": in_shard_map, "custom_jvp": in_custom, "jit": olympus.jit,
+    "checkpoint": olympus.checkpoint, "jvp": of_jvp, "grad": of_grad,
+    "grad of checkpoint": lambda f: of_grad(olympus.checkpoint(f)),
+    "grad of scan": lambda f: of_grad(in_scan(f)), "jvp of vmap": lambda f: of_jvp(in_vmap(f)),
+    "scan of grad": lambda f: in_scan(of_grad(f)), "vmap of cond": lambda f: in_vmap(in_cond(f))}
+
+
 def wrapped(wrapper: str, f: Callable[..., Any]) -> Callable[..., Any]:
-    return f
+    return WRAPPERS[wrapper](f) if wrapper else f
 
 
 # Values
@@ -325,7 +399,14 @@ def compiled(programs: Sequence[Program]) -> list[Any]:
 
 # Making programs
 
-def leaf_of(rng: np.random.Generator, kind: str, dtype: Any, shape: tuple[int, ...]) -> Leaf:
+def leaf_of(rng: np.random.Generator, kind: str, dtype: Any, shape: tuple[int, ...],
+            divided: bool = False) -> Leaf:
+    """A leaf; where it may be a divisor, a constant integer is neither 0 nor -1."""
+    if divided and kind != "arg" and not is_inexact(np.dtype(dtype)):
+        value = draw(rng, dtype, shape if kind == "array" else ())
+        value = np.where((value == 0) | (value == dtype.type(0) - dtype.type(1)), 5, value)
+        value = np.asarray(value).astype(dtype)
+        return Leaf(kind, np.full(shape, value) if kind == "splat" else value)
     if kind == "arg":
         return Leaf("arg", draw(rng, dtype, shape))
     special = rng.random() < .1
@@ -366,7 +447,7 @@ def uses(arity: int, place: int, repeated: bool) -> Iterator[tuple[str, ...]]:
         yield (*kinds[:place], "chain", *kinds[place:])
 
 
-def pairs(dtype: str, seed: int, lanes: int, repeats: int) -> Iterator[Program]:
+def pairs(dtype: str, seed: int, lanes: int, repeats: int, share: float = 1) -> Iterator[Program]:
     """Every operation after every other, in each place, over arguments and constants."""
     rng = np.random.default_rng([seed, len(dtype), sum(map(ord, dtype))])
     shape = (lanes,)
@@ -380,9 +461,11 @@ def pairs(dtype: str, seed: int, lanes: int, repeats: int) -> Iterator[Program]:
                 for kinds2 in uses(o2.arity, place, middle == np.dtype(dtype_of(dtype))):
                     constants = "literal" in kinds1 or "literal" in kinds2
                     for _ in range(repeats if constants else 1):
-                        yield chain(rng, dtype, shape, [(n1, kinds1), (n2, kinds2)])
+                        if rng.random() < share:
+                            yield chain(rng, dtype, shape, [(n1, kinds1), (n2, kinds2)])
 
 
+@functools.cache
 def dtype_of(name: str) -> np.dtype:
     return np.dtype(olympus.numpy.zeros((), name).dtype)
 
@@ -402,7 +485,7 @@ def chain(rng: np.random.Generator, dtype: str, shape: tuple[int, ...],
                 operands.append(0)
             else:
                 kind = "splat" if kind == "literal" and len(kinds) > 2 else kind
-                leaves.append(leaf_of(rng, kind, current, shape))
+                leaves.append(leaf_of(rng, kind, current, shape, name in DIVISIONS))
                 operands.append(len(leaves) - 1)
         todo.append((name, operands))
         current = result(OPERATIONS[name], current)
@@ -440,7 +523,8 @@ def tree(rng: np.random.Generator, dtype: str, lanes: tuple[int, ...], names: Se
         if kind == "same" and earlier:
             places.append(earlier[0])
             continue
-        leaves.append(leaf_of(rng, "arg" if kind == "same" else kind, dtype_of(dtype), lanes))
+        leaves.append(leaf_of(rng, "arg" if kind == "same" else kind, dtype_of(dtype), lanes,
+                              True))
         places.append(len(leaves) - 1)
     a, b, c, d = places
     n = len(leaves)
@@ -494,7 +578,7 @@ def random_program(rng: np.random.Generator) -> Program:
                 if kind == "literal" and (literals or op.arity > 2):
                     kind = "splat"
                 literals += kind == "literal"
-                leaves.append(leaf_of(rng, kind, current, shape))
+                leaves.append(leaf_of(rng, kind, current, shape, name in DIVISIONS))
                 operands.append(len(leaves) - 1)
                 if kind != "literal":
                     used.append((len(leaves) - 1, current, shape))
@@ -503,7 +587,10 @@ def random_program(rng: np.random.Generator) -> Program:
     for i, (name, operands, _) in enumerate(todo):
         last = 0 if i == 0 else len(leaves) + i - 1
         steps.append(Step(name, tuple(last if k is None else k for k in operands)))
-    return Program(tuple(leaves), tuple(steps))
+    program = Program(tuple(leaves), tuple(steps))
+    floating = all(is_float(np.asarray(x).dtype) for x in program.args) and is_float(current)
+    names = [n for n in WRAPPERS if floating or "grad" not in n and "jvp" not in n]
+    return program._replace(wrapper=str(rng.choice(names)) if rng.random() < .5 else "")
 
 
 # Shrinking
@@ -565,26 +652,46 @@ def smaller(program: Program) -> Iterator[Program]:
                      for j, s in enumerate(program.steps) if j != i]
             yield pruned(program._replace(steps=tuple(steps)))
     for i, each in enumerate(program.leaves):
-        if each.kind != "arg" and np.ndim(each.value):
-            yield program._replace(leaves=(*program.leaves[:i], Leaf("literal", np.ravel(
-                each.value)[0]), *program.leaves[i + 1:]))
+        shape = program.leaves[0].value.shape
+        kinds = {"array": ("arg", "splat"), "splat": ("arg", "literal"), "literal": ("arg",),
+                 "arg": ()}[each.kind]
+        for kind in kinds:
+            value = np.ravel(each.value)[0] if kind == "literal" else np.full(
+                shape, np.ravel(each.value)[0]) if kind == "splat" or each.kind == "literal" else (
+                    each.value)
+            yield program._replace(leaves=(*program.leaves[:i], Leaf(kind, np.asarray(value)),
+                                           *program.leaves[i + 1:]))
 
 
-def shrunk(program: Program, kind: str) -> Program:
-    """The least program found that differs in the same way."""
-    for lane in range(1):
-        del lane
+def shrunk(program: Program, difference: Difference) -> tuple[Program, Difference]:
+    """The least program found that differs in the same way, if this one does when it is alone."""
+    kind = difference.kind
+
+    def differs(candidate: Program) -> Difference | None:
+        try:
+            return kinds_of(candidate).get(kind)
+        except Exception:   # leaving a step out may leave no program
+            return None
+
+    found = differs(program)
+    if found is None:
+        return program, difference
+    alone = at_lane(program, found.lane)
+    if not any(step.name.startswith(".") for step in program.steps) and (one := differs(alone)):
+        program, found = alone, one
+    size = (len(program.steps), bool(program.wrapper), constants(program))
     while True:
         for candidate in smaller(program):
-            try:
-                if len(candidate.leaves) and any(c.kind == "arg" for c in candidate.leaves) and (
-                        kind in kinds_of(candidate)):
-                    program = candidate
-                    break
-            except Exception:
-                continue
+            least = len(candidate.steps), bool(candidate.wrapper), constants(candidate)
+            if least < size and (one := differs(candidate)):
+                program, found, size = candidate, one, least
+                break
         else:
-            return program
+            return program, found
+
+
+def constants(program: Program) -> int:
+    return sum(["arg", "literal", "splat", "array"].index(each.kind) for each in program.leaves)
 
 
 # The sweep
@@ -634,6 +741,9 @@ def sweep(programs: Iterator[Program], shrink: int, progress: bool) -> tuple[
                 seen[rough] += 1
                 if seen[rough] > 1:
                     continue
+                if difference.kind in FAULTS and shrink > 0:
+                    shrink -= 1
+                    program, difference = shrunk(program, difference)
                 found.append(Found(difference.kind, program.dtype.name, program.pattern(),
                                    program, difference))
         if progress:
@@ -659,10 +769,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.simplefilter("ignore", olympus.errors.RetraceWarning)
     olympus.config.update("olympus_enable_x64", True)
     if options.pairs:
-        rng = np.random.default_rng(options.seed)
         programs = (p for d in options.dtypes
-                    for p in pairs(d, options.seed, options.lanes, options.repeats)
-                    if rng.random() < options.share)
+                    for p in pairs(d, options.seed, options.lanes, options.repeats,
+                                   options.share))
     elif options.triples:
         programs = (p for d in options.dtypes if not d.startswith("uint")
                     for p in triples(d, options.seed, options.lanes, options.share))
@@ -691,15 +800,26 @@ def table(found: list[Found], counts: collections.Counter, done: int, eager: dic
                 print(f"{each.kind}\t{each.dtype}\t{each.pattern}\t"
                       f"eager {difference.eager} jit {difference.compiled}\t"
                       + lane_text(program, difference.lane), file=out)
+                if program.args[0].size < 20 and each.kind in FAULTS:
+                    print(runnable(program), file=out)
             for key, value in eager.items():
                 print("eager", *key, value, sep="\t", file=out)
+
+
+def runnable(program: Program) -> str:
+    """A program that shows the difference, for a file of its own."""
+    args = ", ".join(f"onp.array({numbers(np.asarray(x))}, '{np.asarray(x).dtype.name}')"
+                     for x in program.args)
+    call = "f" if not program.wrapper else f"wrapped({program.wrapper!r}, f)"
+    return (f"{program.text()}\nargs = [{args}]\n"
+            f"print({call}(*args), olympus.jit({call})(*args))\n")
 
 
 def lane_text(program: Program, lane: int) -> str:
     found = []
     for each in program.leaves:
         x = np.asarray(each.value)
-        found.append(f"{each.kind} {x.reshape(-1)[lane % x.size]}")
+        found.append(f"{each.kind} {x.reshape(-1)[lane % max(x.size, 1)]}")
     return "; ".join(found)
 
 

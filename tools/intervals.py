@@ -107,9 +107,10 @@ def anything(like: Any, of: Format) -> Range:
 
 
 def flushed(r: Range, of: Format) -> Range:
-    """Bounds that contain zero where a subnormal number is."""
-    return r._replace(lo=np.where((r.lo > 0) & (r.lo < of.tiny), 0, r.lo),
-                      hi=np.where((r.hi < 0) & (r.hi > -of.tiny), 0, r.hi))
+    """Bounds that contain zero where a subnormal number is, or what rounding makes one."""
+    tiny = of.tiny * (1 + 4 * of.eps)
+    return r._replace(lo=np.where((r.lo > 0) & (r.lo < tiny), 0, r.lo),
+                      hi=np.where((r.hi < 0) & (r.hi > -tiny), 0, r.hi))
 
 
 def settled(r: Range, of: Format, ulps: Any) -> Range:
@@ -118,6 +119,9 @@ def settled(r: Range, of: Format, ulps: Any) -> Range:
     lo = np.where(r.lo > 0, r.lo * np.maximum(less, 0), r.lo * more)
     hi = np.where(r.hi < 0, r.hi * np.maximum(less, 0), r.hi * more)
     lo, hi = np.where(np.isnan(lo), -np.inf, lo), np.where(np.isnan(hi), np.inf, hi)
+    least = of.tiny * of.eps    # numbers this far apart are rounded to one another below `tiny`
+    lo = np.where((abs(lo) < 2 * of.tiny) & (lo != 0), lo - least, lo)
+    hi = np.where((abs(hi) < 2 * of.tiny) & (hi != 0), hi + least, hi)
     return flushed(Range(np.where(lo < -of.most, -np.inf, lo), np.where(hi > of.most, np.inf, hi),
                          r.nan | r.must, r.must), of)
 
@@ -173,7 +177,17 @@ def subtract(a: Range, b: Range) -> Range:
 
 
 def multiply(a: Range, b: Range) -> Range:
-    return corners(np.multiply, a, b, 0)
+    r = corners(np.multiply, a, b, 0)
+    undefined = has_zero(a) & has_infinity(b) | has_zero(b) & has_infinity(a)
+    return r._replace(nan=r.nan | undefined)
+
+
+def has_zero(a: Range) -> Any:
+    return (a.lo <= 0) & (a.hi >= 0)
+
+
+def has_infinity(a: Range) -> Any:
+    return np.isinf(a.lo) | np.isinf(a.hi)
 
 
 def divide(a: Range, b: Range) -> Range:
@@ -497,15 +511,24 @@ def complex_parts(name: str, ins: list[Value], of: Format) -> list[Range] | None
         return [parts[0][0], parts[1][0]]
     if name in ("mul", "square"):
         (a, b), (c, d) = parts[0], parts[-1]
-        return [r(subtract, r(multiply, a, c), r(multiply, b, d)),
-                r(add, r(multiply, a, d), r(multiply, b, c))]
+        return together([r(subtract, r(multiply, a, c), r(multiply, b, d)),
+                         r(add, r(multiply, a, d), r(multiply, b, c))], of)
     if name == "div":
         (a, b), (c, d) = parts
         size = r(add, r(multiply, c, c), r(multiply, d, d))
         real = r(add, r(multiply, a, c), r(multiply, b, d))
         imaginary = r(subtract, r(multiply, b, c), r(multiply, a, d))
-        return [r(divide, real, size), r(divide, imaginary, size)]
+        return together([r(divide, real, size), r(divide, imaginary, size)], of)
     return None
+
+
+def together(parts: list[Range], of: Format) -> list[Range]:
+    """Parts whose errors are relative to the size of the number; no bounds if one may be infinite."""
+    size = functools.reduce(np.maximum, [np.maximum(abs(p.lo), abs(p.hi)) for p in parts])
+    slack = APPROXIMATED * of.eps * size
+    loose = ~np.isfinite(size) | functools.reduce(np.logical_or, [p.nan for p in parts])
+    return [Range(np.where(loose, -np.inf, p.lo - slack), np.where(loose, np.inf, p.hi + slack),
+                  loose, ~loose & False) for p in parts]
 
 
 def near(name: str, ins: list[Value], x: Any) -> Value:
@@ -571,7 +594,7 @@ def real(name: str, params: Any, ranges: list[Range], of: Format, x: Any, ins: l
         return minimum(maximum(ranges[1], ranges[0]), ranges[2])
     if name == "pow":
         r, error = power(*ranges, of)
-        exact = np.broadcast_to((ins[0].exact & ins[1].exact) & (ranges[0].lo < 0), x.shape)
+        exact = np.broadcast_to((ins[0].exact & ins[1].exact) & (ranges[0].lo <= 0), x.shape)
         whole = settled(point(x.astype(of.wide)), of, 4 * APPROXIMATED)
         return Range(*(np.where(exact, p, q)
                        for p, q in zip(whole, settled(r, of, error), strict=True)))
@@ -634,9 +657,11 @@ class Walk:
         return [read(atom) for atom in pr.outvars]
 
     def equation(self, eqn: Any, ins: list[Value]) -> list[Value]:
-        higher = getattr(self, "of_" + eqn.primitive.name.replace("2", ""), None)
-        if higher is not None:
-            return higher(eqn.params, ins)
+        name = eqn.primitive.name
+        if name == "pvary":
+            return ins
+        if name in ("scan", "while", "cond"):
+            return getattr(self, f"of_{name}")(eqn.params, ins)
         for key in ("olympuspr", "call_olympuspr", "fun_olympuspr"):
             body = eqn.params.get(key)
             if isinstance(body, ClosedOlympuspr):
@@ -644,7 +669,6 @@ class Walk:
             if isinstance(body, Olympuspr):
                 return self.program(body, [], ins)
         outs = run(eqn, [each.x for each in ins])
-        name = eqn.primitive.name
         if name in MOVES and name != "select_n":
             values = moved(eqn, ins, run, outs)
         elif len(outs) == 1:
