@@ -769,7 +769,13 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held = b.module.held(closed, results)
+    held, (fenced, known_nan) = b.module.held(closed, results), b.module.fences(closed)
+    if fenced or known_nan:
+        held |= known_nan
+        for var in (*pr.constvars, *pr.invars):
+            if var in fenced:
+                env[var] = b.fence(env[var])
+    sealed = held | fenced if fenced else held
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
@@ -809,7 +815,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 ins = [ins[i] for i in order]
             out: Any = ins[0] if operation is None else create(
                 operation, types, ins, attributes, None, 0, b.loc, block.ip).result
-            hold: Any = outvars[0] in held
+            seal: Any = outvars[0] in sealed
         else:
             # For the rule: what is emitted by a recipe reads none of these.
             b.eqn, b.avals_in, b.emitted = eqn, avals, None
@@ -823,19 +829,24 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 out = b.per_platform(ins)
             if single and recipe is None:    # its first one
                 note_recipe(b, key, ins, out)
-            hold = b.held       # a rule that calls a function may have held them there
+            # A rule that calls a function may have held its results there.
+            seal = b.held or fenced and not fenced.isdisjoint(outvars)
         if several:
+            if seal:
+                out = [b.fence(x) if v in fenced else x for x, v in zip(out, outvars, strict=True)]
             if True in [v.aval.tagged for v in outvars]:
                 out = [b.spread(x, v.aval) for x, v in zip(out, outvars, strict=True)]
-            if hold:
+            if seal:
                 out = [b.hold(x, v.aval) if i in b.held else x
                        for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
             env.update(zip(outvars, out))
         else:
             var = outvars[0]
+            if seal and var in fenced:
+                out = b.fence(out)
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
-            env[var] = b.hold(out, var.aval) if hold else out
+            env[var] = b.hold(out, var.aval) if seal and var in held else out
     b.marks = around
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 

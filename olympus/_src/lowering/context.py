@@ -12,7 +12,16 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.logs import LOGGER
-from ..base.typing import Array, Device, IrAttribute, IrBlock, IrOperation, IrType, R
+from ..base.typing import (
+    Array,
+    Device,
+    IrAttribute,
+    IrBlock,
+    IrOperation,
+    IrType,
+    IrValue,
+    R,
+)
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..core.primitive import Primitive, subolympusprs
@@ -22,6 +31,7 @@ from ..types.avals import Aval, ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, axes_of, of_mesh
 from .attributes import attr, location, quoted_name
+from .fences import NO_FENCES, Fences, fences_of
 from .hold_report import HoldReport, hold_report
 from .holds import holds_of, kept_of, read_apart
 from .manual import ManualAxes
@@ -74,7 +84,7 @@ class ModuleContext:
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
                  "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct")
+                 "distinct", "fenced_from", "hidden")
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
@@ -117,6 +127,9 @@ class ModuleContext:
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
+        self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
+        #: id -> scalar that is behind a fence, as its broadcasts have to be; held, so the id stays
+        self.hidden: dict[int, IrValue] = {}
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -176,6 +189,12 @@ class ModuleContext:
                      if uneven.isdisjoint(v.aval.shape)}
         self.held_values.append((closed, saved))
         return {*saved, *kept_of(closed, read, sizes)}
+
+    def fences(self, closed: ClosedOlympuspr) -> Fences:
+        """The values of a program that XLA:CPU may not look through."""
+        if self.fenced_from is None:
+            return NO_FENCES
+        return fences_of(closed, closed is not self.fenced_from)
 
     def identity(self, kind: IrType) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
