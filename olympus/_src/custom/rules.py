@@ -295,13 +295,12 @@ def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Se
 
 
 def mapped_by_rule(trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> bool | None:
-    """True if rules may give mapped outputs where the function does not; None: nobody knows yet.
+    """True if outputs are mapped whatever the function returns; None: the first run finds out.
 
-    They do if what they close over is mapped: both must agree on it, whichever runs first.
+    If an operand is mapped, or a value that the rules close over, every element's output has
+    (co)tangents of its own, which the rule takes apart: an output that all elements share has, too.
     """
-    # Operands in front of `own[1]` are what function and rules close over.
-    if any(d is not None for d in dims[:rules.own[1]]) or \
-            any(depends_on(t, trace) for t in rules.closed_over()):
+    if any(d is not None for d in dims) or any(depends_on(t, trace) for t in rules.closed_over()):
         return True
     return None
 
@@ -476,12 +475,26 @@ class Batched(Rules):
     def closed_over(self) -> list[Tracer]:
         return self.rules.closed_over()
 
-    def place(self, outs: Sequence[Array], dims: Sequence[int | None]) -> list[Array]:
-        """Outputs all mapped or none, as the first run (of function or rule) finds."""
+    def place(self, outs: Sequence[Array], dims: Sequence[int | None],
+              others: Sequence[int | None] = ()) -> list[Array]:
+        """Outputs all mapped or none, as the first run (of function or rule) finds.
+
+        The rule's other results, mapped as `others` says, count too.
+        """
         if self.mapped is None:
-            self.mapped = any(d is not None for d in dims)
+            self.mapped = any(d is not None for d in (*dims, *others))
+        self.check_shared((*dims, *others))
         return [to_axis(x, d, 0, self.trace.axis.size) for x, d in zip(outs, dims, strict=True)
                 ] if self.mapped else list(outs)
+
+    def check_shared(self, dims: Sequence[int | None]) -> None:
+        """ValueError if some results differ between elements that share the outputs."""
+        if not self.mapped and any(d is not None for d in dims):
+            raise ValueError(
+                f"vmap: the rules {', '.join(self.names)} return values that differ between the "
+                "mapped elements; the function's arguments and outputs do not, so that all "
+                "elements share one call and its derivative; pass what differs (a mapped value in "
+                "an object, lax.axis_index) to the function as an argument.")
 
     @property
     def out_dim(self) -> int | None:

@@ -332,9 +332,9 @@ class _BatchedVjp(Batched):
         forward = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
         num_outs, bwd = forward.found
-        outs = self.place(vals[:num_outs], dims[:num_outs])
-        in_avals = [typeof(x).to_tangent_aval() for x in primals]
         res_dims = dims[num_outs:]
+        outs = self.place(vals[:num_outs], dims[:num_outs], res_dims)
+        in_avals = [typeof(x).to_tangent_aval() for x in primals]
 
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(bwd, res, res_dims, cts, in_avals)
@@ -349,22 +349,19 @@ class _BatchedVjp(Batched):
         given = [ct for ct in cts if type(ct) is not Zero]
         vals, dims = run_batched(self.trace, run, [*res, *given],
                                  [*res_dims, *[self.out_dim] * len(given)])
+        self.check_shared(dims)
         rest = iter(zip(vals, dims, strict=True))
         size = self.trace.axis.size
         return [Zero(aval) if z else
-                sum_or_move(*next(rest), want, size, self.mapped or want is not None)
+                sum_or_move(*next(rest), want, size) if self.mapped else next(rest)[0]
                 for z, want, aval in zip(run.found, self.dims, in_avals, strict=True)]
 
 
-def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int, per_element: bool
-                ) -> Array:
+def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int) -> Array:
     """A cotangent of mapped elements for an operand mapped at `want`, or summed if it is not."""
     if want is not None:
         return to_axis(ct, dim, want, size)
-    # The elements share the operand: its cotangent is the sum of theirs. One that is not mapped
-    # counts once for each element, unless the outputs are not mapped, either.
-    if dim is None and not per_element:
-        return ct
+    # The elements share the operand: its cotangent is the sum of theirs.
     return reduce_sum(to_axis(ct, dim, 0, size), (0,))
 
 
