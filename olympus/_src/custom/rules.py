@@ -199,11 +199,12 @@ class CustomFunction(Generic[P, R]):
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise self._unresolved(str(error)) from None
-        if bound.kwargs:
-            raise self._unresolved("The following keyword arguments could not be resolved to "
-                                   f"positions: {', '.join(bound.kwargs)}")
+        bound.apply_defaults()      # one that is skipped has a position in front of later ones
         # Of keyword-only parameters the function has the defaults itself.
-        bound.apply_defaults()
+        placeless = [name for name in bound.kwargs if name in kwargs]
+        if placeless:
+            raise self._unresolved("The following keyword arguments could not be resolved to "
+                                   f"positions: {', '.join(placeless)}")
         return bound.args
 
     def _unresolved(self, why: str) -> TypeError:
