@@ -170,7 +170,7 @@ class _VjpRules(UserRules):
         leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
         tree = self.out_tree
         res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
-        in_avals = [typeof(x).to_tangent_aval() for x in primals]
+        in_avals = [typeof(x).to_cotangent_aval() for x in primals]
 
         def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(res_tree.unflatten(res), tree, in_avals, cts)
@@ -271,7 +271,7 @@ class _StagedVjp(Rules):
         # structure.
         self.num_outs, bwd = forward.found
         outs, res_avals = cut(self.fwd.out_avals, self.num_outs)
-        ct_avals = [a.to_tangent_aval() for a in outs]
+        ct_avals = [a.to_cotangent_aval() for a in outs]
         backward = _backward(bwd, len(res_avals), [
             Zero(a) if is_float0(a) else None for a in ct_avals])
         self.back, of_bwd = closure_convert(
@@ -290,7 +290,7 @@ class _StagedVjp(Rules):
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         n = self.own[1]
         outs, res = cut(eval_closed(self.fwd, *primals), self.num_outs)
-        zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:n]]
+        zeros = [Zero(typeof(x).to_cotangent_aval()) for x in primals[:n]]
 
         def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
             given = [instantiate(ct) for ct in cts
@@ -321,7 +321,7 @@ class _ShiftedVjp(Shifted):
 
     def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Forward:
         outs, res, bwd = super().__call__(primals, given)
-        zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:self.num_leading]]
+        zeros = [Zero(typeof(x).to_cotangent_aval()) for x in primals[:self.num_leading]]
         return outs, res, lambda res, cts: [*zeros, *bwd(res, cts)]
 
 
@@ -334,7 +334,7 @@ class _BatchedVjp(Batched):
         num_outs, bwd = forward.found
         res_dims = dims[num_outs:]
         outs = self.place(vals[:num_outs], dims[:num_outs], res_dims)
-        in_avals = [typeof(x).to_tangent_aval() for x in primals]
+        in_avals = [typeof(x).to_cotangent_aval() for x in primals]
 
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(bwd, res, res_dims, cts, in_avals)
@@ -370,7 +370,7 @@ class _ChosenVjp(Chosen):
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         outs, res, bwd = self.rules(primals, perturbed)
-        zeros = [None if u else Zero(typeof(x).to_tangent_aval())
+        zeros = [None if u else Zero(typeof(x).to_cotangent_aval())
                  for x, u in zip(outs, self.used, strict=True)]
         return [*compress(outs, self.used)], res, lambda res, cts: bwd(res, merged(zeros, cts))
 
@@ -494,7 +494,8 @@ class CustomLin(Primitive):
                   name: str) -> Sequence[Cotangent]:
         # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
         given = iter(cts)
-        found = bwd(numbers(args[:num_res]), with_zeros(out_avals, given))
+        found = bwd(numbers(args[:num_res]),
+                    with_zeros([a.to_cotangent_aval() for a in out_avals], given))
         # bwd gives one cotangent per argument; the operands are those that had a tangent.
         wanted = [ct for ct, on in zip(found, perturbed, strict=True) if on]
         return [None] * num_res + [fit(ct, a.aval) if type(a) is Linear else None
@@ -510,7 +511,7 @@ class CustomLin(Primitive):
         # A new vmap of bwd, not `run_batched`: what is mapped here is the linear map, after fwd
         # ran.
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
-            zeros = [Zero(a) if type(ct) is Zero else None
+            zeros = [Zero(a.to_cotangent_aval()) if type(ct) is Zero else None
                      for ct, a in zip(cts, out_avals, strict=True)]
             run = _backward(bwd, len(res), zeros)
             given = [ct for ct in cts if type(ct) is not Zero]
