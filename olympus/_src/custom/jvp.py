@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, F, P, PyTree, R
 from ..base.util import name_of
 from ..control.bodies import check_callable
@@ -63,6 +64,7 @@ class custom_jvp(Ruled[P, R]):
     what, _rules, _setters = "custom_jvp", ("jvp",), "defjvp or defjvps"
     jvp: Callable[..., Any] | None
 
+    @api_boundary
     def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Set the rule `jvp(*nondiff, primals, tangents) -> (out, tangent of out)`; return it.
 
@@ -73,6 +75,7 @@ class custom_jvp(Ruled[P, R]):
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
+    @api_boundary
     def defjvps(self, *jvps: Callable[..., PyTree] | None) -> None:
         """Set one rule per argument: `jvp(tangent, out, *primals) -> tangent of out`, or None."""
         if self.nondiff_argnums:

@@ -17,6 +17,7 @@ from typing import Any, Generic, NoReturn
 
 import numpy as np
 
+from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
 from ..base.util import Noted, name_of, wraps
 from ..control.bodies import with_leading
@@ -333,20 +334,24 @@ class Ruled(CustomFunction[P, R]):
         self.symbolic_zeros = self.optimize_remat = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        rules = tuple([getattr(self, name) for name in self._rules])
-        if None in rules:
-            raise AttributeError(f"{self.what}: No {self.what[-3:].upper()} defined for "
-                                 f"{self.what} function {name_of(self.fun)} using "
-                                 f"{self._setters}. Define it before the first call.")
-        given = self.resolve(args, kwargs)
-        statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
-        leaves, tree = tree_flatten([a for i, a in enumerate(given)
-                                     if i not in self.nondiff_argnums])
-        own = self._kind(self, rules, statics, tree)
-        out = ctx.trace.process_custom(
-            self._prim, own.run, own, tuple(leaves),
-            {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
-        return own.result(out)
+        try:
+            rules = tuple([getattr(self, name) for name in self._rules])
+            if None in rules:
+                raise AttributeError(f"{self.what}: No {self.what[-3:].upper()} defined for "
+                                     f"{self.what} function {name_of(self.fun)} using "
+                                     f"{self._setters}. Define it before the first call.")
+            given = self.resolve(args, kwargs)
+            statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
+            leaves, tree = tree_flatten([a for i, a in enumerate(given)
+                                         if i not in self.nondiff_argnums])
+            own = self._kind(self, rules, statics, tree)
+            out = ctx.trace.process_custom(
+                self._prim, own.run, own, tuple(leaves),
+                {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
+            return own.result(out)
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
 
 # Rules wrap each other as the call travels:

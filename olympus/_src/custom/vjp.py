@@ -12,6 +12,7 @@ from itertools import compress
 from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
@@ -126,6 +127,7 @@ class custom_vjp(Ruled[P, R]):
     fwd: Callable[..., Any] | None
     bwd: Callable[..., Any] | None
 
+    @api_boundary
     def defvjp(self, fwd: Callable[..., PyTree], bwd: Callable[..., PyTree],
                symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """Set the rules `fwd(*args) -> (out, residuals)` and `bwd(*nondiff, residuals, ct) -> cts`.
