@@ -27,6 +27,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, stage
+from ..core.tags import pvary
 from ..core.trace import Trace, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
@@ -37,7 +38,7 @@ from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..runtime.eager import result_array
-from ..types.avals import ShapedArray, is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.tree import (
     tree_flatten,
     tree_leaves,
@@ -49,8 +50,9 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted", "SymbolicZero",
-           "UserRules", "WithTangents", "merged", "packed", "run_batched", "zero_from_primal"]
+__all__ = ["Apart", "Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted",
+           "SymbolicZero", "UserRules", "WithTangents", "merged", "packed", "run_batched",
+           "zero_from_primal"]
 
 WithTangents = tuple[Sequence[Array], Sequence[Tangent]]     # results and their tangents
 
@@ -415,7 +417,9 @@ class UserRules(Rules):
         return args
 
     def run(self, *flat: Array) -> list[Array]:
+        start = Apart(flat)
         leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
+        leaves = start.varying(leaves)
         self.out_avals = list(map(typeof, leaves))
         return leaves
 
@@ -443,6 +447,44 @@ class UserRules(Rules):
                                 f"the function's is {aval}, and they must agree.")
         self.out_tree = tree
         return leaves
+
+
+class Apart:
+    """The axes of a mesh along which outputs vary, as vmap's mapped outputs do: see `Batched`.
+
+    They are the arguments' axes, as far as nothing is recorded, from here on, that makes a value
+    alike along one (a sum over devices). An output that does not depend on an argument would be
+    one value for all devices otherwise, whose cotangent is the sum of theirs before a rule sees it.
+    """
+
+    __slots__ = ("vma", "eqns", "start")
+
+    def __init__(self, args: Sequence[object]) -> None:
+        self.vma: frozenset[Any] = frozenset()
+        if not ctx.axes:
+            return
+        avals = [a for a in map(typeof, args) if type(a) is ShapedArray]
+        self.vma = frozenset().union(*[a.vma for a in avals])
+        trace: Any = ctx.trace
+        while trace.parent is not None:
+            trace = trace.parent
+        self.eqns: list[OlympusprEqn] = getattr(trace, "eqns", [])
+        self.start = len(self.eqns)
+
+    def varying(self, outs: list[Array]) -> list[Array]:
+        """The outputs, cast so that they vary."""
+        if not self.vma or all(self.vma <= _varies(typeof(x)) for x in outs):
+            return outs
+        alike: set[Any] = set()
+        for eqn in self.eqns[self.start:]:
+            taken = frozenset().union(*[_varies(v.aval) for v in eqn.invars])
+            alike |= taken.difference(*[_varies(v.aval) for v in eqn.outvars])
+        return [pvary(x, self.vma - alike) for x in outs]
+
+
+def _varies(aval: Aval) -> frozenset[Any]:
+    """The axes along which a value of this type varies."""
+    return aval.vma if type(aval) is ShapedArray else frozenset()
 
 
 class Shifted(Rules):

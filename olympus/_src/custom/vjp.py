@@ -41,6 +41,7 @@ from ..types.avals import ShapedArray, is_float0
 from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, treedef_children
 from ..types.tree_registry import PyTreeDef
 from .rules import (
+    Apart,
     Batched,
     Chosen,
     CustomCall,
@@ -167,9 +168,11 @@ class _VjpRules(UserRules):
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         what = f"Custom VJP fwd rule {self.names[0]} for function {name_of(self.fun)}"
         given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
+        start = Apart(primals)
         out, res = check_pair(what, self.rules[0](*self.arguments(given)),
                               "the primal output and residuals")
-        leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
+        leaves = start.varying(
+            self.output(f"{what} must produce a pair (list or tuple of length two)", out))
         tree = self.out_tree
         res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
         in_avals = [typeof(x).to_cotangent_aval() for x in primals]
