@@ -21,6 +21,7 @@ from importlib import _bootstrap
 from ..base import config, lib, source
 from ..base.lib.executables import CompilerOptions
 from ..base.typing import Array, R
+from ..base.users import code_of_users
 from ..base.util import Memo
 from ..core.context import current_context
 from ..devices import devices
@@ -30,7 +31,7 @@ from ..runtime.compile import Placement
 from .packed import pack, unpack
 from .program import Program, anew, trace_program
 from .signature import Arguments, Signature
-from .stable_key import StableKey, UnstableError, code_of_users, options_of_now, software
+from .stable_key import StableKey, UnstableError, options_of_now, software
 
 __all__ = ["PersistentPrograms"]
 

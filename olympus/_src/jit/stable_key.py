@@ -30,7 +30,8 @@ import numpy as np
 from ...version import __version__
 from ..base import config, lib
 from ..base.typing import Array
-from ..base.util import Memo, Owned
+from ..base.users import CACHES, USED, code_of_users, home, impure, state_of, versioned
+from ..base.util import Memo
 from ..core.primitive import Primitive
 from ..core.trace import Tracer
 from ..runtime.eager import PjitFunction
@@ -39,73 +40,30 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import PyTreeDef, registered_functions
 
-__all__ = ["SITE", "StableKey", "UnstableError", "code_of_users", "file_of_users",
-           "options_of_now", "software", "state_of"]
+__all__ = ["StableKey", "UnstableError", "options_of_now", "software"]
 
-# Modules of Python whose functions give equal results for equal arguments.
-_PURE = frozenset((
-    "__future__", "abc", "array", "bisect", "builtins", "cmath", "collections", "contextlib",
-    "copy", "copyreg", "dataclasses", "decimal", "enum", "fractions", "functools", "heapq",
-    "inspect", "itertools", "json", "keyword", "logging", "math", "numbers", "operator", "re",
-    "statistics", "string", "struct", "textwrap", "types", "typing", "typing_extensions",
-    "warnings", "zlib"))
-_VERSIONED = frozenset(("olympus", "numpy", "ml_dtypes", "jaxlib"))
-# Functions in them that are not functions of their arguments.
-_IMPURE = frozenset((
-    "builtins.open", "io.open", "builtins.input", "builtins.eval", "builtins.exec",
-    "builtins.compile", "builtins.globals", "builtins.__import__", "builtins.breakpoint",
-    "numpy.random"))
-_READERS = frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "memmap"))  # NumPy's, and ours
 _PLAIN = (type(None), bool, int, str, bytes, type(...), type(NotImplemented))
 _BUILTIN = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
             types.MethodWrapperType, types.ClassMethodDescriptorType, np.ufunc, type(np.sum))
-_CACHES = frozenset((Owned.NAME,))      # which grow while a function is used
 _NO_CONTENT = frozenset((
     "__dict__", "__weakref__", "__doc__", "__module__", "__abc_impl", "_abc_impl",
     "__annotations__", "__orig_bases__", "__parameters__", "__firstlineno__",
     "__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__",
     "__type_params__"))
-_HOMES = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (
-    *[str(sys.modules[name].__file__) for name in ("olympus", "numpy", "ml_dtypes")],
-    lib.libraries()[0], os.__file__))
-_USED = ("opt_einsum", "scipy")     # what Olympus calls itself, if it is there
-SITE = os.sep + "site-packages" + os.sep
 
 
 class UnstableError(TypeError):
     """A value that a persistent function reads has no digest that holds in other processes."""
 
 
-def code_of_users(code: types.CodeType, names: Mapping[str, object]) -> bool:
-    """Whether code is neither Olympus's, nor NumPy's, nor Python's; `names` are its globals."""
-    return file_of_users(code.co_filename, names)
-
-
-def file_of_users(file: str, names: Mapping[str, object]) -> bool:
-    """Whether a file's code is neither Olympus's, nor NumPy's, nor Python's."""
-    if file.startswith("<frozen"):      # the import system
-        return False
-    if file.startswith("<"):    # made by `exec`, as methods of dataclasses and named tuples are
-        module = str(names.get("__name__", ""))
-        return not (_versioned(module) or module.startswith("namedtuple_"))
-    if SITE in file and str(names.get("__name__")).partition(".")[0] in _USED:
-        return False
-    # The last home is Python's, where other packages are installed as well.
-    return not file.startswith(_HOMES) or (SITE in file and not file.startswith(_HOMES[:-1]))
-
-
-def _versioned(module: object) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] in _VERSIONED | _PURE
-
-
 @functools.cache
 def software() -> str:
     """A digest of all that tracing runs besides the user's code: versions, and Olympus's files."""
     # Times and sizes, not contents: every process that looks for a program asks.
-    root = Path(_HOMES[0])
+    root = Path(home())
     files = sorted((str(p.relative_to(root)), p.stat().st_size, p.stat().st_mtime_ns)
                    for p in root.rglob("*.py"))
-    for package in _USED:       # as they were installed
+    for package in USED:       # as they were installed
         found = importlib.util.find_spec(package)
         if found is not None and found.origin is not None:
             stat = os.stat(found.origin)
@@ -182,13 +140,13 @@ class StableKey:
             self.note("function")
             self._code(f.__code__, names, f.__qualname__)
             for name, value in f.__dict__.items():
-                if name not in _CACHES:
+                if name not in CACHES:
                     self.note(name)
                     self.add(value, f"attribute {name} of {f.__qualname__}")
         else:
             module = names.get("__name__")
             self._check_pure(f, f"{f.__module__}.{f.__name__}", where)
-            if not (_versioned(module) or str(module).startswith("namedtuple_")):
+            if not (versioned(module) or str(module).startswith("namedtuple_")):
                 self._refuse(f, where, f" of the module {module}, which may do anything")
             # With the line: all lambdas of a module have one name. The version says the rest.
             self.note("function", module, f.__code__.co_qualname, f.__code__.co_firstlineno)
@@ -246,15 +204,13 @@ class StableKey:
     def _module(self, module: types.ModuleType, where: str) -> None:
         name = module.__name__
         self._check_pure(module, name, where)
-        if not _versioned(name):
+        if not versioned(name):
             self._refuse(module, where, ": a whole module, of which anything may be read; name "
                                         "what is read of it (module.attribute)")
         self.note("module", name)
 
     def _check_pure(self, x: object, path: str, where: str) -> None:
-        package, _, rest = path.partition(".")
-        if path in _IMPURE or path.startswith("numpy.random.") or (
-                package in ("numpy", "olympus") and rest.rpartition(".")[2] in _READERS):
+        if impure(path):
             self._refuse(x, where, ", which reads more than its arguments")
 
     def _builtin(self, x: Callable[..., object], where: str) -> None:
@@ -270,13 +226,13 @@ class StableKey:
         if module is not None:
             module = module.lstrip("_")     # `_operator` is the half of `operator` that is in C
             self._check_pure(x, f"{module}.{name}", where)
-        if not _versioned(module):
+        if not versioned(module):
             self._refuse(x, where, f" of the module {module}, which may do anything")
         return self.note("builtin", module, name)
 
     def _class(self, cls: type, where: str) -> None:
         module = cls.__module__
-        if _versioned(module) or module == "collections.abc":
+        if versioned(module) or module == "collections.abc":
             self._check_pure(cls, f"{module}.{cls.__qualname__}", where)
             return self.note("class", module, cls.__qualname__)
         # 1 << 9 is Py_TPFLAGS_HEAPTYPE. Made by C, of a module without a version; or Python's own.
@@ -288,7 +244,7 @@ class StableKey:
             self.add(base, f"a base of {cls.__qualname__}")
         self.add(registered_functions.get(cls), f"what flattens {cls.__qualname__}")
         for name, value in vars(cls).items():
-            if name in _NO_CONTENT or name in _CACHES:
+            if name in _NO_CONTENT or name in CACHES:
                 continue
             self.note(name)
             if isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType)):
@@ -319,7 +275,7 @@ class StableKey:
         for name, value in state.items():
             # Values that Olympus's objects keep, such as their hash, follow from the rest, and
             # may be there or not.
-            if not (_versioned(cls.__module__) and isinstance(
+            if not (versioned(cls.__module__) and isinstance(
                     getattr(cls, name, None), functools.cached_property)):
                 self.note(name)
                 self.add(value, f"{where.removesuffix(',')}.{name}")
@@ -382,26 +338,6 @@ class StableKey:
 
 _Absent = object()
 _Pair: Any = namedtuple("_Pair", "x y")
-_BASES = (object, list, dict, OrderedDict, tuple, int, float, str, typing.Generic, typing.Protocol)
-
-
-def state_of(x: object) -> tuple[dict[str, object], bool]:
-    """The attributes of an object, and whether those are all that it holds."""
-    state = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in _CACHES}
-    for cls in type(x).__mro__:
-        if cls in _BASES:
-            continue
-        if any(isinstance(v, (types.WrapperDescriptorType, types.MethodDescriptorType))
-               and v.__objclass__ is cls for v in vars(cls).values()):
-            return state, False     # made by C, where anything may be
-        slots = vars(cls).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            # Private names as Python writes them.
-            mangled = f"_{cls.__name__.lstrip('_')}{name}" if (
-                name.startswith("__") and not name.endswith("__")) else name
-            if name not in ("__weakref__", "__dict__") and hasattr(x, mangled):
-                state[mangled] = getattr(x, mangled)
-    return state, type(x) not in _BASES or type(x) is object
 
 
 @functools.lru_cache(maxsize=4096)
@@ -421,7 +357,7 @@ def _globals_read(code: types.CodeType, where: str) -> tuple[tuple[str, ...], ..
         elif op.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
             raise UnstableError(f"jit persist=True: {where} sets the global {op.argval}; a function"
                                 " that changes nothing is required; return the value.")
-        elif op.opname == "IMPORT_NAME" and not _versioned(op.argval):
+        elif op.opname == "IMPORT_NAME" and not versioned(op.argval):
             raise UnstableError(f"jit persist=True: {where} imports {op.argval} when it is called; "
                                 "import it at the head of the module.")
     return tuple(found)
