@@ -883,10 +883,11 @@ def a_module_in_a_list():
 
 def _imported(text):
     folder = tempfile.mkdtemp()
-    name = f"body_reads_{len(os.listdir(tempfile.gettempdir()))}_{abs(hash(folder))}"
+    name = f"module_{Path(folder).name}"
     path = Path(folder, name + ".py")
     path.write_text(text)
     sys.path.insert(0, folder)
+    importlib.invalidate_caches()
     try:
         found = importlib.import_module(name)
     finally:
@@ -1174,12 +1175,16 @@ def an_array_of_Olympus():
 
 
 @way
-def a_body_that_counts():
-    n = [2.0]
+def a_list_that_it_appends_to_and_a_helper_reads():
+    ks = [2.0]
 
-    def change():
-        n[0] = 3.0
-    return lambda x: x * n[0], change
+    def helper(x):
+        return x * ks[0]
+
+    def g(x):
+        ks.append(0.0)
+        return helper(x)
+    return g, lambda: ks.__setitem__(0, 3.0)
 
 
 UNDO = []

@@ -7,6 +7,7 @@ from body_reads import WAYS
 
 import olympus
 from olympus import lax
+from olympus._src.control import bodies
 
 X = np.array([0.5, 1.5], "float32")
 
@@ -139,3 +140,30 @@ def test_a_body_reads_what_there_is_now(way, how):
                     wrong[name, changed] = found, expected
     assert not wrong
     assert values == [2, 3]
+
+
+# What cannot be compared: a body that reads it is staged at each call.
+STAGED_AGAIN = {
+    "a bytearray", "a cached helper", "a cached helper that is cleared later",
+    "a context variable", "a file", "a file of NumPy", "a file of NumPy by another name",
+    "a file that is opened", "a generator", "a generator of random numbers", "a getenv",
+    "a large array", "a list that it appends to and a helper reads",
+    "a local of a class of ones own", "a long list", "a masked array", "a memoryview",
+    "a method by a computed text", "a method caller", "a thread s local", "a weak reference",
+    "an array of objects", "an attribute by a computed text", "an attribute getter",
+    "an environment variable", "an exec", "random numbers of NumPy", "random numbers of Python",
+    "the globals", "the keys of a dict", "the precision of decimals",
+    "the print options of NumPy", "the table of modules", "the time", "the values of a dict",
+    "the vars of an object"}
+
+
+@pytest.mark.parametrize("way", [w for w in WAYS if w not in STAGED_AGAIN])
+def test_a_body_is_staged_once_as_long_as_nothing_changes(way, monkeypatch):
+    g, _ = WAYS[way]()
+    call, x = LOOPS["fori_loop"][0](g), olympus.numpy.asarray(X)
+    call(x)
+    call(x)
+    staged, stage = [], bodies._stage_body
+    monkeypatch.setattr(bodies, "_stage_body", lambda *args: (staged.append(1), stage(*args))[1])
+    call(x)
+    assert not staged

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dis
 import functools
 import types
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
 __all__ = ["Reads", "all_reads", "own_reads"]
@@ -24,6 +24,7 @@ _INTROSPECTION = frozenset((
     "modules"))
 _OF_TEXT_ALONE = ("delattr", "getattr", "hasattr", "setattr")
 _GLOBAL = ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS")
+_CELL = ("LOAD_DEREF", "LOAD_CLASSDEREF", "LOAD_FROM_DICT_OR_DEREF")
 _ATTRIBUTE = ("LOAD_ATTR", "LOAD_METHOD", "LOAD_SUPER_ATTR", "IMPORT_FROM")
 
 
@@ -37,6 +38,8 @@ class Reads(NamedTuple):
       computed: what reads by a text that the code does not contain; "" if nothing does.
       imports: modules that are imported when the code runs, with the level of relative ones.
       sets: globals that the code sets.
+      given: globals and cells that code does nothing with but `name.append(…)`.
+      used: those that it does more with.
     """
 
     paths: tuple[tuple[str, ...], ...]
@@ -45,6 +48,8 @@ class Reads(NamedTuple):
     computed: str
     imports: tuple[tuple[str, int], ...]
     sets: tuple[str, ...]
+    given: frozenset[str]
+    used: frozenset[str]
 
     @property
     def names(self) -> frozenset[str]:
@@ -62,7 +67,7 @@ def own_reads(code: types.CodeType) -> Reads:
     """
     paths: dict[tuple[str, ...], None] = {}
     imports: dict[tuple[str, int], None] = {}
-    loose, sets, computed = set(), [], ""
+    loose, given, used, sets, computed = set(), set(), set(), [], ""
     by_text = False
     path: list[str] = []
     steps = list(dis.get_instructions(code))
@@ -72,6 +77,8 @@ def own_reads(code: types.CodeType) -> Reads:
         elif path:
             paths[tuple(path)] = None
             path = []
+        if op.opname in _GLOBAL or op.opname in _CELL:
+            (given if _appends(steps, i) else used).add(op.argval)
         if op.opname in _GLOBAL:
             path = [op.argval]
             if op.argval in _BY_TEXT:
@@ -89,7 +96,8 @@ def own_reads(code: types.CodeType) -> Reads:
             sets.append(op.argval)
     texts = frozenset(c for c in code.co_consts if type(c) is str and c.isidentifier()) \
         if by_text else frozenset()
-    return Reads(tuple(paths), frozenset(loose), texts, computed, tuple(imports), tuple(sets))
+    return Reads(tuple(paths), frozenset(loose), texts, computed, tuple(imports), tuple(sets),
+                 frozenset(given - used), frozenset(used))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -100,34 +108,57 @@ def all_reads(code: types.CodeType) -> Reads:
     if not inner:
         return own
     every = [own, *inner]
+    used = frozenset().union(*(r.used for r in every))
     return Reads(tuple(dict.fromkeys(p for r in every for p in r.paths)),
                  frozenset().union(*(r.loose for r in every)),
                  frozenset().union(*(r.texts for r in every)),
                  next((r.computed for r in every if r.computed), ""),
                  tuple(dict.fromkeys(x for r in every for x in r.imports)),
-                 tuple(name for r in every for name in r.sets))
+                 tuple(name for r in every for name in r.sets),
+                 frozenset().union(*(r.given for r in every)) - used, used)
 
 
 def _of_constant(steps: Sequence[dis.Instruction], start: int) -> bool:
     """Whether the function that instruction `start` loads is called with a constant second."""
-    depth = 0       # of the stack above the function
-    for i, op in enumerate(steps[start + 1:], start + 1):
-        if depth == 1 and op.opname == "LOAD_CONST" and type(op.argval) is str:
+    for i, depth in _arguments(steps, start):
+        if depth == 1 and steps[i].opname == "LOAD_CONST" and type(steps[i].argval) is str:
             # The last argument, or a plain one follows.
             rest = [s for s in steps[i + 1:i + 4] if s.opname != "PRECALL"]
-            last = rest[0].opname.startswith("LOAD_") and not rest[0].opname.startswith(
-                ("LOAD_ATTR", "LOAD_METHOD"))
+            last = rest[0].opname.startswith("LOAD_") and rest[0].opname not in _ATTRIBUTE
             if rest[last].opname == "CALL" and rest[last].arg == 2 + last:
                 return True
+    return False
+
+
+def _appends(steps: Sequence[dis.Instruction], start: int) -> bool:
+    """Whether of what instruction `start` loads, `append` is called, and the result dropped."""
+    method = steps[start + 1]
+    if method.opname not in ("LOAD_ATTR", "LOAD_METHOD") or method.argval != "append":
+        return False
+    for i, depth in _arguments(steps, start + 1):
+        if steps[i].opname == "CALL" and steps[i].arg == depth == 1 or (
+                steps[i].opname == "PRECALL" and steps[i].arg == depth == 1):
+            after = [s for s in steps[i + 1:i + 3] if s.opname != "CALL"]
+            return after[0].opname == "POP_TOP"
+    return False
+
+
+def _arguments(steps: Sequence[dis.Instruction], start: int) -> Iterator[tuple[int, int]]:
+    """Instructions after the one that loads a function, and the arguments on the stack before each.
+
+    They end with the call; or with a jump, where the stack is not known.
+    """
+    depth = 0
+    for i, op in enumerate(steps[start + 1:], start + 1):
         if op.opname == "PUSH_NULL" and not depth:      # belongs to the function itself
             continue
+        yield i, depth
         try:
             depth += dis.stack_effect(op.opcode, op.arg, jump=False)
         except ValueError:      # of an opcode that only the interpreter writes
-            return False
+            return
         if depth < 0 or op.opcode in dis.hasjrel or op.opcode in dis.hasjabs:
-            return False
-    return False
+            return
 
 
 def _level(steps: Sequence[dis.Instruction], i: int) -> int:

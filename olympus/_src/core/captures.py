@@ -24,7 +24,7 @@ import re
 import sys
 import types
 import typing
-from collections import deque
+from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import repeat
@@ -332,7 +332,8 @@ class _Walk:
 
         `own`: it is compared elsewhere that the function has its code and defaults.
         """
-        users, name = self.of_user(f), f.__qualname__
+        users, name, module = self.of_user(f), f.__qualname__, f.__globals__.get("__name__")
+        given = all_reads(f.__code__).given if users else ()
         if not own:     # one whose code or defaults are exchanged stays the same object
             for part in _IN_FUNCTION:
                 self.expect(functools.partial(getattr, f), part)
@@ -349,12 +350,13 @@ class _Walk:
             if f.__dict__:
                 for n in sorted(self.attributes & {*f.__dict__}):
                     self.value(self.in_names(f.__dict__, n), place.within(f".{n}"))
-        elif self.whole and (impure(f"{f.__module__}.{f.__name__}")
-                             or not _library(f.__module__)):
+        elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
         for n, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
             if _filled(cell):
                 x = self.expect(functools.partial(getattr, cell), "cell_contents")
+                if n in given and type(x) is list:      # it is written only
+                    continue
                 if users or _may_change(x):
                     self.value(x, _Place(f"the closure cell {n}", f" of {name}"))
         if "__wrapped__" in f.__dict__:
@@ -369,7 +371,10 @@ class _Walk:
             raise _Unwatched(f"{f.__qualname__} reads by texts: {reads.computed}")
         tail = "" if f.__module__ == self.home else f" of {f.__module__}"
         for path in reads.paths:
-            self.path(path, names, tail)
+            if path[0] in reads.given and type(names.get(path[0])) is list:
+                self.in_names(names, path[0])       # a list that is written only
+            else:
+                self.path(path, names, tail)
         if reads.computed:
             for n in sorted(reads.texts & names.keys()):
                 self.path((n,), names, tail)
@@ -486,7 +491,9 @@ class _Walk:
             if self.whole:
                 self.value(key, place)
             self.value(item, place if self.whole else place.within(f"[{clipped(key)}]"))
-        return self.more(x, place, (dict, types.MappingProxyType))
+        if isinstance(x, defaultdict):
+            self.value(x.default_factory, place)
+        return self.more(x, place, (dict, defaultdict, OrderedDict, types.MappingProxyType))
 
     def set(self, x: AbstractSet[Hashable], place: _Place) -> None:
         if len(x) > _MOST_ITEMS:
