@@ -1,7 +1,7 @@
 """Ways in which a body reads a value that changes later: each makes (g, change).
 
-`g(x)` is `x` times the value, which `change()` turns from 2 to 3. `g` takes arrays of Olympus and of
-NumPy, so that a Python loop over NumPy's shows what is right.
+`g(x)` is `x` times the value, which `change()` turns from 2 to 3. `g` takes arrays of Olympus and
+of NumPy, so that a Python loop over NumPy's shows what is right.
 """
 
 import argparse
@@ -51,7 +51,7 @@ def in_globals(**values):
     return lambda: globals().update(values)
 
 
-# NumPy arrays that change in place -----------------------------------------------------------------
+# NumPy arrays that change in place ----------------------------------------------------------------
 
 @way
 def an_array_s_items():
@@ -113,11 +113,9 @@ def a_row_of_a_structured_array():
 
 @way
 def a_memory_map():
-    file = tempfile.NamedTemporaryFile()
-    a = np.memmap(file, "float32", "w+", shape=(4,))
+    a = np.memmap(Path(tempfile.mkdtemp(), "a"), "float32", "w+", shape=(4,))
     a[:] = 2
-    kept = [file]
-    return lambda x: x * a[0], lambda: a.fill(kept and 3)
+    return lambda x: x * a[0], lambda: a.fill(3)
 
 
 @way
@@ -145,7 +143,7 @@ def a_memoryview():
     return lambda x: x * view[0], lambda: a.__setitem__(0, 3)
 
 
-# Names ---------------------------------------------------------------------------------------------
+# Names --------------------------------------------------------------------------------------------
 
 @way
 def a_global():
@@ -301,7 +299,7 @@ def an_argument_of_the_caller():
     return outer(ks), lambda: ks.__setitem__(0, 3.0)
 
 
-# Containers ----------------------------------------------------------------------------------------
+# Containers ---------------------------------------------------------------------------------------
 
 @way
 def an_item_of_a_list():
@@ -445,7 +443,7 @@ def a_partial_s_keywords():
     return lambda x: p(x), lambda: p.keywords.update(k=3.0)
 
 
-# Objects -------------------------------------------------------------------------------------------
+# Objects ------------------------------------------------------------------------------------------
 
 class Model:
     factor = 2.0
@@ -761,7 +759,7 @@ def a_registered_dataclass():
 @way
 def an_attribute_by_a_text():
     m = Model()
-    return lambda x: x * getattr(m, "k"), lambda: setattr(m, "k", 3.0)
+    return lambda x: x * getattr(m, "k", None), lambda: setattr(m, "k", 3.0)
 
 
 @way
@@ -845,12 +843,12 @@ def a_super_s_method():
 @way
 def an_init_subclass_registry():
     class Base:
-        registry = {}  # noqa: RUF012
+        registry = {}
     Base.registry["k"] = 2.0
     return lambda x: x * Base.registry["k"], lambda: Base.registry.update(k=3.0)
 
 
-# Modules -------------------------------------------------------------------------------------------
+# Modules ------------------------------------------------------------------------------------------
 
 @way
 def an_attribute_of_a_module():
@@ -953,7 +951,7 @@ def a_constant_of_math_that_is_replaced():
     return lambda x: x * math.tau, lambda: setattr(math, "tau", 3.0)
 
 
-# State of the process ------------------------------------------------------------------------------
+# State of the process -----------------------------------------------------------------------------
 
 @way
 def an_environment_variable():

@@ -2,8 +2,8 @@
 
 A program keeps the values that Python had while the function was traced. A walk finds them by the
 names in the function's code, and in the code of the user's functions that it calls: globals,
-closure cells, defaults, attributes, and what is in lists, dicts, sets and NumPy arrays. A later look
-compares objects by identity; only where one is another object, values are compared.
+closure cells, defaults, attributes, and what is in lists, dicts, sets and NumPy arrays. A later
+look compares objects by identity; only where one is another object, values are compared.
 
 Two ask. Guards (`Captures`) name what has changed: an attribute counts as read if any code that is
 reached reads one of its name, and what cannot be compared is told. Bodies (`watch`) must miss
@@ -13,10 +13,8 @@ compared is not kept.
 
 from __future__ import annotations
 
-import argparse
 import builtins
 import contextlib
-import fractions
 import functools
 import importlib.util
 import operator
@@ -131,10 +129,7 @@ class Watch:
             for items, was in self._items:
                 if len(items) != len(was) or not all(map(operator.is_, items, was)):
                     return False
-            for read, value in self._equal:
-                if read() != value:
-                    return False
-            return True
+            return all(read() == value for read, value in self._equal)
         # The place itself is gone, or another thread changes it now.
         except (ValueError, AttributeError, LookupError, RuntimeError):
             return False
@@ -344,7 +339,8 @@ class _Walk:
             parameters = f.__code__.co_varnames[:f.__code__.co_argcount]
             if f.__kwdefaults__ is not None:
                 self.expect_mapping(f.__kwdefaults__)
-            for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1]),
+            for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1],
+                               strict=False),
                          *(f.__kwdefaults__ or {}).items()]:
                 self.value(x, _Place(f"the default {n}", f" of {name}"))
             if f.__dict__:
@@ -352,7 +348,7 @@ class _Walk:
                     self.value(self.in_names(f.__dict__, n), place.within(f".{n}"))
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
-        for n, cell in zip(f.__code__.co_freevars, f.__closure__ or ()):
+        for n, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             if _filled(cell):
                 x = self.expect(functools.partial(getattr, cell), "cell_contents")
                 if n in given and type(x) is list:      # it is written only
@@ -626,7 +622,7 @@ class _Walk:
         if not users and not readable and (ours or cls in _CONSTANT):
             return
         if not (readable or cls in (types.SimpleNamespace, np.vectorize)) or not (
-                users or _library(module) or cls is argparse.Namespace):
+                users or _library(module) or module == "argparse"):
             raise _Unwatched(f"{place} is a {cls.__name__}")
         get = functools.partial(getattr, x)
         own = getattr(x, "__dict__", None)
@@ -639,7 +635,7 @@ class _Walk:
         for base in cls.__mro__ if users else ():
             for name in slots_of(base):     # an empty one may be filled
                 self.expect(get, name)
-        for name, item in state.items():
+        for item in state.values():
             # Our own objects change nothing but what they were given.
             if not ours or _may_change(item):
                 self.value(item, place)
@@ -667,7 +663,7 @@ _METHODS = (types.FunctionType, staticmethod, classmethod, property, functools.c
             functools._lru_cache_wrapper, lib.PjitFunction)
 # Made by C, and unchanged as long as they live.
 _CONSTANT = frozenset((
-    re.Pattern, re.Match, fractions.Fraction, operator.itemgetter, types.GenericAlias,
+    re.Pattern, re.Match, operator.itemgetter, types.GenericAlias,
     types.UnionType, types.CodeType, typing.TypeVar, object))
 
 # By kind, the first that fits.

@@ -9,7 +9,6 @@ by its name: a guess would run another program than the one that is written.
 from __future__ import annotations
 
 import builtins
-import dis
 import enum
 import functools
 import hashlib
@@ -29,8 +28,18 @@ import numpy as np
 
 from ...version import __version__
 from ..base import config, lib
+from ..base.code_reads import own_reads
 from ..base.typing import Array
-from ..base.users import CACHES, USED, code_of_users, home, impure, state_of, versioned
+from ..base.users import (
+    CACHES,
+    READ_BY_NAME,
+    USED,
+    code_of_users,
+    home,
+    impure,
+    state_of,
+    versioned,
+)
 from ..base.util import Memo
 from ..core.primitive import Primitive
 from ..core.trace import Tracer
@@ -75,10 +84,17 @@ def software() -> str:
 
 
 class StableKey:
-    """A digest that grows by values; `codes` are those of the user that were reached on the way."""
+    """A digest that grows by values.
+
+    Attributes:
+      codes: the user's code that was reached on the way.
+      caches: what functions of the user's keep of earlier calls, which may be of other values.
+    """
 
     def __init__(self) -> None:
         self.codes: set[types.CodeType] = set()
+        self.caches: list[Any] = []
+        self._bare: list[tuple[types.ModuleType, str]] = []     # NumPy and Olympus as values
         self._hash = hashlib.blake2b(digest_size=20)
         self._seen: dict[int, int] = {}
         self._alive: list[Any] = []     # what is in `_seen`, so that no other object gets its id
@@ -86,6 +102,18 @@ class StableKey:
     def hexdigest(self) -> str:
         """The digest of all that was added."""
         return self._hash.hexdigest()
+
+    def check(self) -> None:
+        """UnstableError if a module that is a value may be asked for what reads files."""
+        for module, where in self._bare:
+            for code in self.codes:
+                reads = own_reads(code)
+                named = (reads.loose | reads.texts) & READ_BY_NAME
+                if named or reads.computed:
+                    self._refuse(module, where, (
+                        f": a whole module, and {code.co_qualname} reads "
+                        f"{' and '.join(sorted(named)) or 'by ' + reads.computed} of something; "
+                        f"name {module.__name__} where its attribute is read"))
 
     def note(self, *parts: object) -> None:
         """Add texts, bytes and numbers."""
@@ -207,7 +235,15 @@ class StableKey:
         if not versioned(name):
             self._refuse(module, where, ": a whole module, of which anything may be read; name "
                                         "what is read of it (module.attribute)")
+        if name.partition(".")[0] in ("numpy", "olympus"):
+            self._bare.append((module, where))
+        self._of_process(name)
         self.note("module", name)
+
+    def _of_process(self, module: object) -> None:
+        """Add what is set for the process and changes what a module computes."""
+        if module == "decimal" and module in sys.modules:
+            self.note(repr(sys.modules[module].getcontext()))
 
     def _check_pure(self, x: object, path: str, where: str) -> None:
         if impure(path):
@@ -228,12 +264,14 @@ class StableKey:
             self._check_pure(x, f"{module}.{name}", where)
         if not versioned(module):
             self._refuse(x, where, f" of the module {module}, which may do anything")
+        self._of_process(module)
         return self.note("builtin", module, name)
 
     def _class(self, cls: type, where: str) -> None:
         module = cls.__module__
         if versioned(module) or module == "collections.abc":
             self._check_pure(cls, f"{module}.{cls.__qualname__}", where)
+            self._of_process(module)
             return self.note("class", module, cls.__qualname__)
         # 1 << 9 is Py_TPFLAGS_HEAPTYPE. Made by C, of a module without a version; or Python's own.
         if not cls.__flags__ & 1 << 9 or module.partition(".")[0] in sys.stdlib_module_names:
@@ -302,12 +340,25 @@ class StableKey:
             return self._instance(x, where)
         if x.dtype.hasobject or (isinstance(x, np.ndarray) and type(x) is not np.ndarray):
             self._refuse(x, where)
+        if isinstance(x, np.ndarray):
+            self.note(x.strides, x.flags.writeable)
         elements = np.asarray(x)
         place = (x._committed, str(x.sharding), x.aval.weak_type) if isinstance(
             x, lib.ArrayImpl) else type(x).__name__
+        self._dtype(elements.dtype, where)
         # By bytes: dtypes of ml_dtypes cannot be in a buffer.
-        return self.note("array", str(elements.dtype), elements.shape, place, hashlib.blake2b(
+        return self.note("array", elements.shape, place, hashlib.blake2b(
             np.ascontiguousarray(elements).reshape(-1).view(np.uint8).data).hexdigest())
+
+    def _dtype(self, x: np.dtype, where: str) -> None:
+        """A dtype, with what is written on it and on its fields."""
+        self.note("dtype", type(x).__name__, str(x), x.isalignedstruct)
+        self.add(dict(x.metadata or {}), f"the metadata of {where}")
+        if x.subdtype is not None:
+            self._dtype(x.subdtype[0], where)
+        for name, field in (x.fields or {}).items():
+            self.note(name, field[1:])
+            self._dtype(field[0], where)
 
     def _jitted(self, x: PjitFunction, where: str) -> None:
         info = x._jit_info
@@ -315,6 +366,10 @@ class StableKey:
         self.add(info.options, f"a compiler option of {where}")
         self.add(info.signature.key, f"an option of {where}")
         self.add(info.signature.fun, where)
+
+    def _cached(self, x: Any, where: str) -> None:
+        self.caches.append(x)
+        self._parts(type(x), x.__wrapped__, where=where)
 
     def _tree(self, x: PyTreeDef, where: str) -> None:
         node = x.node_data()
@@ -340,27 +395,17 @@ _Absent = object()
 _Pair: Any = namedtuple("_Pair", "x y")
 
 
-@functools.lru_cache(maxsize=4096)
 def _globals_read(code: types.CodeType, where: str) -> tuple[tuple[str, ...], ...]:
     """The names of the module that code reads, each with the attributes asked of it next."""
-    found: dict[tuple[str, ...], None] = {}
-    path: list[str] = []
-    for op in dis.get_instructions(code):
-        if path and op.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            path.append(op.argval)
-            continue
-        if path:
-            found[tuple(path)] = None
-            path = []
-        if op.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
-            path = [op.argval]
-        elif op.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            raise UnstableError(f"jit persist=True: {where} sets the global {op.argval}; a function"
-                                " that changes nothing is required; return the value.")
-        elif op.opname == "IMPORT_NAME" and not versioned(op.argval):
-            raise UnstableError(f"jit persist=True: {where} imports {op.argval} when it is called; "
-                                "import it at the head of the module.")
-    return tuple(found)
+    reads = own_reads(code)
+    for name in reads.sets:
+        raise UnstableError(f"jit persist=True: {where} sets the global {name}; a function that "
+                            "changes nothing is required; return the value.")
+    for name, level in reads.imports:
+        if level or not versioned(name):
+            raise UnstableError(f"jit persist=True: {where} imports {'.' * level}{name} when it is "
+                                "called; import it at the head of the module.")
+    return reads.paths
 
 
 def _named(kind: str) -> object:
@@ -381,7 +426,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     (types.FunctionType, StableKey._function),
     (lib.PjitFunction, StableKey._jitted),
     (Tracer, _refused),
-    (np.dtype, _named("dtype")),
+    (np.dtype, StableKey._dtype),
     (enum.Enum, _of("name", "value")),
     (type, StableKey._class),
     ((np.ndarray, np.generic, lib.Array), StableKey._array),
@@ -392,7 +437,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     (property, _of("fget", "fset", "fdel")),
     ((staticmethod, classmethod), _of("__func__")),
     (functools.cached_property, _of("func", "attrname")),
-    (functools._lru_cache_wrapper, _of("__wrapped__")),
+    (functools._lru_cache_wrapper, StableKey._cached),
     (slice, _of("start", "stop", "step")),
     (type(_Pair.x), lambda key, x, where: key.note("field", x.__reduce__()[1])),
     (range, _of("start", "stop", "step")),
