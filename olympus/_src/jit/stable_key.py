@@ -243,7 +243,9 @@ class StableKey:
     def _of_process(self, module: object) -> None:
         """Add what is set for the process and changes what a module computes."""
         if module == "decimal" and module in sys.modules:
-            self.note(repr(sys.modules[module].getcontext()))
+            context = sys.modules[module].getcontext()
+            self.note(context.prec, context.rounding, context.Emin, context.Emax, context.capitals,
+                      context.clamp, sorted(s.__name__ for s, on in context.traps.items() if on))
 
     def _check_pure(self, x: object, path: str, where: str) -> None:
         if impure(path):
