@@ -40,6 +40,7 @@ class Reads(NamedTuple):
       sets: globals that the code sets.
       given: globals and cells that code does nothing with but `name.append(…)`.
       used: those that it does more with.
+      names: the attributes that are read of anything.
     """
 
     paths: tuple[tuple[str, ...], ...]
@@ -50,11 +51,7 @@ class Reads(NamedTuple):
     sets: tuple[str, ...]
     given: frozenset[str]
     used: frozenset[str]
-
-    @property
-    def names(self) -> frozenset[str]:
-        """The attributes that are read of anything."""
-        return self.loose.union(self.texts, *(path[1:] for path in self.paths))
+    names: frozenset[str]
 
 
 @functools.lru_cache(maxsize=4096)
@@ -97,7 +94,8 @@ def own_reads(code: types.CodeType) -> Reads:
     texts = frozenset(c for c in code.co_consts if type(c) is str and c.isidentifier()) \
         if by_text else frozenset()
     return Reads(tuple(paths), frozenset(loose), texts, computed, tuple(imports), tuple(sets),
-                 frozenset(given - used), frozenset(used))
+                 frozenset(given - used), frozenset(used),
+                 texts.union(loose, *(path[1:] for path in paths)))
 
 
 @functools.lru_cache(maxsize=4096)
@@ -115,7 +113,8 @@ def all_reads(code: types.CodeType) -> Reads:
                  next((r.computed for r in every if r.computed), ""),
                  tuple(dict.fromkeys(x for r in every for x in r.imports)),
                  tuple(name for r in every for name in r.sets),
-                 frozenset().union(*(r.given for r in every)) - used, used)
+                 frozenset().union(*(r.given for r in every)) - used, used,
+                 frozenset().union(*(r.names for r in every)))
 
 
 def _of_constant(steps: Sequence[dis.Instruction], start: int) -> bool:

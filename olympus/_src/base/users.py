@@ -7,6 +7,7 @@ attributes of an object all that it is made of.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import types
@@ -31,6 +32,7 @@ _PURE = frozenset((
     "statistics", "string", "struct", "textwrap", "types", "typing", "typing_extensions",
     "warnings", "zlib"))
 _VERSIONED = frozenset(("olympus", "numpy", "ml_dtypes", "jaxlib"))
+_DESCRIBED = _VERSIONED | _PURE
 # Functions in them that are not functions of their arguments.
 _IMPURE = frozenset((
     "builtins.open", "io.open", "builtins.input", "builtins.eval", "builtins.exec",
@@ -65,12 +67,16 @@ def code_of_users(code: types.CodeType, names: Mapping[str, object]) -> bool:
 
 def file_of_users(file: str, names: Mapping[str, object]) -> bool:
     """Whether a file's code is neither Olympus's, nor NumPy's, nor Python's."""
+    return _of_users(file, str(names.get("__name__", "")))
+
+
+@functools.lru_cache(4096)
+def _of_users(file: str, module: str) -> bool:
     if file.startswith("<frozen"):      # the import system
         return False
     if file.startswith("<"):    # made by `exec`, as methods of dataclasses and named tuples are
-        module = str(names.get("__name__", ""))
         return not (versioned(module) or module.startswith("namedtuple_"))
-    if SITE in file and str(names.get("__name__")).partition(".")[0] in USED:
+    if SITE in file and module.partition(".")[0] in USED:
         return False
     # The last home is Python's, where other packages are installed as well.
     return not file.startswith(_HOMES) or (SITE in file and not file.startswith(_HOMES[:-1]))
@@ -78,9 +84,10 @@ def file_of_users(file: str, names: Mapping[str, object]) -> bool:
 
 def versioned(module: object) -> bool:
     """Whether a version says all about a module: Olympus, NumPy, and pure ones of Python."""
-    return isinstance(module, str) and module.partition(".")[0] in _VERSIONED | _PURE
+    return isinstance(module, str) and module.partition(".")[0] in _DESCRIBED
 
 
+@functools.lru_cache(4096)
 def impure(path: str) -> bool:
     """Whether a function of a versioned module, `module.name`, reads more than its arguments."""
     package, _, rest = path.partition(".")

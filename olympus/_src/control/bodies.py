@@ -21,7 +21,7 @@ import numpy as np
 
 from ..base import lib, source
 from ..base.typing import Array, ArrayLike, PyTree
-from ..base.util import Noted, Owned, name_of
+from ..base.util import Memo, Noted, Owned, name_of
 from ..core import tags
 from ..core.captures import watch
 from ..core.context import current_context
@@ -82,6 +82,10 @@ class Derived:
         return self.fun(*args)
 
 
+#: How many functions of some code were staged.
+_made: Memo = Memo(4096)
+
+
 def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
                finish: Finish | None = None, finish_key: Hashable = None) -> Body:
     """Stage `fun(*args)` for the flattened tuple `args`; `finish` maps the flat results.
@@ -106,6 +110,12 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
         if all(map(operator.is_, own_parts, parts)) and watched.same():
             return body
         memo.pop(key, None)
+    elif key not in memo and not any(memo.values()):
+        if not memo:
+            _made[of.__code__] = _made.get(of.__code__, 0) + 1
+        if _made.get(of.__code__, 1) > 1:   # they are made for each call, and then are seen once
+            memo[key] = None
+            return _stage_body(fun, in_tree, in_avals, finish)
     # Before and after: a body may change what it reads.
     watched = watch(of)
     body = _stage_body(fun, in_tree, in_avals, finish)

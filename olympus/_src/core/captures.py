@@ -25,7 +25,7 @@ import typing
 from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from itertools import repeat
+from itertools import chain, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -58,6 +58,8 @@ _PLAIN_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), typ
                           type(NotImplemented), range, slice))
 _IN_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
+_ABSENTS: Any = repeat(_ABSENT)
+_CALL: Any = operator.call
 # Modules of Python that give equal results for equal arguments, but for what was set for the
 # process; and builtins that read names nobody wrote down.
 _SET_ELSEWHERE = frozenset(("decimal", "inspect", "logging"))
@@ -108,31 +110,37 @@ class Captures:
 class Watch:
     """How to see that all that was read is what it was: for each call, so without frames."""
 
-    __slots__ = ("_equal", "_gets", "_items", "_keys", "_was")
+    __slots__ = ("_attributes", "_containers", "_items", "_lengths", "_names", "_reads", "_values")
 
-    def __init__(self, gets: Sequence[Callable[[Any, Any], object]], keys: Sequence[object],
-                 was: Sequence[object], items: Sequence[tuple[Collection[object], tuple[Any, ...]]],
-                 equal: Sequence[tuple[Callable[[], Any], Any]]) -> None:
-        #: `get(key, _ABSENT)` is to be the object that it was.
-        self._gets, self._keys, self._was = tuple(gets), tuple(keys), tuple(was)
-        #: Containers, and the items that they are to have, in that order.
-        self._items = tuple(items)
-        #: `read()` is to be equal.
-        self._equal = tuple(equal)
+    def __init__(self, attributes: Sequence[tuple[object, str, object]],
+                 names: Sequence[tuple[dict[Any, Any], Hashable, object]],
+                 containers: Sequence[Collection[object]], reads: Sequence[Callable[[], object]]
+                 ) -> None:
+        #: Objects, attributes, and the objects that these are to be; dicts and keys likewise.
+        self._attributes, self._names = _columns(attributes), _columns(names)
+        #: Containers, which are to keep their items, in that order.
+        self._containers, self._lengths = tuple(containers), [*map(len, containers)]
+        self._items = tuple(chain.from_iterable(containers))
+        #: What is to give equal bytes or shapes.
+        self._reads, self._values = tuple(reads), [read() for read in reads]
 
     def same(self) -> bool:
         """Whether nothing has changed."""
+        objects, attributes, values = self._attributes
+        dicts, keys, bound = self._names
         try:
-            if not all(map(operator.is_, map(operator.call, self._gets, self._keys,
-                                             repeat(_ABSENT)), self._was)):
-                return False
-            for items, was in self._items:
-                if len(items) != len(was) or not all(map(operator.is_, items, was)):
-                    return False
-            return all(read() == value for read, value in self._equal)
+            return (all(map(operator.is_, map(getattr, objects, attributes, _ABSENTS), values))
+                    and all(map(operator.is_, map(dict.get, dicts, keys, _ABSENTS), bound))
+                    and [*map(len, self._containers)] == self._lengths
+                    and all(map(operator.is_, chain.from_iterable(self._containers), self._items))
+                    and [*map(_CALL, self._reads)] == self._values)
         # The place itself is gone, or another thread changes it now.
         except (ValueError, AttributeError, LookupError, RuntimeError):
             return False
+
+
+def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+    return tuple(zip(*rows, strict=True)) or ((), (), ())
 
 
 def watch(fun: types.FunctionType) -> Watch | None:
@@ -162,10 +170,10 @@ def _walk(fun: Callable[..., PyTree], whole: bool) -> _Walk:
     while True:     # code that is reached by an attribute may read others
         found = _Walk(names, whole)
         if whole and isinstance(fun, types.FunctionType):
-            found.function(fun, _Place("the function", ""), own=True)
+            found.function(fun, _SOMEWHERE if whole else _Place("the function", ""), own=True)
         else:
-            found.value(fun, _Place("the function", ""))
-        if found.names <= names:
+            found.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
+        if not found.asked or found.names <= names:
             found.check_bare()
             return found
         names |= found.names
@@ -183,7 +191,10 @@ class _Place(NamedTuple):
         return self.head + self.tail
 
     def within(self, step: str) -> _Place:
-        return _Place(self.head + step, self.tail)
+        return self if self is _SOMEWHERE else _Place(self.head + step, self.tail)
+
+
+_SOMEWHERE = _Place("what a body reads", "")    # bodies tell nobody what cannot be compared
 
 
 class _Leaf(NamedTuple):
@@ -247,44 +258,45 @@ class _Walk:
         self.leaves: dict[str, _Leaf] = {}
         self.opaque: dict[str, str] = {}
         self.home: Any = None       # the module of the function that is guarded
+        self.asked = False          # whether anything was looked at by `attributes`
         self._loose: set[str] = set()
         self._bare: list[tuple[object, _Place]] = []    # NumPy and Olympus as values
         self._seen: dict[int, Any] = {}
         self._looked: set[tuple[int, Any]] = set()
         # Parts of the watch.
-        self._gets: list[Callable[[Any, Any], object]] = []
-        self._keys: list[object] = []
-        self._was: list[object] = []
-        self._items: list[tuple[Collection[object], tuple[Any, ...]]] = []
-        self._equal: list[tuple[Callable[[], Any], Any]] = []
+        self._expected: list[tuple[object, str, object]] = []
+        self._bound: list[tuple[dict[Any, Any], Hashable, object]] = []
+        self._containers: list[Collection[object]] = []
+        self._reads: list[Callable[[], object]] = []
 
     def watch(self) -> Watch:
         """How to see that nothing has changed."""
-        return Watch(self._gets, self._keys, self._was, self._items, self._equal)
+        return Watch(self._expected, self._bound, self._containers, self._reads)
 
-    def expect(self, get: Callable[[Any, Any], object], key: Hashable) -> Any:
-        """What `get` gives for a key, which is to stay the object that it is."""
-        value = get(key, _ABSENT)
-        self._gets.append(get)
-        self._keys.append(key)
-        self._was.append(value)
+    def expect(self, x: object, attribute: str) -> Any:
+        """An attribute, which is to stay the object that it is."""
+        value = getattr(x, attribute, _ABSENT)
+        self._expected.append((x, attribute, value))
         return value
 
-    def in_names(self, names: Mapping[str, object], key: str) -> Any:
+    def in_names(self, names: Mapping[Any, Any], key: str) -> Any:
         """What a name is bound to, which is to stay."""
-        if (id(names), key) in self._looked:
-            return names.get(key, _ABSENT)
-        self._looked.add((id(names), key))
-        return self.expect(names.get, key)
-
-    def expect_items(self, items: Collection[object]) -> None:
-        """A container is to keep its items, in their order."""
-        self._items.append((items, tuple(items)))
+        value = names.get(key, _ABSENT)
+        if type(names) is not dict:
+            if self.whole:
+                raise _Unwatched(f"{key} is bound in a {type(names).__name__}")
+        elif (id(names), key) not in self._looked:
+            self._looked.add((id(names), key))
+            self._bound.append((names, key, value))
+        return value
 
     def expect_mapping(self, x: Mapping[Any, object]) -> None:
-        """A mapping is to keep its keys and values."""
-        self.expect_items(x)
-        self.expect_items(x.values())
+        """A mapping is to keep its keys and values, in their order."""
+        self._containers += x, x.values()
+
+    def at(self, head: str, tail: str = "") -> _Place:
+        """A place that begins anew, for who tells of it."""
+        return _SOMEWHERE if self.whole else _Place(head, tail)
 
     def leaf(self, place: _Place, key: object, value: object) -> None:
         if not self.whole:
@@ -329,32 +341,35 @@ class _Walk:
         """
         users, name, module = self.of_user(f), f.__qualname__, f.__globals__.get("__name__")
         given = all_reads(f.__code__).given if users else ()
-        if not own:     # one whose code or defaults are exchanged stays the same object
+        if _of_its_module(f):
+            return
+        if users and not own:   # one whose code or defaults are exchanged stays the same object
             for part in _IN_FUNCTION:
-                self.expect(functools.partial(getattr, f), part)
+                self.expect(f, part)
         if users:
             self.leaf(place, f.__code__, f)
             self.home = self.home or f.__module__
             self.code(f)
-            parameters = f.__code__.co_varnames[:f.__code__.co_argcount]
             if f.__kwdefaults__ is not None:
                 self.expect_mapping(f.__kwdefaults__)
-            for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1],
-                               strict=False),
-                         *(f.__kwdefaults__ or {}).items()]:
-                self.value(x, _Place(f"the default {n}", f" of {name}"))
+            if f.__defaults__ or f.__kwdefaults__:
+                parameters = f.__code__.co_varnames[:f.__code__.co_argcount]
+                for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1], strict=False),
+                             *(f.__kwdefaults__ or {}).items()]:
+                    self.value(x, self.at(f"the default {n}", f" of {name}"))
             if f.__dict__:
-                for n in sorted(self.attributes & {*f.__dict__}):
+                self.asked = True
+                for n in sorted(self.attributes & f.__dict__.keys()):
                     self.value(self.in_names(f.__dict__, n), place.within(f".{n}"))
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
         for n, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
             if _filled(cell):
-                x = self.expect(functools.partial(getattr, cell), "cell_contents")
+                x = self.expect(cell, "cell_contents")
                 if n in given and type(x) is list:      # it is written only
                     continue
                 if users or _may_change(x):
-                    self.value(x, _Place(f"the closure cell {n}", f" of {name}"))
+                    self.value(x, self.at(f"the closure cell {n}", f" of {name}"))
         if "__wrapped__" in f.__dict__:
             self.value(f.__dict__["__wrapped__"], place.within(".__wrapped__"))
 
@@ -386,14 +401,16 @@ class _Walk:
                 value = self.in_names(vars(builtins), name)
                 if name in _OF_NAMES or impure(f"builtins.{name}"):
                     raise _Unwatched(f"{name} reads more than its arguments")
-                self.value(value, _Place(name, ""))
+                self.value(value, self.at(name, ""))
             return
-        place = _Place(f"the global {name}", tail)
+        place = self.at(f"the global {name}", tail)
         for attribute in attributes:
             if not isinstance(value, types.ModuleType):
                 break
             if self.of_library(value):
                 value = self.of_module(value, attribute, place)
+                if type(value) is types.FunctionType and _of_its_module(value):
+                    return
             else:
                 value = self.in_names(vars(value), attribute)
             if value is _ABSENT:
@@ -418,13 +435,15 @@ class _Walk:
             name = importlib.util.resolve_name("." * level + name, str(names.get("__package__")))
         parts = name.split(".")
         for i in range(1, len(parts) + 1):
-            module = self.in_names(sys.modules, ".".join(parts[:i]))    # type: ignore[arg-type]
+            module = self.in_names(sys.modules, ".".join(parts[:i]))
             if module is not _ABSENT:
-                self.value(module, _Place(f"the module {'.'.join(parts[:i])}", tail))
+                self.value(module, self.at(f"the module {'.'.join(parts[:i])}", tail))
             elif self.whole:
                 raise _Unwatched(f"{name} is imported when it is read")
 
     def wrapper(self, f: Any, place: _Place) -> None:
+        if _of_its_module(f):
+            return
         wrapped = f.__wrapped__
         if isinstance(f, functools._lru_cache_wrapper) and self.whole and not (
                 isinstance(wrapped, types.FunctionType) and not self.of_user(wrapped)):
@@ -434,14 +453,14 @@ class _Walk:
     def partial(self, f: functools.partial, place: _Place) -> None:
         self.value(f.func, place)
         for i, x in enumerate(f.args):
-            self.value(x, _Place(f"the partial's argument {i}", place.tail))
+            self.value(x, self.at(f"the partial's argument {i}", place.tail))
         self.expect_mapping(f.keywords)
         for name, x in f.keywords.items():
-            self.value(x, _Place(f"the partial's argument {name}", place.tail))
+            self.value(x, self.at(f"the partial's argument {name}", place.tail))
 
     def method(self, f: types.MethodType, place: _Place) -> None:
         self.value(f.__func__, place)
-        self.value(f.__self__, _Place("self", f" of {getattr(f.__func__, '__qualname__', '')}"))
+        self.value(f.__self__, self.at("self", f" of {getattr(f.__func__, '__qualname__', '')}"))
 
     def descriptor(self, x: object, place: _Place) -> None:
         for part in ("__func__", "fget", "func"):
@@ -469,7 +488,7 @@ class _Walk:
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         if not isinstance(x, tuple):
-            self.expect_items(x)
+            self._containers.append(x)
         for i, item in enumerate(x):
             self.value(item, place if self.whole else place.within(f"[{i}]"))
         return self.more(x, place, (tuple, list, deque))
@@ -495,7 +514,7 @@ class _Walk:
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         if not isinstance(x, frozenset):
-            self.expect_items(x)
+            self._containers.append(x)
         if self.whole:
             for item in x:
                 self.value(item, place)
@@ -514,12 +533,13 @@ class _Walk:
             why = ("it has Python objects" if x.dtype.hasobject else f"it has {x.nbytes:,} bytes"
                    if x.nbytes > _MOST_BYTES else f"it is a {type(x).__name__}")
             return self.hide(x, place, f"{why}, and may change in place")
-        self._equal.append((functools.partial(_elements, x), _elements(x)))
+        self.expect(x, "dtype")
+        self._reads += functools.partial(getattr, x, "shape"), x.tobytes
         return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
 
     def structured(self, x: np.void, place: _Place) -> None:
         """A row of a structured array, which may be a view of it."""
-        self._equal.append((x.tobytes, x.tobytes()))
+        self._reads.append(x.tobytes)
         return self.leaf(place, (str(x.dtype), x.tobytes()), x.copy())
 
     def tracer(self, x: object, place: _Place) -> None:
@@ -549,6 +569,7 @@ class _Walk:
 
     def named(self, names: Mapping[str, object], place: _Place) -> None:
         """The attributes of these that code reads."""
+        self.asked = True
         for key in sorted(k for k in self.attributes if self.whole or k in names):
             item = self.in_names(names, key)
             if item is not _ABSENT:
@@ -561,8 +582,9 @@ class _Walk:
                 raise _Unwatched(f"{place} is a class of {x.__module__}")
             return self.leaf(place, _ByValue(x), x)
         self.leaf(place, x.__qualname__, x)
+        self.asked = True
         if self.whole:
-            self.expect(functools.partial(getattr, x), "__mro__")
+            self.expect(x, "__mro__")
             if type(x) is not type:
                 self.value(type(x), place)
             for function in registered_functions.get(x) or ():
@@ -573,11 +595,11 @@ class _Walk:
                 if self.whole and base is not x:
                     self.value(base, place)
                 continue
-            here = _Place(f"the class attribute {base.__qualname__}", place.tail)
-            if self.whole:
-                self.expect_mapping(vars(base))
-            else:
-                self.named(vars(base), here)
+            here = self.at(f"the class attribute {base.__qualname__}", place.tail)
+            self.expect_mapping(vars(base))
+            if not self.whole:
+                for name in sorted(self.attributes & vars(base).keys()):
+                    self.value(vars(base)[name], here.within(f".{name}"))
             for name, item in tuple(vars(base).items()):
                 method = isinstance(item, _METHODS)
                 # Operators call functions without a name.
@@ -599,18 +621,19 @@ class _Walk:
                 return self.leaf(place, _ByValue(x), x)
         if not readable:
             return self.hide(x, place, f"what a {type(x).__name__} holds cannot be read")
-        self.expect(functools.partial(getattr, x), "__class__")
+        self.expect(x, "__class__")
         self.leaf(place.within(" (its class)"), type(x), type(x))
         self.value(type(x), place)
+        self.asked = True
         names = self.attributes & {*state, *[n for c in type(x).__mro__ for n in vars(c)]}
         own = getattr(x, "__dict__", {})
         if hasattr(x, "__dict__"):
-            self.expect(functools.partial(getattr, x), "__dict__")
+            self.expect(x, "__dict__")
             for name in sorted(names):
                 self.in_names(own, name)
         for name in sorted(names & state.keys()):
             if name not in own:
-                self.expect(functools.partial(getattr, x), name)
+                self.expect(x, name)
             self.value(state[name], place.within(f".{name}"))
         return None
 
@@ -624,17 +647,16 @@ class _Walk:
         if not (readable or cls in (types.SimpleNamespace, np.vectorize)) or not (
                 users or _library(module) or module == "argparse"):
             raise _Unwatched(f"{place} is a {cls.__name__}")
-        get = functools.partial(getattr, x)
         own = getattr(x, "__dict__", None)
         if users:
-            self.expect(get, "__class__")
+            self.expect(x, "__class__")
             self.value(cls, place)
         if own is not None:
-            self.expect(get, "__dict__")
+            self.expect(x, "__dict__")
             self.expect_mapping(own)
         for base in cls.__mro__ if users else ():
             for name in slots_of(base):     # an empty one may be filled
-                self.expect(get, name)
+                self.expect(x, name)
         for item in state.values():
             # Our own objects change nothing but what they were given.
             if not ours or _may_change(item):
@@ -688,18 +710,24 @@ _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (
 )
 
 
+@functools.lru_cache(4096)
 def _library(module: object) -> bool:
     """Whether a module's version says all about it, and nothing is set for the process."""
     return versioned(module) and str(module).partition(".")[0] not in _SET_ELSEWHERE
 
 
+def _of_its_module(f: Any) -> bool:
+    """Whether a function of a library is what its module has by this name, and so no closure."""
+    module = f.__module__
+    if not _library(module):
+        return False
+    path = f.__qualname__
+    return vars(sys.modules.get(module, types)).get(path) is f and not impure(f"{module}.{path}")
+
+
 def _may_change(x: object) -> bool:
     """Whether a value that a library's object holds is the user's, and may be another one later."""
     return callable(x) or isinstance(x, (Tracer, np.ndarray, list, tuple, dict, set))
-
-
-def _elements(x: np.ndarray) -> tuple[object, ...]:
-    return x.dtype, x.shape, x.tobytes()
 
 
 def _filled(cell: types.CellType) -> bool:

@@ -118,8 +118,10 @@ class WatchTrace(Trace):
             body, = prim.bodies(params)
             return self.run(body, args)
         if prim is shard_map_p and len({eqn.source for eqn in params["olympuspr"].eqns}) > 1:
-            outs = step_through(lambda body, *parts: self.run(body, parts),
-                                manual_of(params), args, params)
+            def run(body: ClosedOlympuspr, *parts: Array) -> list[Any]:
+                return self.run(body, parts)
+
+            outs = step_through(run, manual_of(params), args, params)
             if outs is not None:
                 return outs
         values = []

@@ -242,8 +242,8 @@ class StableKey:
 
     def _of_process(self, module: object) -> None:
         """Add what is set for the process and changes what a module computes."""
-        if module == "decimal" and module in sys.modules:
-            context = sys.modules[module].getcontext()
+        if module == "decimal":
+            context = sys.modules["decimal"].getcontext()
             self.note(context.prec, context.rounding, context.Emin, context.Emax, context.capitals,
                       context.clamp, sorted(s.__name__ for s, on in context.traps.items() if on))
 
