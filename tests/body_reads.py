@@ -1,50 +1,38 @@
 """Ways in which a body reads a value that changes later: each makes (g, change).
 
 `g(x)` is `x` times the value, which `change()` turns from 2 to 3. `g` takes arrays of Olympus and
-of NumPy, so that a Python loop over NumPy's shows what is right.
+of NumPy, so that a Python loop over NumPy's shows what is right. Arrays, names and containers are
+here; objects and modules in `body_reads_objects.py`, the state of the process in
+`body_reads_process.py`.
 """
 
-import argparse
 import collections
-import contextlib
-import contextvars
-import dataclasses
-import decimal
-import enum
 import functools
-import importlib
-import itertools
-import math
-import operator
-import os
-import random
-import sys
+import shutil
 import tempfile
-import threading
-import time
 import types
-import weakref
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
 
-import olympus
 import olympus.numpy as onp
 
 WAYS = {}
+UNDO = []       # of what is changed beyond these modules
 S = 2.0
-K = 2.0
 ARRAY = np.array([2.0])
-cfg = types.SimpleNamespace(v=2.0)
-module = types.ModuleType("settings")
-module.v, module.inner = 2.0, types.ModuleType("inner")
-module.inner.v = 2.0
 
 
 def way(make):
     WAYS[make.__name__.replace("_", " ")] = make
     return make
+
+
+def folder():
+    """A folder until the test ends."""
+    found = tempfile.mkdtemp()
+    UNDO.append(lambda: shutil.rmtree(found))
+    return found
 
 
 def in_globals(**values):
@@ -113,7 +101,7 @@ def a_row_of_a_structured_array():
 
 @way
 def a_memory_map():
-    a = np.memmap(Path(tempfile.mkdtemp(), "a"), "float32", "w+", shape=(4,))
+    a = np.memmap(Path(folder(), "a"), "float32", "w+", shape=(4,))
     a[:] = 2
     return lambda x: x * a[0], lambda: a.fill(3)
 
@@ -443,729 +431,6 @@ def a_partial_s_keywords():
     return lambda x: p(x), lambda: p.keywords.update(k=3.0)
 
 
-# Objects ------------------------------------------------------------------------------------------
-
-class Model:
-    factor = 2.0
-
-    def __init__(self, k=2.0):
-        self.k = k
-
-    def __call__(self, x):
-        return x * self.k
-
-    def by_class(self, x):
-        return x * self.factor
-
-    @property
-    def doubled(self):
-        return self.k * 1.0
-
-    @staticmethod
-    def static(x):
-        return x * S
-
-    @classmethod
-    def of_class(cls, x):
-        return x * cls.factor
-
-    def __getattr__(self, name):
-        if name != "missing":
-            raise AttributeError(name)
-        return self.k
-
-    def __iter__(self):
-        return iter([self.k])
-
-    def __getitem__(self, i):
-        return self.k
-
-    def __enter__(self):
-        return self.k
-
-    def __exit__(self, *_):
-        return None
-
-
-@way
-def an_attribute():
-    m = Model()
-    return lambda x: x * m.k, lambda: setattr(m, "k", 3.0)
-
-
-@way
-def an_attribute_of_a_namespace():
-    cfg.v = 2.0
-    return lambda x: x * cfg.v, lambda: setattr(cfg, "v", 3.0)
-
-
-@way
-def an_attribute_of_an_attribute():
-    m = Model(Model())
-    return lambda x: x * m.k.k, lambda: setattr(m.k, "k", 3.0)
-
-
-@way
-def a_namespace_of_argparse():
-    args = argparse.Namespace(k=2.0)
-    return lambda x: x * args.k, lambda: setattr(args, "k", 3.0)
-
-
-@way
-def a_call_of_an_object():
-    m = Model()
-    return lambda x: m(x), lambda: setattr(m, "k", 3.0)
-
-
-@way
-def a_bound_method():
-    m = Model()
-    g = m.__call__
-    return lambda x: g(x), lambda: setattr(m, "k", 3.0)
-
-
-@way
-def an_attribute_of_a_class():
-    Model.factor = 2.0
-    m = Model()
-    return lambda x: m.by_class(x), lambda: setattr(Model, "factor", 3.0)
-
-
-@way
-def an_attribute_over_its_class_s():
-    Model.factor = 2.0
-    m = Model()
-    return lambda x: m.by_class(x), lambda: setattr(m, "factor", 3.0)
-
-
-@way
-def an_attribute_of_a_derived_class():
-    class Derived(Model):
-        pass
-    Model.factor = 2.0
-    m = Derived()
-    return lambda x: m.by_class(x), lambda: setattr(Derived, "factor", 3.0)
-
-
-@way
-def a_class_method():
-    Model.factor = 2.0
-    return lambda x: Model.of_class(x), lambda: setattr(Model, "factor", 3.0)
-
-
-@way
-def a_static_method():
-    return lambda x: Model.static(x), in_globals(S=3.0)
-
-
-@way
-def a_property():
-    m = Model()
-    return lambda x: x * m.doubled, lambda: setattr(m, "k", 3.0)
-
-
-@way
-def a_cached_property():
-    class Cached:
-        k = 2.0
-
-        @functools.cached_property
-        def v(self):
-            return self.k
-    c = Cached()
-
-    def change():
-        c.k = 3.0
-        del c.v
-    return lambda x: x * c.v, change
-
-
-@way
-def a_getattr_of_a_class():
-    m = Model()
-    return lambda x: x * m.missing, lambda: setattr(m, "k", 3.0)
-
-
-@way
-def an_iteration_over_an_object():
-    m = Model()
-    return lambda x: x * [*m][0], lambda: setattr(m, "k", 3.0)
-
-
-@way
-def an_item_of_an_object():
-    m = Model()
-    return lambda x: x * m[0], lambda: setattr(m, "k", 3.0)
-
-
-@way
-def a_context_manager():
-    m = Model()
-
-    def g(x):
-        with m as k:
-            return x * k
-    return g, lambda: setattr(m, "k", 3.0)
-
-
-@way
-def a_context_manager_of_a_generator():
-    @contextlib.contextmanager
-    def manager():
-        yield S
-
-    def g(x):
-        with manager() as k:
-            return x * k
-    return g, in_globals(S=3.0)
-
-
-@way
-def a_method_that_is_replaced():
-    class Own:
-        def f(self, x):
-            return x * 2.0
-    own = Own()
-    return lambda x: own.f(x), lambda: setattr(Own, "f", lambda self, x: x * 3.0)
-
-
-@way
-def a_base_class_that_is_replaced():
-    class A:
-        k = 2.0
-
-    class B:
-        k = 3.0
-
-    class C(A):
-        pass
-    c = C()
-    return lambda x: x * c.k, lambda: setattr(C, "__bases__", (B,))
-
-
-@way
-def the_class_of_an_object():
-    class Other(Model):
-        def __call__(self, x):
-            return x * 3.0
-    m = Model()
-    return lambda x: m(x), lambda: setattr(m, "__class__", Other)
-
-
-@way
-def the_dict_of_an_object():
-    m = Model()
-    return lambda x: x * m.k, lambda: setattr(m, "__dict__", {"k": 3.0})
-
-
-@way
-def a_metaclass():
-    class Meta(type):
-        k = 2.0
-
-    class A(metaclass=Meta):
-        pass
-    return lambda x: x * A.k, lambda: setattr(Meta, "k", 3.0)
-
-
-@way
-def an_operator_of_a_class():
-    class Own:
-        def __init__(self):
-            self.k = 2.0
-
-        def __mul__(self, x):
-            return x * self.k
-    own = Own()
-    return lambda x: own * x, lambda: setattr(own, "k", 3.0)
-
-
-@way
-def a_slot():
-    class Own:
-        __slots__ = ("k",)
-    own = Own()
-    own.k = 2.0
-    return lambda x: x * own.k, lambda: setattr(own, "k", 3.0)
-
-
-@way
-def a_slot_that_comes():
-    class Own:
-        __slots__ = ("k",)
-    own = Own()
-    return lambda x: x * (own.k if hasattr(own, "k") else 2.0), lambda: setattr(own, "k", 3.0)
-
-
-@way
-def a_descriptor():
-    class Field:
-        def __init__(self):
-            self.k = 2.0
-
-        def __get__(self, obj, cls=None):
-            return self.k
-
-    class Own:
-        v = field = Field()
-    own, field = Own(), vars(Own)["field"]
-    return lambda x: x * own.v, lambda: setattr(field, "k", 3.0)
-
-
-@way
-def a_member_of_an_enum():
-    class Rate(enum.Enum):
-        K = 2.0
-    return lambda x: x * Rate.K.value, lambda: setattr(Rate.K, "_value_", 3.0)
-
-
-@way
-def a_dataclass():
-    @dataclasses.dataclass
-    class Own:
-        k: float
-        ks: list = dataclasses.field(default_factory=list)
-    own = Own(2.0)
-    return lambda x: x * own.k, lambda: setattr(own, "k", 3.0)
-
-
-@way
-def a_frozen_dataclass_s_list():
-    @dataclasses.dataclass(frozen=True)
-    class Own:
-        ks: list
-    own = Own([2.0])
-    return lambda x: x * dataclasses.astuple(own)[0][0], lambda: own.ks.__setitem__(0, 3.0)
-
-
-@way
-def a_named_tuple_s_list():
-    class Own(NamedTuple):
-        ks: list
-    own = Own([2.0])
-    return lambda x: x * own.ks[0], lambda: own.ks.__setitem__(0, 3.0)
-
-
-@way
-def a_registered_dataclass():
-    @olympus.tree_util.register_dataclass
-    @dataclasses.dataclass
-    class Own:
-        k: float
-    own = Own(2.0)
-    return lambda x: x * olympus.tree.leaves(own)[0], lambda: setattr(own, "k", 3.0)
-
-
-@way
-def an_attribute_by_a_text():
-    m = Model()
-    return lambda x: x * getattr(m, "k", None), lambda: setattr(m, "k", 3.0)
-
-
-@way
-def an_attribute_by_a_computed_text():
-    m = Model()
-    return lambda x: x * getattr(m, "K".lower()), lambda: setattr(m, "k", 3.0)
-
-
-@way
-def a_method_by_a_computed_text():
-    class Own:
-        def layer_0(self, x):
-            return x * S
-    own = Own()
-    return lambda x: getattr(own, f"layer_{0}")(x), in_globals(S=3.0)
-
-
-@way
-def the_vars_of_an_object():
-    m = Model()
-    return lambda x: x * vars(m)["k"], lambda: setattr(m, "k", 3.0)
-
-
-@way
-def the_globals():
-    return lambda x: x * globals()["K"], in_globals(K=3.0)
-
-
-@way
-def an_attribute_getter():
-    m, get = Model(), operator.attrgetter("k")
-    return lambda x: x * get(m), lambda: setattr(m, "k", 3.0)
-
-
-@way
-def a_method_caller():
-    class Own:
-        def f(self, x):
-            return x * S
-    own, call = Own(), operator.methodcaller("f", 1.0)
-    return lambda x: x * call(own), in_globals(S=3.0)
-
-
-@way
-def a_weak_reference():
-    m = Model()
-    ref = weakref.ref(m)
-    return lambda x: x * ref().k, lambda: setattr(m, "k", 3.0)
-
-
-@way
-def a_private_attribute():
-    class Own:
-        def __init__(self):
-            self.__k = 2.0
-
-        def f(self, x):
-            return x * self.__k
-
-        def set(self):
-            self.__k = 3.0
-    own = Own()
-    return lambda x: own.f(x), own.set
-
-
-@way
-def a_super_s_method():
-    class Base:
-        k = 2.0
-
-        def f(self, x):
-            return x * self.k
-
-    class Own(Base):
-        def f(self, x):
-            return super().f(x)
-    own = Own()
-    return lambda x: own.f(x), lambda: setattr(Base, "k", 3.0)
-
-
-@way
-def an_init_subclass_registry():
-    class Base:
-        registry = {}
-    Base.registry["k"] = 2.0
-    return lambda x: x * Base.registry["k"], lambda: Base.registry.update(k=3.0)
-
-
-# Modules ------------------------------------------------------------------------------------------
-
-@way
-def an_attribute_of_a_module():
-    module.v = 2.0
-    return lambda x: x * module.v, lambda: setattr(module, "v", 3.0)
-
-
-@way
-def an_attribute_of_a_module_in_a_module():
-    module.inner.v = 2.0
-    return lambda x: x * module.inner.v, lambda: setattr(module.inner, "v", 3.0)
-
-
-@way
-def a_module_by_another_name():
-    module.v = 2.0
-
-    def g(x):
-        m = module
-        return x * m.v
-    return g, lambda: setattr(module, "v", 3.0)
-
-
-@way
-def a_module_in_a_list():
-    module.v = 2.0
-    modules = [module]
-    return lambda x: x * modules[0].v, lambda: setattr(module, "v", 3.0)
-
-
-def _imported(text):
-    folder = tempfile.mkdtemp()
-    name = f"module_{Path(folder).name}"
-    path = Path(folder, name + ".py")
-    path.write_text(text)
-    sys.path.insert(0, folder)
-    importlib.invalidate_caches()
-    try:
-        found = importlib.import_module(name)
-    finally:
-        sys.path.remove(folder)
-
-    def change(text):
-        exec(compile(text, str(path), "exec"), vars(found))
-    return found, change
-
-
-@way
-def a_module_that_is_loaded_again():
-    found, change = _imported("def f(x):\n    return x * 2.0\n")
-    return lambda x: found.f(x), lambda: change("def f(x):\n    return x * 3.0\n")
-
-
-@way
-def a_function_of_a_module_that_is_loaded_again():
-    found, change = _imported("K = 2.0\ndef f(x):\n    return x * K\n")
-    f = found.f
-    return lambda x: f(x), lambda: change("K = 3.0\ndef f(x):\n    return x * K\n")
-
-
-@way
-def a_module_imported_in_the_body():
-    found, change = _imported("K = 2.0\n")
-    space = {"name": found.__name__}
-    exec(f"def g(x):\n    import {found.__name__} as m\n    return x * m.K\n", space)
-    return space["g"], lambda: change("K = 3.0")
-
-
-@way
-def a_name_imported_in_the_body():
-    found, change = _imported("K = 2.0\n")
-    space = {}
-    exec(f"def g(x):\n    from {found.__name__} import K\n    return x * K\n", space)
-    return space["g"], lambda: change("K = 3.0")
-
-
-@way
-def the_table_of_modules():
-    module.v = 2.0
-    sys.modules["body_reads_settings"] = module
-    return (lambda x: x * sys.modules["body_reads_settings"].v), lambda: setattr(module, "v", 3.0)
-
-
-@way
-def a_function_of_NumPy_that_is_replaced():
-    before = np.cbrt
-
-    def change():
-        np.cbrt = lambda v: 3.0
-    np.cbrt = lambda v: 2.0
-    UNDO.append(lambda: setattr(np, "cbrt", before))
-    return lambda x: x * np.cbrt(8), change
-
-
-@way
-def a_constant_of_math_that_is_replaced():
-    before = math.tau
-    math.tau = 2.0
-    UNDO.append(lambda: setattr(math, "tau", before))
-    return lambda x: x * math.tau, lambda: setattr(math, "tau", 3.0)
-
-
-# State of the process -----------------------------------------------------------------------------
-
-@way
-def an_environment_variable():
-    os.environ["BODY_READS"] = "2"
-    return (lambda x: x * float(os.environ["BODY_READS"]),
-            lambda: os.environ.update(BODY_READS="3"))
-
-
-@way
-def a_getenv():
-    os.environ["BODY_READS"] = "2"
-    return (lambda x: x * float(os.getenv("BODY_READS")),
-            lambda: os.environ.update(BODY_READS="3"))
-
-
-@way
-def a_context_variable():
-    var = contextvars.ContextVar("k", default=2.0)
-    return lambda x: x * var.get(), lambda: var.set(3.0)
-
-
-@way
-def a_thread_s_local():
-    local = threading.local()
-    local.k = 2.0
-    return lambda x: x * local.k, lambda: setattr(local, "k", 3.0)
-
-
-@way
-def a_local_of_a_class_of_ones_own():
-    class Local(threading.local):
-        k = 2.0
-    local = Local()
-    return lambda x: x * local.k, lambda: setattr(local, "k", 3.0)
-
-
-@way
-def random_numbers_of_Python():
-    random.seed(0)
-    UNDO.append(random.seed)
-    return (lambda x: x * (2.0 + (random.getstate() != FIRST_STATE)), lambda: random.seed(1))
-
-
-@way
-def random_numbers_of_NumPy():
-    np.random.seed(0)
-    return (lambda x: x * (2.0 + float(np.random.get_state()[2] != 624)),
-            lambda: np.random.rand())
-
-
-@way
-def a_generator_of_random_numbers():
-    rng = np.random.default_rng(0)
-    first = rng.bit_generator.state
-    return (lambda x: x * (2.0 + float(rng.bit_generator.state != first)), lambda: rng.random())
-
-
-@way
-def a_generator():
-    values = itertools.chain([2.0] * CALLS, itertools.repeat(3.0))
-    g = (v for v in values)
-
-    def change():
-        for v in g:
-            if v == 3.0:
-                break
-    return lambda x: x * next(g), change
-
-
-@way
-def the_time():
-    started = time.monotonic()
-    offset = [0.0]
-    before = time.monotonic
-
-    def change():
-        offset[0] = 1000.0
-    time.monotonic = lambda: before() + offset[0]
-    UNDO.append(lambda: setattr(time, "monotonic", before))
-    return lambda x: x * (2.0 + (time.monotonic() - started > 500)), change
-
-
-@way
-def a_file():
-    path = Path(tempfile.mkdtemp(), "k")
-    path.write_text("2")
-    return lambda x: x * float(path.read_text()), lambda: path.write_text("3")
-
-
-@way
-def a_file_that_is_opened():
-    name = os.path.join(tempfile.mkdtemp(), "k")
-    Path(name).write_text("2")
-
-    def g(x):
-        with open(name) as file:
-            return x * float(file.read())
-    return g, lambda: Path(name).write_text("3")
-
-
-@way
-def a_file_of_NumPy():
-    name = os.path.join(tempfile.mkdtemp(), "k.npy")
-    np.save(name, 2.0)
-    return lambda x: x * float(np.load(name)), lambda: np.save(name, 3.0)
-
-
-@way
-def a_file_of_NumPy_by_another_name():
-    name = os.path.join(tempfile.mkdtemp(), "k.npy")
-    np.save(name, 2.0)
-
-    def g(x):
-        q = np
-        return x * float(q.load(name))
-    return g, lambda: np.save(name, 3.0)
-
-
-@way
-def the_precision_of_decimals():
-    context = decimal.getcontext()
-    before = context.prec
-    context.prec = 2
-    UNDO.append(lambda: setattr(context, "prec", before))
-    return (lambda x: x * (2.0 + (len(str(decimal.Decimal(1) / decimal.Decimal(3))) > 5)),
-            lambda: setattr(context, "prec", 20))
-
-
-@way
-def the_print_options_of_NumPy():
-    before = np.get_printoptions()["precision"]
-    np.set_printoptions(precision=2)
-    UNDO.append(lambda: np.set_printoptions(precision=before))
-    return (lambda x: x * float(np.get_printoptions()["precision"]),
-            lambda: np.set_printoptions(precision=3))
-
-
-@way
-def a_cached_helper():
-    k = [2.0]
-
-    @functools.lru_cache
-    def helper():
-        return k[0]
-
-    def change():
-        k[0] = 3.0
-        helper.cache_clear()
-    return lambda x: x * helper(), change
-
-
-@way
-def a_cached_helper_that_is_cleared_later():
-    k = [2.0]
-
-    @functools.lru_cache
-    def helper():
-        return k[0]
-    helper()
-    k[0] = 3.0
-    return lambda x: x * helper(), lambda: helper.cache_clear()
-
-
-@way
-def a_jitted_helper_s_global():
-    # A jitted function keeps what it read, as pages say; a new one around it reads again.
-    return lambda x: olympus.jit(lambda y: y * S)(x), in_globals(S=3.0)
-
-
-@way
-def an_exec():
-    space = {"k": 2.0}
-    return lambda x: x * eval("k", space), lambda: space.update(k=3.0)
-
-
-@way
-def a_function_made_by_exec():
-    space = {"k": 2.0}
-    exec("def f(x):\n    return x * k", space)
-    f = space["f"]
-    return lambda x: f(x), lambda: space.update(k=3.0)
-
-
-@way
-def a_default_of_a_wrapped_function():
-    def plain(x, k=2.0):
-        return x * k
-
-    @functools.wraps(plain)
-    def g(*args):
-        return plain(*args)
-    return g, lambda: setattr(plain, "__defaults__", (3.0,))
-
-
-@way
-def a_generic_function():
-    @functools.singledispatch
-    def scale(x):
-        return x * 2.0
-    return lambda x: scale(x), lambda: scale.register(object, lambda x: x * 3.0)
-
-
-@way
-def a_custom_rule_s_function():
-    k = [2.0]
-
-    @olympus.custom_jvp
-    def f(x):
-        return x * k[0]
-    f.defjvp(lambda primals, tangents: (f(*primals), tangents[0] * k[0]))
-    return lambda x: f(x) if isinstance(x, olympus.Array) else x * k[0], lambda: k.__setitem__(
-        0, 3.0)
-
-
 @way
 def an_array_of_Olympus():
     globals()["weights"] = onp.float32(2.0)
@@ -1173,20 +438,210 @@ def an_array_of_Olympus():
 
 
 @way
-def a_list_that_it_appends_to_and_a_helper_reads():
+def the_dtype_of_an_array():
+    a = np.array([2.0], "<f4")
+    return (lambda x: x * (2.0 if a.dtype.kind == "f" else 3.0), lambda: setattr(a, "dtype", "<i4"))
+
+
+@way
+def a_read_only_view():
+    a = np.array([2.0, 0.0], "float32")
+    view = a[::-1]
+    view.flags.writeable = False
+    return lambda x: x * view[1], lambda: a.fill(3)
+
+
+@way
+def a_broadcast_array():
+    a = np.array([2.0], "float32")
+    wide = np.broadcast_to(a, (3, 4))
+    return lambda x: x * wide[1, 2], lambda: a.fill(3)
+
+
+@way
+def an_array_of_texts():
+    a = np.array(["2", "x"])
+    return lambda x: x * float(a[0]), lambda: a.__setitem__(0, "3")
+
+
+@way
+def a_mask():
+    a = np.array([True, True, False])
+    return lambda x: x * float(a.sum()), lambda: a.fill(True)
+
+
+@way
+def an_array_of_a_class_of_ones_own():
+    class Own(np.ndarray):
+        pass
+    a = np.full(1, 2.0, "float32").view(Own)
+    return lambda x: x * float(a[0]), lambda: a.fill(3)
+
+
+@way
+def a_record_array():
+    a = np.rec.array([(2.0,)], dtype=[("v", "f4")])
+    return lambda x: x * a.v[0], lambda: a.v.fill(3)
+
+
+@way
+def an_array_that_a_method_is_of():
+    a = np.array([2.0], "float32")
+    total = a.sum
+    return lambda x: x * total(), lambda: a.fill(3)
+
+
+@way
+def the_flat_items_of_an_array():
+    a = np.array([[2.0]], "float32")
+    flat = a.flat
+    return lambda x: x * flat[0], lambda: a.fill(3)
+
+
+@way
+def an_array_in_an_object():
+    holder = types.SimpleNamespace(a=np.array([2.0], "float32"))
+    return lambda x: x * holder.a[0], lambda: holder.a.fill(3)
+
+
+@way
+def a_polynomial():
+    p = np.poly1d([2.0])
+    return lambda x: x * p(1.0), lambda: p.__setitem__(0, 3.0)
+
+
+@way
+def a_vectorized_function():
+    v = np.vectorize(lambda y: y * S)
+    return lambda x: x * float(v(1.0)), in_globals(S=3.0)
+
+
+@way
+def a_builtin_of_its_own():
+    space = {"__builtins__": {"k": 2.0}}
+    exec("def g(x):\n    return x * k", space)
+    return space["g"], lambda: space["__builtins__"].update(k=3.0)
+
+
+@way
+def the_text_of_a_function():
+    def helper():
+        """2"""
+    return lambda x: x * float(helper.__doc__), lambda: setattr(helper, "__doc__", "3")
+
+
+@way
+def the_name_of_a_function():
+    def helper():
+        pass
+    helper.__name__ = "ab"
+    return lambda x: x * float(len(helper.__name__)), lambda: setattr(helper, "__name__", "abc")
+
+
+@way
+def the_defaults_of_a_function():
+    def helper(k=2.0):
+        pass
+    return (lambda x: x * helper.__defaults__[0], lambda: setattr(helper, "__defaults__", (3.0,)))
+
+
+@way
+def a_generator_function():
+    def values():
+        yield S
+    return lambda x: x * next(values()), in_globals(S=3.0)
+
+
+@way
+def a_helper_s_helper_s_list():
     ks = [2.0]
 
-    def helper(x):
-        return x * ks[0]
+    def inner():
+        return ks
 
-    def g(x):
-        ks.append(0.0)
-        return helper(x)
-    return g, lambda: ks.__setitem__(0, 3.0)
+    def outer():
+        return inner()
+    return lambda x: x * outer()[0], lambda: ks.__setitem__(0, 3.0)
 
 
-UNDO = []
-CALLS = 10_000
-FIRST_STATE = None
-random.seed(0)
-FIRST_STATE = random.getstate()
+@way
+def a_function_in_a_dict():
+    d = {"f": lambda x: x * S}
+    return lambda x: d["f"](x), in_globals(S=3.0)
+
+
+@way
+def a_method_of_a_list():
+    ks = [2.0]
+    item = ks.__getitem__
+    return lambda x: x * item(0), lambda: ks.__setitem__(0, 3.0)
+
+
+@way
+def a_method_of_a_dict():
+    d = {"k": 2.0}
+    get = d.get
+    return lambda x: x * get("k"), lambda: d.update(k=3.0)
+
+
+@way
+def an_iterator_that_cycles():
+    ks = [2.0]
+    numbers = iter(lambda: ks[0], None)
+    return lambda x: x * next(numbers), lambda: ks.__setitem__(0, 3.0)
+
+
+@way
+def a_dict_that_computes_what_is_missing():
+    class Own(dict):
+        k = 2.0
+
+        def __missing__(self, key):
+            return self.k
+    d = Own()
+    return lambda x: x * d["any"], lambda: setattr(d, "k", 3.0)
+
+
+@way
+def a_set_of_objects():
+    class Own:
+        k = 2.0
+    s = {Own()}
+    return lambda x: x * [*s][0].k, lambda: setattr([*s][0], "k", 3.0)
+
+
+@way
+def a_key_that_is_an_object():
+    class Own:
+        k = 2.0
+    d = {Own(): 1.0}
+    return lambda x: x * [*d][0].k, lambda: setattr([*d][0], "k", 3.0)
+
+
+@way
+def a_class_in_a_list():
+    class Own:
+        k = 2.0
+    classes = [Own]
+    return lambda x: x * classes[0].k, lambda: setattr(Own, "k", 3.0)
+
+
+@way
+def a_counter_of_items():
+    ks = collections.deque([2.0], maxlen=1)
+    return lambda x: x * ks[0], lambda: ks.append(3.0)
+
+
+@way
+def a_partial_of_Olympus():
+    import olympus
+    ks = [2.0]
+    p = olympus.tree_util.Partial(lambda ks, x: x * ks[0], ks)
+    return lambda x: p(x), lambda: ks.__setitem__(0, 3.0)
+
+
+@way
+def a_partial_in_a_partial():
+    ks = [2.0]
+    p = functools.partial(functools.partial(lambda ks, n, x: x * ks[0] * n, ks), 1.0)
+    return lambda x: p(x), lambda: ks.__setitem__(0, 3.0)

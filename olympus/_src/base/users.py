@@ -21,8 +21,8 @@ import numpy as np
 from . import lib
 from .util import Owned
 
-__all__ = ["CACHES", "READ_BY_NAME", "SITE", "USED", "code_of_users", "file_of_users", "home",
-           "impure", "slots_of", "state_of", "versioned"]
+__all__ = ["CACHES", "SITE", "USED", "code_of_users", "file_of_users", "home",
+           "impure", "read_by_name", "slots_of", "state_of", "versioned"]
 
 # Modules of Python whose functions give equal results for equal arguments.
 _PURE = frozenset((
@@ -44,8 +44,6 @@ READERS = frozenset((
     "DataSource", "fromfile", "fromregex", "genfromtxt", "get_printoptions", "getbufsize",
     "geterr", "geterrcall", "load", "loadtxt", "memmap", "open_memmap", "read_array",
     "read_array_header_1_0", "read_array_header_2_0", "read_magic"))
-#: Names of modules and functions in NumPy that read more than their arguments.
-READ_BY_NAME = READERS | {"random"}
 CACHES = frozenset((Owned.NAME,))       # which grow while a function is used
 _HOMES = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (
     str(sys.modules["olympus"].__file__), str(np.__file__), str(ml_dtypes.__file__),
@@ -93,6 +91,11 @@ def impure(path: str) -> bool:
     package, _, rest = path.partition(".")
     return path in _IMPURE or path.startswith("numpy.random.") or (
         package in ("numpy", "olympus") and rest.rpartition(".")[2] in READERS)
+
+
+def read_by_name(module: str) -> frozenset[str]:
+    """The attributes of NumPy, or of Olympus, that read more than their arguments."""
+    return READERS | {"random"} if module.partition(".")[0] == "numpy" else READERS
 
 
 def state_of(x: object) -> tuple[dict[str, object], bool]:

@@ -13,7 +13,7 @@ compared is not kept.
 
 from __future__ import annotations
 
-import builtins
+import abc
 import contextlib
 import functools
 import importlib.util
@@ -34,11 +34,11 @@ from ..base import lib
 from ..base.code_reads import all_reads
 from ..base.typing import PyTree
 from ..base.users import (
-    READ_BY_NAME,
     SITE,
     code_of_users,
     file_of_users,
     impure,
+    read_by_name,
     slots_of,
     state_of,
     versioned,
@@ -56,6 +56,8 @@ _MADE_BY_CLASS = 1 << 9     # the flag of types that a class statement made
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range, slice)
 _PLAIN_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), type(...),
                           type(NotImplemented), range, slice))
+_TOLD_OF_FUNCTIONS = frozenset((
+    "__annotations__", "__doc__", "__module__", "__name__", "__qualname__"))
 _IN_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
 _ABSENTS: Any = repeat(_ABSENT)
@@ -260,7 +262,7 @@ class _Walk:
         self.home: Any = None       # the module of the function that is guarded
         self.asked = False          # whether anything was looked at by `attributes`
         self._loose: set[str] = set()
-        self._bare: list[tuple[object, _Place]] = []    # NumPy and Olympus as values
+        self._bare: list[types.ModuleType] = []     # NumPy and Olympus as values
         self._seen: dict[int, Any] = {}
         self._looked: set[tuple[int, Any]] = set()
         # Parts of the watch.
@@ -318,7 +320,8 @@ class _Walk:
     def value(self, x: Any, place: _Place) -> None:
         """Look at a value, and at what is in it."""
         if type(x) in _PLAIN_TYPES or (isinstance(x, np.generic if self.whole else _PLAIN)
-                                       and not isinstance(x, np.void)):
+                                       and not isinstance(x, np.void)
+                                       and not (self.whole and self.class_of_user(type(x)))):
             if not self.whole:
                 self.leaf(place, bit_key(x) if type(x) is not slice else (slice, str(x)), x)
             return None
@@ -357,6 +360,8 @@ class _Walk:
                 for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1], strict=False),
                              *(f.__kwdefaults__ or {}).items()]:
                     self.value(x, self.at(f"the default {n}", f" of {name}"))
+            for n in _TOLD_OF_FUNCTIONS & self.attributes if self.whole else ():
+                self.value(self.expect(f, n), place)
             if f.__dict__:
                 self.asked = True
                 for n in sorted(self.attributes & f.__dict__.keys()):
@@ -385,20 +390,20 @@ class _Walk:
             if path[0] in reads.given and type(names.get(path[0])) is list:
                 self.in_names(names, path[0])       # a list that is written only
             else:
-                self.path(path, names, tail)
+                self.path(path, f, tail)
         if reads.computed:
             for n in sorted(reads.texts & names.keys()):
-                self.path((n,), names, tail)
+                self.path((n,), f, tail)
         for n, level in reads.imports:
             self.imported(n, level, names, tail)
 
-    def path(self, path: tuple[str, ...], names: dict[str, Any], tail: str) -> None:
+    def path(self, path: tuple[str, ...], f: types.FunctionType, tail: str) -> None:
         """A global, followed through modules by the attributes that are asked of it."""
         name, *attributes = path
-        value = self.in_names(names, name)
+        value = self.in_names(f.__globals__, name)
         if value is _ABSENT:
             if self.whole:
-                value = self.in_names(vars(builtins), name)
+                value = self.in_names(f.__builtins__, name)
                 if name in _OF_NAMES or impure(f"builtins.{name}"):
                     raise _Unwatched(f"{name} reads more than its arguments")
                 self.value(value, self.at(name, ""))
@@ -412,7 +417,7 @@ class _Walk:
                 if type(value) is types.FunctionType and _of_its_module(value):
                     return
             else:
-                value = self.in_names(vars(value), attribute)
+                value = self.of_users_module(value, attribute, place)
             if value is _ABSENT:
                 return
             place = place.within(f".{attribute}")
@@ -427,6 +432,16 @@ class _Walk:
         value = getattr(module, name, _ABSENT)      # it may be imported only now
         if name in vars(module):
             self.in_names(vars(module), name)
+        return value
+
+    def of_users_module(self, module: types.ModuleType, name: str, place: _Place) -> object:
+        """An attribute of a module of the user's; of one that it computes, what that reads."""
+        value = self.in_names(vars(module), name)
+        if self.whole:
+            if type(module) is not types.ModuleType:
+                self.value(type(module), place)
+            if value is _ABSENT and self.in_names(vars(module), "__getattr__") is not _ABSENT:
+                self.value(vars(module)["__getattr__"], place)
         return value
 
     def imported(self, name: str, level: int, names: Mapping[str, Any], tail: str) -> None:
@@ -555,27 +570,26 @@ class _Walk:
     def module(self, x: types.ModuleType, place: _Place) -> None:
         self.leaf(place, _ByValue(x), x)
         if not self.of_library(x):
-            self.named(vars(x), place)
+            self.asked = True
+            for key in sorted(k for k in self.attributes if self.whole or k in vars(x)):
+                item = self.of_users_module(x, key, place)
+                if item is not _ABSENT:
+                    self.value(item, place.within(f".{key}"))
         elif self.whole:
             if not _library(x.__name__) or impure(x.__name__):
                 raise _Unwatched(f"{place} is a module of which anything may be read")
             if x.__name__.partition(".")[0] in ("numpy", "olympus"):
-                self._bare.append((x, place))
+                self._bare.append(x)
 
     def check_bare(self) -> None:
         """A library's module that is a value may be asked for any name that any code has."""
-        if self._bare and self._loose & READ_BY_NAME:
-            raise _Unwatched(f"{self._bare[0][1]} is read by {self._loose & READ_BY_NAME}")
-
-    def named(self, names: Mapping[str, object], place: _Place) -> None:
-        """The attributes of these that code reads."""
-        self.asked = True
-        for key in sorted(k for k in self.attributes if self.whole or k in names):
-            item = self.in_names(names, key)
-            if item is not _ABSENT:
-                self.value(item, place.within(f".{key}"))
+        for module in self._bare:
+            if named := self._loose & read_by_name(module.__name__):
+                raise _Unwatched(f"{module.__name__} is read by {named}")
 
     def cls(self, x: type, place: _Place) -> None:
+        if self.whole and isinstance(x, abc.ABCMeta):   # what `isinstance` says of it may change
+            self._reads.append(abc.get_cache_token)
         if not self.class_of_user(x):
             if self.whole and (not _library(x.__module__)
                                or impure(f"{x.__module__}.{x.__qualname__}")):
@@ -584,7 +598,8 @@ class _Walk:
         self.leaf(place, x.__qualname__, x)
         self.asked = True
         if self.whole:
-            self.expect(x, "__mro__")
+            for name in ("__mro__", *(self.attributes & {"__name__", "__qualname__"})):
+                self.expect(x, name)
             if type(x) is not type:
                 self.value(type(x), place)
             for function in registered_functions.get(x) or ():
@@ -642,6 +657,8 @@ class _Walk:
         cls, module = type(x), type(x).__module__
         users, ours = self.class_of_user(cls), module.partition(".")[0] in ("olympus", "jaxlib")
         state, readable = state_of(x)
+        if module == "olympus._src.base.config":    # options are not all part of the Context
+            raise _Unwatched(f"{place} is an option")
         if not users and not readable and (ours or cls in _CONSTANT):
             return
         if not (readable or cls in (types.SimpleNamespace, np.vectorize)) or not (
@@ -670,9 +687,9 @@ class _Walk:
 
     def of_library(self, module: types.ModuleType) -> bool:
         """Whether a module is no user's."""
-        file = getattr(module, "__file__", None)
+        file = vars(module).get("__file__")     # which a module might compute
         if file is None:    # of Python itself, or made while the program runs
-            return getattr(module, "__spec__", None) is not None
+            return vars(module).get("__spec__") is not None
         return not file_of_users(file, vars(module)) or not (self.whole or SITE not in file)
 
     def class_of_user(self, cls: type) -> bool:

@@ -32,11 +32,11 @@ from ..base.code_reads import own_reads
 from ..base.typing import Array
 from ..base.users import (
     CACHES,
-    READ_BY_NAME,
     USED,
     code_of_users,
     home,
     impure,
+    read_by_name,
     state_of,
     versioned,
 )
@@ -108,7 +108,7 @@ class StableKey:
         for module, where in self._bare:
             for code in self.codes:
                 reads = own_reads(code)
-                named = (reads.loose | reads.texts) & READ_BY_NAME
+                named = (reads.loose | reads.texts) & read_by_name(module.__name__)
                 if named or reads.computed:
                     self._refuse(module, where, (
                         f": a whole module, and {code.co_qualname} reads "
