@@ -726,8 +726,9 @@ class JitFunction:
         """How often the function was traced, and what is kept of that."""
         programs = set(self.programs.values())      # some have two keys, see `_miss`
         compiled = [e for p in programs for e in list(p.executables.values())]
+        loaded = {id(e.loaded): e.loaded for e in compiled}     # equal programs share one
         return _recompiles.CacheInfo(self.traces, len(programs), len(compiled),
-                                     sum(e.loaded.bytes for e in compiled))
+                                     sum(x.bytes for x in loaded.values()))
 
     def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """The result's shapes and dtypes, without running anything."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from ..base import config, source
@@ -141,7 +141,11 @@ def _shown(aval: Aval | None) -> str:
 def _remedy(new: object, old: object) -> str:
     if new is None or old is None:
         return "Pass the same arguments, with the same keys, in each call."
-    if getattr(new, "shape", None) != getattr(old, "shape", None):
+    shapes: list[Any] = [getattr(x, "shape", None) for x in (new, old)]
+    if None not in shapes and len(shapes[0]) != len(shapes[1]):
+        return ("Pass arrays of one rank: x[None] adds an axis, and vmap(f) maps a function over "
+                "one.")
+    if shapes[0] != shapes[1]:
         return ("Pad to a few sizes, or export once with a symbolic size "
                 "(olympus.export.symbolic_shape).")
     if getattr(new, "dtype", None) != getattr(old, "dtype", None):
