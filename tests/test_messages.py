@@ -1,8 +1,10 @@
 """What users are told of their mistakes, to the letter, in lines; pages; tracebacks without us."""
 
+import gc
 import inspect
 import re
 import traceback
+import weakref
 from pathlib import Path
 
 import mistakes
@@ -33,10 +35,31 @@ def test_there_are_many_mistakes():
     assert len(ROWS) >= 240
 
 
+class Batch:
+    """What a caller's frame holds."""
+
+
+def _caller(code):
+    """What the mistake's user is told, and whether a batch of his is alive afterwards."""
+    batch = Batch()
+    return mistakes.told(mistakes.unfolded(code)), weakref.ref(batch)
+
+
 @pytest.mark.parametrize("code", ROWS)
 def test_the_message_of_a_mistake(code):
-    """If it shall differ: PYTHONPATH=. python tests/mistakes.py, and look at the difference."""
-    assert mistakes.told(mistakes.unfolded(code)) == ROWS[code]
+    """If it shall differ: PYTHONPATH=. python tests/mistakes.py, and look at the difference.
+
+    Regression: errors were in cycles with their frames, so the arrays of callers stayed until the
+    collector ran, and a loop that tries smaller batches lacked memory.
+    """
+    gc.disable()
+    try:
+        told, batch = _caller(code)
+        alive = batch() is not None
+    finally:
+        gc.enable()
+    assert told == ROWS[code]
+    assert not alive
 
 
 def test_messages_have_short_lines_name_the_function_and_say_what_to_do():

@@ -625,7 +625,7 @@ class JitFunction:
         if not arguments.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
-        path = executable.fastpath(out_tree, flat)
+        path = executable.fastpath(out_tree, flat, arguments.leaves)
         self.direct = path is not None
         if executable.exclusive and path is not None and self.guarded is None:
             self.guarded = self._guard()
