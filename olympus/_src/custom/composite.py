@@ -83,7 +83,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         leaves, avals, tree = flatten(f"composite {name}", args)
         noted = Noted(lambda *xs: tree_flatten(
             decomposition(*tree_unflatten(tree, xs), **attributes)))
-        closed, tracers = closure_convert(stage(noted, avals, DebugInfo(name)))
+        closed, tracers = closure_convert(stage(noted, avals, DebugInfo("composite", name)))
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"composite {name}: Found an Olympus Tracer as a constant in the decomposition for "

@@ -128,7 +128,7 @@ class Parts:
             return tree_leaves(fun(*tree_unflatten(p.in_tree, xs)))
 
         with Manual(mesh, frozenset(mesh.axis_names), False).within():
-            closed = stage(flat, avals, DebugInfo(f"{p.name}_part"))
+            closed = stage(flat, avals, DebugInfo("custom_partitioning", f"{p.name}_part"))
         promised = [_part(x, t) for x, t in zip(results, wanted_out, strict=True)]
         if [(a.shape, a.dtype) for a in closed.out_avals] != [
                 (a.shape, a.dtype) for a in promised]:
@@ -278,7 +278,7 @@ class custom_partitioning(CustomFunction[P, R]):
 
         noted, name = Noted(flat), name_of(self.fun)
         closed, tracers = closure_convert(stage(noted, [typeof(x) for x in leaves],
-                                                DebugInfo(name)))
+                                                DebugInfo("custom_partitioning", name)))
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"custom_partitioning {name}: the function closes over traced values; those are "

@@ -746,7 +746,14 @@ class CustomCall(Bodied, abstract=True):
                                *compress(cts, nonzero)))
         return [next(out) if lin else None for lin in linear]
 
-    def bind_eqn(self, args: Sequence[Array], params: Params) -> list[Array]:
+    def bind(self, *args: object, **params: object) -> list[Array]:
+        """Apply an equation's operation, as an interpreter of programs does.
+
+        Calls of functions with rules go to `process_custom` themselves.
+        """
+        return self.bind_eqn(args, params)
+
+    def bind_eqn(self, args: Sequence[Any], params: Params) -> list[Array]:
         rules, rest = self.unpack(params)
         body = params["call_olympuspr"]
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,

@@ -311,7 +311,7 @@ class EvalTrace(Trace):
             prim.result_avals(tuple(map(typeof, args)), params)
             raise
         if call is None:
-            if prim.open and prim.abstract_eval is None:
+            if prim.unshaped:
                 raise missing_rule(prim, f"Evaluation rule for {prim.name!r} not implemented; give "
                                    f"one with {prim.name}_p.def_impl(rule).")
             call = (prim.evaluated(params) if isinstance(prim, Higher) else None) or _eager(
