@@ -27,7 +27,7 @@ from ..types.shape import (
     strided_size,
 )
 from .families import Combine, Identity, add
-from .reduce import check_kind
+from .reduce import check_kind, combining
 from .shape import inserted
 
 __all__ = ["emit_windows", "padtype_to_pads", "reduce_window_shape_tuple", "reduce_window_sum_p",
@@ -232,11 +232,9 @@ class WindowReduction(Primitive, abstract=True):
 
     def lower(self, b: Builder, x: IrValue, **params: Any) -> IrValue:
         aval = b.avals_in[0]
-        scalar = make_aval((), aval.dtype)
-        body = b.module.combiner(self.combine, scalar)
+        _, body = combining(b, self.combine, make_aval((), aval.dtype))
         init = b.scalar(self.identity(aval.dtype), aval.dtype)
-        return emit_windows(b, [x], [init], [aval], lambda *pq: b.call_inline(body, pq),
-                            **params)[0]
+        return emit_windows(b, [x], [init], [aval], body, **params)[0]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], **params: Hashable
              ) -> tuple[Array, int | None]:

@@ -133,15 +133,17 @@ class Builder(Emitter):
                               lambda p, q: [self.op(combiner, [p, q], None, aval)])
 
     def reduce_by(self, combiner: Hashable, x: IrValue, init: Number, axes: Sequence[int],
-                  aval: ShapedArray, body: Body) -> IrValue:
+                  aval: ShapedArray, body: Body, out: ShapedArray | None = None) -> IrValue:
         """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
 
-        One like it is copied at a third of the price: what combines is at nobody's line.
+        One like it is copied at a third of the price: what combines is at nobody's line. `out` is
+        the result's aval, if it is not the equation's.
         """
+        out = self.avals_out[0] if out is None else out
         module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
         # The key has no marks, which are attributes of what would be copied.
         plain = block.sizes is None and self.marks is None
-        key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
+        key = (combiner, x.type, out, tuple(axes)) if plain else None
         op = module.reductions.get(key)
         if op is not None:
             op = op.clone(block.ip)
@@ -150,7 +152,8 @@ class Builder(Emitter):
             # The copied region is a level too, as `region` counts that of the first.
             module.nest.reach(self.eqn, 0)
             return op.result
-        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1)
+        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1,
+                      avals=[out])
         outer = self.loc, self.line
         self.loc, self.line = location("", None), None
         self.region(op, 0, [start.type] * 2, body)
