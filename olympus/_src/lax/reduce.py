@@ -118,7 +118,7 @@ class Reduction(Primitive, abstract=True):
     def lower(self, b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
         scalar = make_aval((), b.avals_in[0].dtype)
         program = b.module.combiner(self.combine, scalar)
-        return b.reduce_by(self.combine, x, self.identity(scalar.dtype), axes, scalar,
+        return b.reduce_by(self.combine, x, self.identity(scalar.dtype), axes, b.avals_out[0],
                            lambda *pq: b.call_inline(program, pq))
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, axes: Dims
@@ -158,23 +158,21 @@ class Extremum(Reduction):
 
     def _clamped(self, b: Builder, x: IrValue, axes: Dims, out: ShapedArray) -> IrValue:
         """The reduction of an array to an aval on one CPU, which keeps NaN."""
-        scalar = make_aval((), out.dtype)
-        name, body = combining(b, self.combine, scalar)
-        return b.reduce_by(name, x, self.identity(scalar.dtype), axes, scalar, body, out)
+        name, body = combining(b, self.combine, make_aval((), out.dtype))
+        return b.reduce_by(name, x, self.identity(out.dtype), axes, out, body)
 
     def _checked(self, b: Builder, x: IrValue, axes: Dims) -> IrValue:
         """The reduction where devices may share the axes, and NaN where an element is NaN.
 
         XLA's partitioner makes it one over devices, too, for which it knows `maximum` alone.
         """
-        aval, out, flag = b.avals_in[0], b.avals_out[0], make_aval((), BOOL)
+        aval, out = b.avals_in[0], b.avals_out[0]
         found = super().lower(b, x, axes=axes)
         nan = aval.dtype.type(float("nan"))
         if nan == nan:      # a dtype without
             return found
         missing = b.compare("NE", x, x, "FLOAT", aval.update(dtype=BOOL))
-        missing = b.reduce_by("stablehlo.or", missing, False, axes, flag, lambda p, q: [
-            b.op("stablehlo.or", [p, q], None, flag)], out.update(dtype=BOOL))
+        missing = b.reduce("stablehlo.or", missing, False, axes, out.update(dtype=BOOL))
         return b.op("stablehlo.select", [missing, b.full(out, nan), found], None, out)
 
     def _by_levels(self, b: Builder, x: IrValue, axes: Dims, dtype: DType) -> IrValue:

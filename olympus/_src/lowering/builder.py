@@ -126,21 +126,20 @@ class Builder(Emitter):
             "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(fn.name.value)]),
         }, [tensor_type(a) for a in outs]).results)
 
-    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int]) -> IrValue:
-        """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
-        aval = make_aval((), self.avals_out[0].dtype)
-        return self.reduce_by(combiner, x, init, axes, aval,
-                              lambda p, q: [self.op(combiner, [p, q], None, aval)])
+    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int],
+               out: ShapedArray) -> IrValue:
+        """stablehlo.reduce to an aval by a binary operation, from the scalar `init`."""
+        scalar = make_aval((), out.dtype)
+        return self.reduce_by(combiner, x, init, axes, out,
+                              lambda p, q: [self.op(combiner, [p, q], None, scalar)])
 
     def reduce_by(self, combiner: Hashable, x: IrValue, init: Number, axes: Sequence[int],
-                  aval: ShapedArray, body: Body, out: ShapedArray | None = None) -> IrValue:
-        """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
+                  out: ShapedArray, body: Body) -> IrValue:
+        """stablehlo.reduce to an aval by `body(p, q)` on scalars, which `combiner` stands for.
 
-        One like it is copied at a third of the price: what combines is at nobody's line. `out` is
-        the result's aval, if it is not the equation's.
+        One like it is copied at a third of the price: what combines is at nobody's line.
         """
-        out = self.avals_out[0] if out is None else out
-        module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
+        module, block, start = self.module, self.block, self.scalar(init, out.dtype)
         # The key has no marks, which are attributes of what would be copied.
         plain = block.sizes is None and self.marks is None
         key = (combiner, x.type, out, tuple(axes)) if plain else None

@@ -79,7 +79,7 @@ def _count(x: Array, where: Array | None, axes: Axes, keepdims: bool, dtype: DTy
 
 @fused(static=("axes", "keepdims", "dtype"))
 def _mean(x: Array, where: Array | None, *, axes: Axes, keepdims: bool, dtype: DType) -> Array:
-    wide = reductions.wide_dtype(dtypes.to_inexact_dtype(dtype))
+    wide = dtypes.wide_dtype(dtypes.to_inexact_dtype(dtype))
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(wide):
         x = real(x)
     x = convert(x, wide)
@@ -116,7 +116,7 @@ def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: Arra
     wide = dtypes.to_inexact_dtype(x.dtype)
     if dtype not in (wide, dtypes.to_real_dtype(wide)):
         wide = dtypes.to_inexact_dtype(dtypes.promote_types(wide, dtype)[0])
-    wide = reductions.wide_dtype(wide)
+    wide = dtypes.wide_dtype(wide)
     x = convert(x, wide)
     centre = (_mean(x, where, axes=axes, keepdims=True, dtype=wide) if mean is None
               else convert(mean, wide))
@@ -477,7 +477,7 @@ def _quantiles(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, out: None, ove
         raise ValueError(f"{name}: {x.aval} and q {q.aval} given; real numbers are required, "
                          "because complex numbers have no order.")
     dtype = dtypes.to_inexact_dtype(x.dtype)
-    wide = reductions.wide_dtype(dtype)
+    wide = dtypes.wide_dtype(dtype)
     q = convert(q, wide)
     if scale != 1.0:
         q = div(q, literal(scale, wide))

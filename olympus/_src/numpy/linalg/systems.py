@@ -50,7 +50,6 @@ from ...types.shape import (
 )
 from .. import products
 from ..promote import array_args, check_ranks, convert, inexact, promote_dtypes, refuse_option
-from ..reductions import wide_dtype
 
 __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
            "qr", "slogdet", "solve", "tensorinv", "tensorsolve"]
@@ -209,7 +208,7 @@ def det(a: ArrayLike) -> Array:
         return full_like(a, 1, shape=a.shape[:-2])
     if known_less(n, 4) and is_static((n,)):
         return _minor(a, tuple(range(static_int(n, "det", "size"))))
-    return convert(_det(convert(a, wide_dtype(a.dtype))), a.dtype)
+    return convert(_det(convert(a, dtypes.wide_dtype(a.dtype))), a.dtype)
 
 
 def _minor(a: Array, left: tuple[int, ...]) -> Any:
@@ -320,7 +319,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     a = _square("slogdet", a)
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method {method!r} given; 'lu' or 'qr' is required.")
-    found = (_slogdet_qr if method == "qr" else _slogdet)(convert(a, wide_dtype(a.dtype)))
+    found = (_slogdet_qr if method == "qr" else _slogdet)(convert(a, dtypes.wide_dtype(a.dtype)))
     real = dtypes.to_real_dtype(a.dtype)
     return SlogdetResult(convert(found.sign, a.dtype), convert(found.logabsdet, real))
 
