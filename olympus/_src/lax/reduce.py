@@ -31,7 +31,7 @@ from .slicing import pad, slice_in_dim
 __all__ = ["argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
            "reduce_sum", "reduce_xor"]
 
-BOOL, FLOAT32 = map(dtypes.as_dtype, (bool, "float32"))
+BOOL, FLOAT16, FLOAT32 = map(dtypes.as_dtype, (bool, "float16", "float32"))
 # From how many elements, and from which size of an axis on, extrema are combined by pieces.
 LARGE, LONG_AXIS = 8192, 16
 
@@ -152,6 +152,8 @@ class Extremum(Reduction):
         dtype = FLOAT32 if narrow else aval.dtype
         if narrow:
             x = b.convert(x, aval.update(dtype=dtype))
+            if alone and aval.dtype == FLOAT16:     # nor is the conversion vectorised elsewhere
+                x = b.hold(x, aval.update(dtype=dtype))
         x = (self._by_levels(b, x, axes, dtype) if alone else
              self._clamped(b, x, axes, out.update(dtype=dtype)))
         return b.convert(x, out) if narrow else x
