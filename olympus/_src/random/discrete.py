@@ -11,9 +11,9 @@ import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from ..control.cond import cond
 from ..core.ir import Literal
 from ..core.trace import typeof
-from ..control.cond import cond
 from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.arithmetic import floor, rem
