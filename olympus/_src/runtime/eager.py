@@ -29,8 +29,11 @@ from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
 from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
+from ..lax.convert import convert_element_type_p
+from ..lax.creation import dim_as_value_p
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval
+from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, Sharding
 from ..types.tree_registry import dispatch_registry
 from .compile import Executable, Missed, compile_program
@@ -93,7 +96,13 @@ def placed(literal: T) -> T | Array:
 
 def result_array(x: T) -> T | Array:
     """A result as its user may have it: a program's constant as an array that nobody else has."""
-    return array_from_numpy(x.value(), x.aval.weak_type) if type(x) is Literal else x
+    if type(x) is not Literal:
+        return x
+    if isinstance(x.val, SymbolicDim):      # of a size that only a run knows
+        number = dim_as_value_p.bind(dim=x.val)
+        return (number if number.aval is x.aval else convert_element_type_p.bind(
+            number, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type, sharding=None))
+    return array_from_numpy(x.value(), x.aval.weak_type)
 
 
 def number_array(x: Any) -> Array | float:
