@@ -407,9 +407,7 @@ def _split(name: str, ary: ArrayLike, parts: object, axis: int, least: int = 1) 
     axis = canonical_axis(axis, len(ary.shape), name)
     n = ary.shape[axis]
     if isinstance(parts, Tracer):
-        raise errors.ConcretizationTypeError(
-            f"{name}: indices_or_sections is {describe(parts)}; concrete values are required, "
-            "because they decide shapes; compute them with NumPy.")
+        parts = concrete(name, parts, "indices_or_sections", "compute it with NumPy")
     if isinstance(parts, (list, tuple)) or getattr(parts, "ndim", 0):
         places = [extent(i, name, "indices_or_sections") for i in entries(parts)]
         ends = [maximum(0, minimum(n, i + n if known_less(i, 0) else i)) for i in places]
@@ -418,7 +416,10 @@ def _split(name: str, ary: ArrayLike, parts: object, axis: int, least: int = 1) 
         if isinstance(parts, SymbolicDim):
             raise ValueError(f"{name}: {parts} sections given; jax.numpy.split with a symbolic "
                              "number of sections is not supported; give their number.")
-        count = static_int(parts, name, "indices_or_sections")
+        number = parts.item() if isinstance(parts, np.ndarray) else parts
+        if isinstance(number, (float, np.floating)) and number.is_integer():    # as NumPy: 2.0
+            number = int(number)
+        count = static_int(number, name, "indices_or_sections")
         if count >= 2**31:
             raise ValueError(f"{name}: {count} sections given; fewer than 2**31 are required.")
         if count <= 0:
