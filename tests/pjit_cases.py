@@ -260,7 +260,7 @@ def case_demands_that_are_none_are_refused():
         error(kind, "requires a non-empty mesh in context",
               lambda: lax.with_sharding_constraint(X, P("x")))
     error(TypeError, "the context mesh cannot be empty",
-          lambda: olympus.ShapeDtypeStruct((8,), "float32", sharding=P("x")))
+          lambda: olympus.ShapeDtypeStruct((8,), "float32", sharding=P("x")).sharding)
 
 
 def case_arguments_on_other_devices_are_named():
