@@ -201,8 +201,8 @@ class Executable:
                  "placement", "arg_names", "donated", "exclusive")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
-                 placement: Placement, interface: Interface, arg_names: Sequence[str] = ()
-                 ) -> None:
+                 placement: Placement, interface: Interface, arg_names: Sequence[str] = (),
+                 specs: Sequence[PartitionSpec] = ()) -> None:
         self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
         self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla
@@ -221,9 +221,10 @@ class Executable:
             [self.in_avals[i] for i in taken], stored, interface.meshes, interface.memories)
         self.out_shardings = [_as_typed(a, s, kind, interface.meshes) for a, s, kind in zip(
             self.out_avals, self.out_shardings, interface.memories, strict=True)]
-        for i, s in enumerate(interface.out_shardings):     # by the name that the user gave it
-            if s is not None and not self.out_avals[i].explicit and s.is_equivalent_to(
-                    self.out_shardings[i], stored[i].ndim):
+        named = [s.update(spec=spec) if type(s) is NamedSharding else None
+                 for s, spec in zip(self.out_shardings, specs)] or interface.out_shardings
+        for i, s in enumerate(named):       # by the name that the user gave it
+            if s is not None and s.is_equivalent_to(self.out_shardings[i], stored[i].ndim):
                 self.out_shardings[i] = s
         # Of arrays: what varies within a program is over, and where they are is known.
         self.physical_out = [a.update(vma=frozenset()).at(s)
@@ -640,13 +641,15 @@ def _compiled(key: Hashable, module: IrModule, context: ModuleContext, placement
 
 
 def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
-                    out_layouts: Sequence[str | None] = ()) -> Executable:
-    """Compile a program whose inputs are all kept."""
+                    out_layouts: Sequence[str | None] = (),
+                    specs: Sequence[PartitionSpec] = ()) -> Executable:
+    """Compile a program whose inputs are all kept; `specs` name the shardings of its results."""
     loaded, interface = load_program(
         Lowering(closed, name, placement.platform, devices=placement.several,
                  shardings=placement.shardings, layouts=placement.layouts,
                  out_layouts=out_layouts, mesh=placement.mesh, hold=config.hold.value), placement)
-    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
+    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface,
+                      specs=specs)
 
 
 def relaid(x: Array, layout: str | None) -> Array:

@@ -34,7 +34,7 @@ from ..lax.creation import dim_as_value_p
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval
 from ..types.shape import SymbolicDim
-from ..types.sharding import NamedSharding, Sharding
+from ..types.sharding import NamedSharding, PartitionSpec, Sharding
 from ..types.tree_registry import dispatch_registry
 from .compile import Executable, Missed, compile_program
 from .nans import check_results, debugging
@@ -224,12 +224,13 @@ def _eager(prim: Primitive, params: Params) -> PjitFunction:
 
     return _called(prim.name, staged, several, prim.programs != (),
                    None if prim.by_groups is None else
-                   lambda args: prim.by_groups(in_groups(args), **params))
+                   lambda args: prim.by_groups(in_groups(args), **params),
+                   prim.specs_out(params) if isinstance(prim, Higher) else ())
 
 
 def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympuspr], several: bool,
-            users: bool, by_groups: Callable[[Sequence[ArrayLike]], Array] | None = None
-            ) -> PjitFunction:
+            users: bool, by_groups: Callable[[Sequence[ArrayLike]], Array] | None = None,
+            specs: Sequence[PartitionSpec] = ()) -> PjitFunction:
     """The C++ callable of a program for operands of any types.
 
     Args:
@@ -238,6 +239,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
       several: whether it has a list of results.
       users: whether there may be code of the user's in it.
       by_groups: how it is called with many operands, if in another way.
+      specs: by which results over a mesh are named, where they are spread so; or ().
     """
     def run(*args: ArrayLike) -> Array | list[Array]:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
@@ -260,7 +262,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
         closed = program_for(avals)
         checked = _failures.checked(closed) if notes_failures() else None
         executable = compile_program(closed if checked is None else checked.program, name,
-                                     placement)
+                                     placement, specs=specs if checked is None else ())
         leaves = list(map(stored, values))
         used = reuse.applied(name, closed, values, True)
         outs = run_program(executable, leaves, name, closed if users else None)
