@@ -317,7 +317,7 @@ def _block_depth(arrays: PyTree) -> tuple[int, int]:
     if isinstance(arrays, tuple):
         raise TypeError("block: a tuple given; only nested lists are allowed; use a list.")
     if not isinstance(arrays, list):
-        return 0, len(np.shape(arrays))
+        return 0, len(array_args("block", arrays)[0].shape)
     found = [_block_depth(a) for a in arrays] or [(0, 0)]
     if len({d for d, _ in found}) > 1:
         raise ValueError(f"block: depths {[d + 1 for d, _ in found]} given; list depths are "
@@ -382,7 +382,8 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     >>> [x.shape for x in onp.hsplit(onp.ones((4, 3)), [1])]
     [(4, 1), (4, 2)]
     """
-    return _split("hsplit", ary, indices_or_sections, 0 if len(np.shape(ary)) == 1 else 1)
+    (ary,) = array_args("hsplit", ary)
+    return _split("hsplit", ary, indices_or_sections, 0 if len(ary.shape) == 1 else 1)
 
 
 @api_boundary

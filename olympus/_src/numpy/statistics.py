@@ -804,9 +804,10 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
         if len(x.shape) == 1:
             dx = lax_shape.broadcast_in_dim(dx, (*(1,) * at, dx.shape[0],
                                                  *(1,) * (y.ndim - at - 1)), (at,))
-    elif 0 < np.ndim(dx) < y.ndim:      # its axes are the last ones
+    else:
         (dx,) = array_args("trapezoid", dx)
-        dx = lax_shape.expand_dims(to_array(dx), range(y.ndim - np.ndim(dx)))
+        if 0 < dx.ndim < y.ndim:        # its axes are the last ones
+            dx = lax_shape.expand_dims(to_array(dx), range(y.ndim - dx.ndim))
     return multiply(reductions.sum(multiply(pairs, dx), axis), 0.5)
 
 
