@@ -72,7 +72,7 @@ Argument types differ from the types for which this computation was compiled. Th
 Argument 'x' compiled with int32[] and called with float32[]
 Argument 'y' compiled with int32[] and called with float32[]"""
 
-REFUSED = ("Cannot apply Olympus transformations to a function lowered and compiled for a "
+REFUSED = ("Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
            "particular signature. Detected argument of Tracer type {}")
 
 ZS = """\
