@@ -433,7 +433,7 @@ class JitFunction:
         made = _made.get(code, 0)
         if config.explain_cache_misses.value and (self.programs or made):
             _recompiles.log_again(
-                _recompiles.explain(self.signature, self.programs, arguments), code)
+                _recompiles.explain(self.signature, self.programs, arguments, made))
         # By code: a function that a loop makes anew is another object with the same code.
         if self.traces == 1:
             _made[code] = made = made + 1
@@ -719,8 +719,10 @@ class JitFunction:
 
     def explain(self, *args: PyTree, **kwargs: PyTree) -> Explanation:
         """Whether a call finds a traced program, and else what differs and what to do."""
+        code = getattr(unwrapped(self.signature.fun), "__code__", None)
         return _recompiles.explain(self.signature, self.programs,
-                                   self.signature.arguments(args, kwargs))
+                                   self.signature.arguments(args, kwargs),
+                                   _made.get(code, 0) if code is not None else 0)
 
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, and what is kept of that."""
