@@ -472,16 +472,16 @@ class Traced:
     aval = "int32[]"
     _trace = None
 
-    def concrete(self):
+    def _known_value(self):
         return None
 
-    def setting(self):
+    def _setting(self):
         return "met in f"
 
-    def unknown_because(self):
+    def _unknown_because(self):
         return "It depends on n. "
 
-    def may_be_static(self):
+    def _may_be_static(self):
         return True
 
 

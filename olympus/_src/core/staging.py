@@ -55,7 +55,7 @@ class StagingTracer(Tracer):
     """
 
     __slots__ = ("_bound", "_name")
-    shown = "JitTracer"
+    _shown = "JitTracer"
 
     def __init__(self, trace: StagingTrace, bound: Var) -> None:
         self._trace = trace
@@ -73,7 +73,7 @@ class StagingTracer(Tracer):
             return made_at(*origin)
         return f"traced in {self._trace.debug_info.func_name}"
 
-    def unknown_because(self) -> str:
+    def _unknown_because(self) -> str:
         given, needed, made = self._trace.inputs, {self._bound}, []
         for eqn in reversed(self._trace.eqns):
             if not needed.isdisjoint(eqn.outvars):
@@ -97,11 +97,11 @@ class StagingTracer(Tracer):
         return "\n".join(["This value became a tracer due to operations on these lines:", *shown,
                           ""])
 
-    def may_be_static(self) -> bool:
+    def _may_be_static(self) -> bool:
         found = source.traced_function(stage.__code__, self._trace)
         return found is not None and found[1] in ("jit", "make_olympuspr", "checkpoint")
 
-    def setting(self) -> str:
+    def _setting(self) -> str:
         found = source.traced_function(stage.__code__, self._trace)
         return "" if found is None else (
             f"met while tracing the function {self._trace.debug_info.func_name} at "

@@ -505,10 +505,10 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return constrain("repeat", _repeat_equally(a, repeats, axis), out_sharding)
     if isinstance(repeats, (list, tuple)):
         repeats = np.asarray(repeats, np.int32)
-    if isinstance(repeats, Tracer) and repeats.concrete() is None:
+    if isinstance(repeats, Tracer) and repeats._known_value() is None:
         out = _repeat_traced(a, repeats, total_repeat_length, axis)
         return constrain("repeat", out, out_sharding)
-    counts = np.asarray(repeats.concrete() if isinstance(repeats, Tracer) else repeats)
+    counts = np.asarray(repeats._known_value() if isinstance(repeats, Tracer) else repeats)
     if counts.dtype.kind not in "iub":
         raise TypeError(f"repeat: repeats of dtype {counts.dtype} given; integers are required.")
     if counts.ndim > 1 or (counts.ndim and counts.shape[0] not in (1, n)):
@@ -601,7 +601,7 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, len(arr.shape), "delete")
     n = arr.shape[axis]
-    if isinstance(obj, Tracer) and obj.concrete() is None and (
+    if isinstance(obj, Tracer) and obj._known_value() is None and (
             assume_unique_indices or not obj.shape):
         return _delete_traced(arr, ravel(obj), axis=axis)
     places = _places("delete", obj, n)
@@ -650,7 +650,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, len(arr.shape), "insert")
     n = arr.shape[axis]
-    traced = isinstance(obj, Tracer) and obj.concrete() is None and dtypes.is_integer(obj.dtype)
+    traced = isinstance(obj, Tracer) and obj._known_value() is None and dtypes.is_integer(obj.dtype)
     places: Any = obj if traced else _places("insert", obj, n)
     values = promote.convert(values, arr.dtype)
     count = prod(places.shape)
