@@ -254,7 +254,7 @@ def test_jit_of_the_compiled_function_is_refused():
     g_aot = olympus.jit(g).trace(z).lower().compile()
     with pytest.raises(TypeError) as error:
         olympus.jit(g_aot)(z)
-    assert str(error.value) == REFUSED.format("<class 'olympus._src.core.staging.StagingTracer'>")
+    assert str(error.value) == REFUSED.format("<class 'olympus._src.core.staging.JitTracer'>")
 
 
 # Debug information and analyses

@@ -154,7 +154,6 @@ class Tracer(ArrayBase):
     """
 
     __slots__ = ("_trace", "aval", "__weakref__")
-    _shown = ""      # what `repr` calls it, if not by its class
     _known = True   # whether it stands for a value that there is when the function runs
     # NumPy's operators give way to ours: `ndarray + tracer` is the tracer's `__radd__`.
     __array_priority__ = 1000
@@ -269,7 +268,7 @@ class Tracer(ArrayBase):
 
     def __repr__(self) -> str:
         weak = "~" if getattr(self.aval, "weak_type", False) else ""
-        return f"{self._shown or type(self).__name__}({weak}{self.aval})"
+        return f"{type(self).__name__}({weak}{self.aval})"
 
 
 _rewriting: Any = lazy_module("olympus._src.base.rewriting")    # for messages

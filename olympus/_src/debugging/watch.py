@@ -75,7 +75,6 @@ class WatchTracer(Tracer):
     """A value that there is, with the operation that made it and what the observer keeps of it."""
 
     __slots__ = ("_value", "_made", "_beside")
-    _shown = "WatchTracer"
     _beside: Any     # of the observer's own type
 
     def __init__(self, trace: WatchTrace, value: Array, made: Operation | None, beside: object
