@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, ove
 from weakref import WeakKeyDictionary
 
 from ..base import config, lib, source
+from ..base.errors import IncompatibleDevicesError, said
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER
 from ..base.typing import Array, ArrayLike, P, PyTree, R
@@ -602,7 +603,7 @@ class JitFunction:
         placement = self._placement(arguments, arrays)
         try:
             executable = program.executable(placement)
-        except devices.IncompatibleDevicesError as error:
+        except IncompatibleDevicesError as error:
             raise self._explained(error, arguments, arrays) from None
         flat = [stored(x) for x in arrays]
         name = self.name if self.library else f"jit({self.name})"
@@ -670,7 +671,7 @@ class JitFunction:
         bound = [i for i, x in enumerate(arrays) if sharding_of(x) is not None]
         what = "explicit output sharding" if self.device is not None else (
             self._argument(arguments, bound[0]) if bound else "arguments")
-        return ValueError(str(error).replace(f"an argument of {self.name}", what))
+        return IncompatibleDevicesError(said(error).replace(f"an argument of {self.name}", what))
 
     def _with_arrays(self, arguments: Arguments) -> PyTree:
         """The call of a library function with literals on the device, which C++ knows."""
