@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from ..base import config, errors, lib, util
 from ..base.lib import mlir
@@ -74,7 +74,8 @@ _Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "code", "levels", "__weakref__")
+    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels",
+                 "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
@@ -84,6 +85,9 @@ class Loaded:
         self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
+        self.constants = constants
+        #: By id, the large constants of which it has copies, as weak references.
+        self.sources: dict[int, ref[Any]] = {}
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
 
     def serialized(self) -> bytes:
@@ -106,9 +110,11 @@ class Executables:
 
     Those that have an identity are lowered once, too: it leads to the module's digest.
     Programs hold their executables. The table holds what was used last, so that a function made
-    anew in a loop finds what its predecessor compiled; beyond that budget it is weak.
+    anew in a loop finds what its predecessor compiled; beyond that budget it is weak. An
+    executable has copies of its constants: it is let go with the first large one of them.
     """
 
+    LARGE = 1 << 18     # bytes of a constant
     MOST, MOST_BYTES = 128, 64 << 20    # one takes ten memory mappings, large ones a hundred
 
     def __init__(self) -> None:
@@ -116,7 +122,7 @@ class Executables:
         self.recent: OrderedDict[Hashable, Loaded] = OrderedDict()
         self.programs: Memo = Memo(4096)
         self.bytes = 0      # of the recent ones
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()      # a constant may go while it is held
         util.known_cache(self)
 
     def find(self, program: Hashable) -> tuple[Loaded, Interface] | None:
@@ -141,6 +147,20 @@ class Executables:
             while len(self.recent) > self.MOST or (
                     self.bytes > self.MOST_BYTES and len(self.recent) > 1):
                 self.bytes -= self.recent.popitem(last=False)[1].bytes
+
+    def watch(self, loaded: Loaded, constants: Sequence[Any]) -> None:
+        """Release an executable when one of its large constants goes."""
+        if loaded.constants <= self.LARGE:
+            return
+        held = ref(loaded)      # or the constants would keep it
+
+        def gone(_: ref[Any]) -> None:
+            if (found := held()) is not None:
+                self.release(found)
+
+        for x in constants:
+            if getattr(x, "nbytes", 0) > self.LARGE and id(x) not in loaded.sources:
+                loaded.sources[id(x)] = ref(x, gone)
 
     def release(self, loaded: Loaded) -> None:
         """Hold an executable no longer, unless a program does."""
@@ -204,6 +224,7 @@ class Executable:
                  placement: Placement, interface: Interface, arg_names: Sequence[str] = (),
                  specs: Sequence[PartitionSpec] = ()) -> None:
         self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
+        _executables.watch(loaded, closed.consts)
         self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
