@@ -218,6 +218,9 @@ class Primitive:
     arity: int | None = None    # how many operands it takes; None: any number
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     scalars = False         # and, among those, whether any operand may be of rank 0
+    #: what it is to a compiler that simplifies algebra, for `lowering.fences`; "": nothing that is
+    #: merged with the operations before or after it
+    algebra = ""
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
     open = False            # whether its params may be any hashable values: compared by their bits
     foreign = False         # whether functions of users are called by its rules, or when it runs
@@ -464,6 +467,7 @@ class Higher(Primitive, abstract=True):
     RULES = (*Primitive.RULES, "partial_eval", "dce")
     multiple_results = True
     spread = staticmethod(by_body)
+    algebra = "called"
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
 

@@ -160,6 +160,7 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
 class Square(Elementwise):
     """x * x."""
 
+    algebra = "square"
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.op("stablehlo.multiply", [x, x])
 
@@ -167,6 +168,7 @@ class Square(Elementwise):
 class OneMinusSquare(Elementwise):
     """(1 - x)(1 + x): exact near 1, where 1 - x * x cancels."""
 
+    algebra = "called"
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(lambda x: mul(sub(1, x), add(1, x)), x)
 
@@ -174,6 +176,7 @@ class OneMinusSquare(Elementwise):
 class IntegerPow(Elementwise):
     """x to a Python int, by repeated squaring."""
 
+    algebra = "integer_power"
     def infer(self, x: ShapedArray, *, y: int) -> ShapedArray:
         if y < 0 and dtypes.is_integer(x.dtype):
             raise TypeError(f"integer_pow: {x} to the power {y} given; integers have no negative "

@@ -273,6 +273,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 class Clamp(Primitive):
     """min, x or max, whichever lies in the middle; bounds of rank 0 or of the shape of x."""
 
+    algebra = "clamp"
     spread = staticmethod(tags.elementwise)
     transpose = None
 

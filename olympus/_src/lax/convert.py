@@ -29,6 +29,7 @@ __all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_ty
 class ConvertElementType(Primitive):
     """Elements as the nearest values of another dtype; complex to real keeps the real part."""
 
+    algebra = "conversion"
     additive = single = True
     cells = staticmethod(reuse.same)
     spread = staticmethod(tags.elementwise)

@@ -50,6 +50,7 @@ __all__ = ["as_typed", "auto_axes", "constrain", "deal_p", "device_put_p", "expl
 class ShardingConstraint(Primitive):
     """params: sharding. Values stay; tangents and cotangents are spread alike."""
 
+    algebra = "move"
     cells = staticmethod(reuse.same)
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
@@ -144,6 +145,7 @@ class Reshard(Primitive):
     The cotangent goes back to the operand's type.
     """
 
+    algebra = "move"
     cells = staticmethod(reuse.same)
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
@@ -191,6 +193,7 @@ reshard_p = Reshard("reshard")
 class DevicePut(Primitive):
     """params: target, a `Space`. Values stay; the derivative moves back."""
 
+    algebra = "move"
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
 

@@ -181,6 +181,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 class Exp2(Elementwise):
     """2 to the power x, exact for integers; a wanted accuracy is that of `exponential`."""
 
+    algebra = "power"
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         aval = b.avals_out[0]
         if accuracy is None and not dtypes.is_complex(aval.dtype):
@@ -191,6 +192,7 @@ class Exp2(Elementwise):
 class Log2(Elementwise):
     """log(x) / log(2)."""
 
+    algebra = "logarithm"
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         return b.inline(lambda x: over_real(log(x, accuracy=accuracy), _LN2), x)
 
@@ -198,6 +200,7 @@ class Log2(Elementwise):
 class Log1p(MendedElementwise):
     """log(1 + x), and what is made of it; XLA's on CPU errs by 126 ULP in float64."""
 
+    algebra = "called"
     def __init__(self, name: str, op: str, mend: Mend, double: Callable[[Array], Array],
                  *partials: Partial) -> None:
         super().__init__(name, op, mend, *partials)

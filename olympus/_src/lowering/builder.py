@@ -48,6 +48,7 @@ from .attributes import (
 )
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter
+from .fences import Fences
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
@@ -769,7 +770,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held = b.module.held(closed, results)
+    held, main = {*b.module.held(closed, results)}, b.module.fenced_from
+    fences = None if main is None else Fences(b, closed, env, held, main is not closed)
+    makers: dict[Any, Any] = {} if fences is None else fences.makers
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
@@ -782,19 +785,22 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 marks_of(scope, around))
             by_primitive = {}
         b.marks = marks
-        ins, avals = [], []
-        for a in eqn.invars:
-            avals.append(a.aval)
-            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         prim, outvars, found = eqn.primitive, eqn.outvars, by_primitive.get(eqn.primitive)
         if found is None:
             found = by_primitive[prim] = (
                 f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
-                marks is None and block.sizes is None and has_recipes(b.module, prim))
-        name, lower, single = found
+                marks is None and block.sizes is None and has_recipes(b.module, prim),
+                fences and fences.reader(prim))
+        name, lower, single, fence = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
+        if fence is not None:
+            fence(eqn)
+        ins, avals = [], []
+        for a in eqn.invars:
+            avals.append(a.aval)
+            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         several, params = prim.multiple_results, eqn.params
         key: Any = (prim, platform, outvars[0].aval, *avals, *params, *params.values()) if (
             single) else None
@@ -831,12 +837,16 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 out = [b.hold(x, v.aval) if i in b.held else x
                        for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
             env.update(zip(outvars, out))
+            makers.update(dict.fromkeys(outvars, eqn))
         else:
             var = outvars[0]
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
             env[var] = b.hold(out, var.aval) if hold else out
+            makers[var] = eqn
     b.marks = around
+    if fences is not None:
+        fences.leave(pr.outvars)
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 

@@ -157,11 +157,13 @@ def _result_attrs(context: ModuleContext,
 
 
 def _decide_holds(context: ModuleContext, program: Lowering) -> None:
-    """Note what may be held of a program, of which some arguments and results are spread."""
+    """Note what may be held or fenced of a program, with spread arguments and results."""
     closed, hold, symbolic = program.closed, program.hold, bool(program.arg_names)
     several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
     on_cpu = platforms == ["cpu"]
+    if "cpu" in platforms:
+        context.fenced_from = closed
     exported = AxisType.Explicit in context.deviceless      # for a platform, not for devices
     if on_cpu and not (several or symbolic or exported):
         context.alone = closed

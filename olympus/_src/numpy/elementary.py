@@ -29,6 +29,7 @@ from ..lax.arithmetic import (
     rem,
     sub,
 )
+from ..lax.barriers import optimization_barrier
 from ..lax.bits import (
     bitwise_and,
     bitwise_not,
@@ -737,7 +738,8 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     low, high = (literal(s * (bias - 1), integer) for s in (-1, 1))
     for _ in range(3):      # from the largest number to the smallest subnormal takes three
         part = arithmetic.max(arithmetic.min(e, high), low)
-        wide, e = mul(wide, _power_of_two(part, wide)), sub(e, part)
+        # With a static x2, XLA would join the powers to one that overflows.
+        wide, e = mul(optimization_barrier(wide), _power_of_two(part, wide)), sub(e, part)
     return convert(wide, dtype)
 
 
