@@ -14,7 +14,8 @@ from ._src.base.errors import (
 
 __all__ = [
     "ConcretizationTypeError", "DonatedArgumentError", "FormatError",
-    "IncompatibleDevicesError", "InconclusiveDimensionOperation", "IndexTypeError", "IndexValueError", "KeyReuseError",
+    "IncompatibleDevicesError", "InconclusiveDimensionOperation",
+    "IndexTypeError", "IndexValueError", "KeyReuseError",
     "LeakError", "NonConcreteBooleanIndexError", "OLYMPUSIndexError",
     "OLYMPUSTypeError", "OlympusRuntimeError", "OlympusprTypeError", "RetraceError",
     "RetraceWarning", "RuleMissingError", "ShardingTypeError", "StaleValueError",

@@ -35,8 +35,9 @@ OURS = {    # what nobody else has a name for
                       "NanFound", "Parting", "Precision", "Recording", "SlowOp", "SlowOps", "Step",
                       "bisect", "draw", "find_nan", "holds", "precision", "record", "slow_ops"},
     "olympus.errors": {"DonatedArgumentError", "FormatError", "IncompatibleDevicesError",
-                       "IndexTypeError", "IndexValueError", "LeakError", "RetraceError", "RetraceWarning", "RuleMissingError",
-                       "ShardingTypeError", "StaleValueError", "StaleValueWarning"},
+                       "IndexTypeError", "IndexValueError", "LeakError", "RetraceError",
+                       "RetraceWarning", "RuleMissingError", "ShardingTypeError",
+                       "StaleValueError", "StaleValueWarning"},
     "olympus.stages": {"CacheInfo", "Difference", "Explanation"}}
 
 

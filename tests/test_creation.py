@@ -173,5 +173,5 @@ def test_counts_may_be_floats_that_grad_knows(f, at, right):
 
 
 def test_a_shape_that_grad_knows_is_no_number_of_elements():
-    with pytest.raises(TypeError, match=r"zeros: dimension float32\[\] .* an int is required; .*int\("):
+    with pytest.raises(TypeError, match=r"zeros: dimension float32\[\] .* an int is required; "):
         olympus.grad(lambda i: onp.zeros(i).sum())(2.0)

@@ -538,8 +538,8 @@ def test_broadcast_shapes(shapes):
 
 
 @pytest.mark.parametrize(("given", "to", "right"), [
-    ("complex64", "bfloat16", False), ("bfloat16", "float16", True), ("bfloat16", "complex64", True),
-    ("bfloat16", "int8", False), ("int32", "int4", True), ("int8", "uint4", False),
+    ("complex64", "bfloat16", False), ("bfloat16", "float16", True), ("bfloat16", "int8", False),
+    ("bfloat16", "complex64", True), ("int32", "int4", True), ("int8", "uint4", False),
     ("float8_e5m2", "bfloat16", True), ("bool", "bfloat16", True)])
 def test_bfloat16_is_of_the_kind_of_floats(given, to, right):
     """NumPy's own answers for dtypes that it does not know are the first one's and the second's."""

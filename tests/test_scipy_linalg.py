@@ -106,7 +106,8 @@ def test_rsf2csf_of_any_matrices_is_scipys(rng):
     (lambda: linalg.expm_frechet(np.eye(2), np.eye(3)), "equal shapes"),
     (lambda: linalg.polar(np.eye(2), "up"), "side 'up'"),
 ], ids=["expm", "hadamard", "companion", "convolution", "block_diag", "solve",
-        "assume_a", "leslie", "leslie of one", "qr", "tridiagonal", "sylvester", "frechet", "polar"])
+        "assume_a", "leslie", "leslie of one", "qr", "tridiagonal", "sylvester", "frechet",
+        "polar"])
 def test_refusals(call, match):
     with pytest.raises(ValueError, match=match):
         call()

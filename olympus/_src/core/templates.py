@@ -30,7 +30,7 @@ from ..types.tree_registry import PyTreeDef
 from .context import Name, Scope, ctx, current_context
 from .ir import NO_EFFECTS, Literal, OlympusprEqn, Var
 from .primitive import Primitive
-from .staging import StagingTrace, JitTracer, stage
+from .staging import JitTracer, StagingTrace, stage
 from .trace import Trace, Tracer
 
 __all__ = ["by_identity", "call"]

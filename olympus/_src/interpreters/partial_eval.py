@@ -30,7 +30,7 @@ from ..core.ir import (
     variables,
 )
 from ..core.primitive import Higher, Primitive
-from ..core.staging import ASK, StagingTrace, JitTracer, recorder
+from ..core.staging import ASK, JitTracer, StagingTrace, recorder
 from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from ..types.avals import Aval

@@ -209,10 +209,10 @@ def explain(signature: Signature, programs: Mapping[tuple, Program], arguments: 
     """
     hit = arguments.key in programs
     code = getattr(unwrapped(signature.fun), "__code__", None)
-    anew = others > 0 and not programs and code is not None
-    return Explanation(signature.name, hit, () if hit else differences(
-        signature, whole_keys(programs), arguments), others if anew else 0,
-        source.written_at(code) if anew else "")
+    found = () if hit else differences(signature, whole_keys(programs), arguments)
+    if code is None or programs or not others:
+        return Explanation(signature.name, hit, found)
+    return Explanation(signature.name, hit, found, others, source.written_at(code))
 
 
 def over_limit(why: Explanation, traces: int, limit: int, on_retrace: object) -> None:

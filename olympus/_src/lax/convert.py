@@ -95,8 +95,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Returns:
       An array of the operand's shape and `new_dtype`.
 
-    Raises TypeError for a Python complex with an imaginary part that is to be real, OverflowError for a Python int that
-    neither the dtype nor the default int holds.
+    Raises TypeError for a Python complex with an imaginary part that is to be real, OverflowError
+    for a Python int that neither the dtype nor the default int holds.
 
     >>> olympus.lax.convert_element_type(olympus.numpy.array([-1.7, 2.5, 3e9]), "int32")
     Array([        -1,          2, 2147483647], dtype=int32)

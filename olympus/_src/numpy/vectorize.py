@@ -95,8 +95,8 @@ def _without_none(ins: list[Dims], given: Sequence[object], signature: str | Non
     """The small arrays' axes of the arguments that are not None, which has none."""
     for i, (dims, value) in enumerate(zip(ins, given)):
         if value is None and dims:
-            raise ValueError(f"vectorize: argument {i} is None, for the axes {dims} of {signature!r}; "
-                             "an array is required; None may stand for ().")
+            raise ValueError(f"vectorize: argument {i} is None, for the axes {dims} of "
+                             f"{signature!r}; an array is required; None may stand for ().")
     kept = [dims for dims, value in zip(ins, given) if value is not None]
     return kept + ins[len(given):]
 

@@ -482,8 +482,8 @@ def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: Arr
 
 
 def _folded(name: str, op: Callable[[Array, Array], Array], input: ArrayLike,
-            size: int | Sequence[int] | None, footprint: object, mode: object, cval: ArrayLike
-            ) -> Array:
+            size: int | Sequence[int] | None, footprint: object, mode: str | tuple[str, ...],
+            cval: ArrayLike) -> Array:
     x, window = _window(name, input, size, footprint)
     if window.all():
         return _over_boxes(x, cval, name=name, op=op, sizes=window.shape, mode=mode)
