@@ -116,6 +116,16 @@ def test_complex_to_real_warns() -> None:
     np.testing.assert_array_equal(pull(np.array([3.0]))[0], [3 + 0j])
 
 
+def test_complex_numbers_without_an_imaginary_part_are_real() -> None:
+    """As a NumPy scalar is, with the warning; was: TypeError for each that is a Python complex."""
+    assert lax.convert_element_type(complex(np.nan, 0), "int32") == 0
+    assert lax.convert_element_type(complex(2.5, -0.0), "float32") == 2.5
+    with pytest.warns(np.exceptions.ComplexWarning):
+        assert lax.convert_element_type(np.complex128(1 + 3j), "int32") == 1
+    with pytest.raises(TypeError, match="take its real part"):
+        lax.convert_element_type(1 + 3j, "int32")
+
+
 def test_bitcast_widths() -> None:
     x = np.array([1.5, -2.25], "f4")
     for name in ("int32", "uint32", "int16", "uint8", "bfloat16"):

@@ -102,8 +102,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Returns:
       An array of the operand's shape and `new_dtype`.
 
-    Raises TypeError for a Python complex that is to be real, OverflowError for a Python int that
-    neither the dtype nor the default int holds.
+    Raises TypeError for a Python complex with an imaginary part that is to be real, OverflowError
+    for a Python int that neither the dtype nor the default int holds.
 
     >>> olympus.lax.convert_element_type(olympus.numpy.array([-1.7, 2.5, 3e9]), "int32")
     Array([        -1,          2, 2147483647], dtype=int32)
@@ -118,9 +118,11 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     aval = typeof(operand)
     if (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)
             and not dtypes.is_bool(dtype)):
-        if isinstance(operand, complex):
-            raise TypeError(f"convert_element_type: {operand} to {dtype} given; a real number is "
-                            "required; take its real part.")
+        if type(operand) is complex:
+            if operand.imag != 0:
+                raise TypeError(f"convert_element_type: {operand} to {dtype} given; a real number "
+                                "is required; take its real part.")
+            return convert_element_type(operand.real, dtype)
         source.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "
                     "lax.real to say so.", np.exceptions.ComplexWarning)
     if dtype == aval.dtype and not aval.weak_type and is_array(operand):

@@ -686,7 +686,8 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
     Returns:
       A vector of the dtype of `ary`.
 
-    Raises TypeError for booleans, and for elements whose dtype the array's does not hold.
+    Raises TypeError for booleans, and for elements that NumPy's rule "same_kind" does not cast to
+    the array's dtype; the option `numpy_dtype_promotion` has no part in that.
 
     >>> print(onp.ediff1d(onp.array([1, 4, 9]), to_begin=0))
     [0 3 5]
@@ -699,9 +700,9 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
 
     def flat(e: ArrayLike) -> Array:
         (e,) = array_args("ediff1d", e)
-        if dtypes.promote_types(e.dtype, x.dtype, e.aval.weak_type)[0] != x.dtype:
+        if not dtypes.can_cast(e.dtype, x.dtype, "same_kind"):
             raise TypeError(f"ediff1d: {e.aval} given beside differences of dtype {x.dtype}; a "
-                            "dtype that it holds is required; convert one with astype.")
+                            "dtype of the same kind is required; convert one with astype.")
         e = convert(e, found.dtype)
         return lax_shape.reshape(broadcast_to(e, e.shape or (1,)), (size_of(e.shape),))
 
@@ -805,9 +806,10 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
         if len(x.shape) == 1:
             dx = lax_shape.broadcast_in_dim(dx, (*(1,) * at, dx.shape[0],
                                                  *(1,) * (y.ndim - at - 1)), (at,))
-    elif 0 < np.ndim(dx) < y.ndim:      # its axes are the last ones
+    else:
         (dx,) = array_args("trapezoid", dx)
-        dx = lax_shape.expand_dims(to_array(dx), range(y.ndim - np.ndim(dx)))
+        if 0 < dx.ndim < y.ndim:        # its axes are the last ones
+            dx = lax_shape.expand_dims(to_array(dx), range(y.ndim - dx.ndim))
     return multiply(reductions.sum(multiply(pairs, dx), axis), 0.5)
 
 
