@@ -157,6 +157,7 @@ def le_to(x: ArrayLike, y: ArrayLike) -> Array:
 class SelectN(Primitive):
     """The case that `which` (bool or int32; rank 0 or of the cases' shape) names."""
 
+    algebra = "choice"
     additive = single = True
     spread = staticmethod(tags.elementwise)
     cells = staticmethod(reuse.chosen_each)

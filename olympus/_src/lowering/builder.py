@@ -460,6 +460,9 @@ class Builder(Emitter):
     def all_reduce(self, combiner: str, x: IrValue, aval: ShapedArray, names: Sequence[Hashable],
                    groups: AxisIndexGroups = None) -> IrValue:
         """stablehlo.all_reduce of an array of an aval, by a binary operation."""
+        # Of one device it is the array. XLA:CPU does not compile two of them of different ranks.
+        if all(len(group) == 1 for group in self.replica_groups(names, groups)):
+            return x
         scalar = make_aval((), aval.dtype)
         kind = tensor_type(scalar)
         op = self.ops("stablehlo.all_reduce", [x], {
