@@ -12,7 +12,6 @@ from ..base import lib, spelling
 from ..base.config import compatible
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
-from ..core.trace import ctx
 from ..custom.rules import CustomCall
 from ..interpreters.batching import BatchTracer
 from ..interpreters.jvp import JVPTracer

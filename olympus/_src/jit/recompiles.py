@@ -253,11 +253,8 @@ def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapp
     where = f"jit: {signature.name}, written at {source.written_at(code)},"
     if made > many:
         _told.add(code)
-        say(f"{where} was made and traced {made} times.
-  Each function object is traced anew, "
-            f"also one of the same code.
-  {_ONCE};
-  pass what changes as an argument.")
+        say(f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
+            f"also one of the same code.\n  {_ONCE};\n  pass what changes as an argument.")
     elif (leaf := _never_the_same(whole_keys(programs), arguments, many)) is not None:
         _told.add(code)
         say(f"{where} is traced for the {len(whole_keys(programs)) + 1}th shape of "
