@@ -16,7 +16,7 @@ from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import front_axes, front_axis, less, prod
+from ..types.shape import floor_div, front_axes, front_axis, less, mod, prod
 from ..types.sharding import ShardingLike
 from . import arithmetic, families
 from .arithmetic import div, mul
@@ -209,7 +209,7 @@ class Extremum(Reduction):
         """The middle axis cut into pieces that are combined: they may overlap, as x ∨ x is x."""
         before, n, behind = shape
         q = 8 * -(-n // 128)    # of at most 16 pieces, which vectors divide
-        k, rest = divmod(n, q)
+        k, rest = floor_div(n, q), mod(n, q)
         out = make_aval((before, q, behind), dtype)
         head = x if not rest else self._cut(b, x, shape, 0, q * k, dtype)
         y = self._clamped(b, self._shape(b, head, (before, k, q, behind), dtype), (1,), out)

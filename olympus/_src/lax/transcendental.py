@@ -227,7 +227,7 @@ class LogTo(Elementwise):
 
         i = bitcast_convert_type_p.bind(in_dtype(x, dtype), new_dtype=integer)
         e = shift_right_arithmetic(sub(i, bits(math.sqrt(0.5))), mantissa)
-        normal = bitwise_and(ge(i, bits(limits.tiny)), lt(i, bits(math.inf)))
+        normal = bitwise_and(ge(i, bits(float(limits.tiny))), lt(i, bits(math.inf)))
         e = select(normal, e, zeros_of(typeof(e)))
         m = bitcast_convert_type_p.bind(sub(i, shift_left(e, mantissa)), new_dtype=dtype)
         high, low = self.words[dtype]
