@@ -85,10 +85,11 @@ def combining(b: Builder, combine: Combine, scalar: ShapedArray
 
     XLA:CPU (jaxlib 0.10.2, 0.12.0.1) hands reductions by `maximum` and `minimum` of some 4,096
     floats to a library that drops NaN. It does not know them by `clamp`, which compiles to the
-    same instructions: the bounds that do nothing are the infinities.
+    same instructions: the bounds that do nothing are the infinities. Nor do other engines, which
+    may take an export.
     """
     if (combine not in (largest, smallest) or dtypes.scalar_kind(scalar.dtype) != "f"
-            or b.module.platform not in ("cpu", None)):
+            or b.module.platform != "cpu" or b.module.exported):
         program = b.module.combiner(combine, scalar)
         return combine, lambda *pq: b.call_inline(program, pq)
 
@@ -146,7 +147,8 @@ class Extremum(Reduction):
         if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
         alone = module.keeps and b.block.sizes is None
-        if not alone and not (module.manual is not None and module.manual.all_manual):
+        apart = module.manual is not None and module.manual.all_manual and not module.exported
+        if not (alone or apart):
             return self._checked(b, x, axes)
         narrow = aval.dtype.itemsize < FLOAT32.itemsize     # XLA:CPU has no vectors of these
         dtype = FLOAT32 if narrow else aval.dtype
