@@ -81,7 +81,7 @@ class ConvertElementType(Primitive):
 convert_element_type_p = ConvertElementType("convert_element_type")
 
 
-def in_dtype(x: Array, dtype: DType) -> Array:
+def in_dtype(x: ArrayLike, dtype: DType) -> Any:
     """An array in a dtype, as weak as it is."""
     aval = typeof(x)
     return x if aval.dtype == dtype else convert_element_type_p.bind(

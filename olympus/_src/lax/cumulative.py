@@ -132,7 +132,9 @@ class CumulativeSum(Cumulative):
     """Linear: the tangent is the sum of tangents, the transpose sums the other way."""
 
     jvp = linear_jvp
-    emit = staticmethod(sum_windows)
+
+    def emit(self, b: Builder, x: IrValue, params: Params) -> IrValue:
+        return sum_windows(b, x, params)
 
     def transpose(self, ct: Array, x: Linear, *, axis: int, reverse: bool) -> list[Array | None]:
         return [self.bind(ct, axis=axis, reverse=not reverse)]

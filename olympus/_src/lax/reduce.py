@@ -16,7 +16,7 @@ from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import front_axes, front_axis, less, prod
+from ..types.shape import floor_div, front_axes, front_axis, less, mod, prod
 from ..types.sharding import ShardingLike
 from . import arithmetic, families
 from .arithmetic import div, mul
@@ -85,10 +85,11 @@ def combining(b: Builder, combine: Combine, scalar: ShapedArray
 
     XLA:CPU (jaxlib 0.10.2, 0.12.0.1) hands reductions by `maximum` and `minimum` of some 4,096
     floats to a library that drops NaN. It does not know them by `clamp`, which compiles to the
-    same instructions: the bounds that do nothing are the infinities.
+    same instructions: the bounds that do nothing are the infinities. Nor do other engines, which
+    may take an export.
     """
     if (combine not in (largest, smallest) or dtypes.scalar_kind(scalar.dtype) != "f"
-            or b.module.platform not in ("cpu", None)):
+            or b.module.platform != "cpu" or b.module.exported):
         program = b.module.combiner(combine, scalar)
         return combine, lambda *pq: b.call_inline(program, pq)
 
@@ -146,7 +147,8 @@ class Extremum(Reduction):
         if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
         alone = module.keeps and b.block.sizes is None
-        if not alone and not (module.manual is not None and module.manual.all_manual):
+        apart = module.manual is not None and module.manual.all_manual and not module.exported
+        if not (alone or apart):
             return self._checked(b, x, axes)
         narrow = aval.dtype.itemsize < FLOAT32.itemsize     # XLA:CPU has no vectors of these
         dtype = FLOAT32 if narrow else aval.dtype
@@ -209,7 +211,7 @@ class Extremum(Reduction):
         """The middle axis cut into pieces that are combined: they may overlap, as x ∨ x is x."""
         before, n, behind = shape
         q = 8 * -(-n // 128)    # of at most 16 pieces, which vectors divide
-        k, rest = divmod(n, q)
+        k, rest = floor_div(n, q), mod(n, q)
         out = make_aval((before, q, behind), dtype)
         head = x if not rest else self._cut(b, x, shape, 0, q * k, dtype)
         y = self._clamped(b, self._shape(b, head, (before, k, q, behind), dtype), (1,), out)

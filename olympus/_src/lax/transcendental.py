@@ -195,15 +195,15 @@ class LogTo(Elementwise):
 
     Args:
       base: the base.
+      partial: the derivative.
       words: per dtype, log(2) to the base as a number whose products with exponents are exact, and
         the rest.
     """
 
-    def __init__(self, base: int, words: dict[str, tuple[float, float]]) -> None:
+    def __init__(self, base: int, partial: Partial, words: dict[str, tuple[float, float]]) -> None:
         self.log = math.log(base)
         self.words = {dtypes.as_dtype(name): parts for name, parts in words.items()}
-        super().__init__(f"log{base}", f"log{base}", INEXACT,
-                         [lambda t, y, x, **_: over_real(div(t, x), self.log)])
+        super().__init__(f"log{base}", f"log{base}", INEXACT, [partial])
 
     algebra = "logarithm"
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
@@ -229,7 +229,7 @@ class LogTo(Elementwise):
 
         i = bitcast_convert_type_p.bind(in_dtype(x, dtype), new_dtype=integer)
         e = shift_right_arithmetic(sub(i, bits(math.sqrt(0.5))), mantissa)
-        normal = bitwise_and(ge(i, bits(limits.tiny)), lt(i, bits(math.inf)))
+        normal = bitwise_and(ge(i, bits(float(limits.tiny))), lt(i, bits(math.inf)))
         e = select(normal, e, zeros_of(typeof(e)))
         m = bitcast_convert_type_p.bind(sub(i, shift_left(e, mantissa)), new_dtype=dtype)
         high, low = self.words[dtype]
@@ -275,9 +275,11 @@ exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y)
 expm1_p = MendedElementwise("expm1", "stablehlo.exponential_minus_one", mend_expm1,
                             lambda t, y, x, **_: mul(t, add(y, 1.0)))
 log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_: div(t, x))
-log2_p = LogTo(2, {"float32": (1.0, 0.0), "float64": (1.0, 0.0)})
-log10_p = LogTo(10, {"float32": (0.301025390625, 4.605038981195214e-06),
-                     "float64": (0.3010299956640665, -8.532344317057107e-14)})
+log2_p = LogTo(2, lambda t, y, x, **_: div(t, mul(_LN2, x)),
+               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)})
+log10_p = LogTo(10, lambda t, y, x, **_: over_real(div(t, x), math.log(10)),
+                {"float32": (0.301025390625, 4.605038981195214e-06),
+                 "float64": (0.3010299956640665, -8.532344317057107e-14)})
 log1p_p = Log1p("log1p", "stablehlo.log_plus_one", mend_log, _log1p,
                 lambda t, y, x, **_: div(t, add(x, 1.0)))
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,

@@ -12,8 +12,8 @@ from ...lax import (
     device_put_p, digamma_p, div_p, dot_general_p, dynamic_slice_p, dynamic_update_slice_p, eq_p,
     eq_to_p, erf_inv_p, erf_p, erfc_p, exp2_p, exp_p, expm1_p, fft_p, floor_p, gather_p, ge_p, gt_p,
     igamma_grad_a_p, igamma_p, igammac_p, imag_p, integer_pow_p, iota_p, is_finite_p, le_p, le_to_p,
-    lgamma_p, linear_solve_p, log10_p, log1p_p, log2_p, log_p, logistic_p, lt_p, lt_to_p, max_p,
-    min_p, mul_p, ne_p, neg_p, nextafter_p, not_p, one_minus_square_p, or_p, pad_p, pmax_p, pmin_p,
+    lgamma_p, linear_solve_p, log1p_p, log2_p, log_p, logistic_p, lt_p, lt_to_p, max_p, min_p,
+    mul_p, ne_p, neg_p, nextafter_p, not_p, one_minus_square_p, or_p, pad_p, pmax_p, pmin_p,
     polygamma_p, polynomial_p, population_count_p, pow_p, ppermute_p, psum_p, ragged_all_to_all_p,
     real_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_p, reduce_precision_p,
     reduce_prod_p, reduce_sum_p, reduce_window_max_p, reduce_window_min_p, reduce_window_p,
@@ -36,6 +36,7 @@ from ..._src.control.remat import name_p
 from ..._src.custom.jvp import custom_jvp_call_p
 from ..._src.custom.vjp import custom_lin_p, custom_vjp_call_p
 from ..._src.lax.families import add_p as add_olympusvals_p
+from ..._src.lax.transcendental import log10_p
 from ..._src.random.ciphers import threefry2x32_p
 from ..._src.random.gamma import random_gamma_p
 from ..._src.random.keys import random_bits_p, random_fold_in_p, random_seed_p, random_split_p

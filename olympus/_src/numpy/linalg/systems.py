@@ -207,30 +207,34 @@ def det(a: ArrayLike) -> Array:
     if definitely_equal(n, 0):
         return full_like(a, 1, shape=a.shape[:-2])
     if known_less(n, 4) and is_static((n,)):
-        return _small_det(a)
+        return _small_det(a, static_int(n, "det", "size"))
     return convert(_det(convert(a, dtypes.wide_dtype(a.dtype))), a.dtype)
 
 
-def _small_det(a: Array) -> Array:
+def _small_det(a: Array, n: int) -> Array:
     """The determinant of up to three rows: as a polynomial, in float64 of narrower numbers."""
     wide = dtypes.as_dtype("complex128" if dtypes.is_complex(a.dtype) else "float64")
-    if a.dtype == wide and a.shape[-1] > 1:
+    if a.dtype == wide and n > 1:
         return _careful_det(a)
     return in_dtype(_polynomial_det(in_dtype(a, wide)), a.dtype)
 
 
 def _polynomial_det(a: Array) -> Array:
-    return _minor(a, tuple(range(a.shape[-1])))
+    return _minor(a, _columns(a))
+
+
+def _columns(a: Array) -> tuple[int, ...]:
+    return tuple(range(static_int(a.shape[-1], "det", "size")))
 
 
 @custom_jvp
 def _careful_det(a: Array) -> Array:
     """The polynomial unless its terms cancel, or overflow; then the product of pivots."""
-    n, last = a.shape[-1], len(a.shape) - 1
+    all_of, last = _columns(a), len(a.shape) - 1
     plain = _polynomial_det(a)
-    terms = _minor(arithmetic.abs(a), tuple(range(n)), add)
+    terms = _minor(arithmetic.abs(a), all_of, add)
     entries = [[index_in_dim(index_in_dim(a, i, last - 1, False), j, last - 1, False)
-                for j in range(n)] for i in range(n)]
+                for j in all_of] for i in all_of]
     return select(arithmetic.abs(plain) > 1e-3 * terms, plain, _eliminated(entries))
 
 
