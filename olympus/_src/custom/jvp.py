@@ -14,7 +14,7 @@ from ..core.evaluate import eval_closed
 from ..core.primitive import Tangent, Zero
 from ..core.staging import closure_convert, stage
 from ..core.tags import pvary
-from ..core.trace import Tracer, typeof
+from ..core.trace import Tracer, ctx, typeof
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..types.avals import ShapedArray, is_float0
@@ -113,7 +113,7 @@ class _JvpRules(UserRules):
     def __call__(self, primals: Sequence[ArrayLike], tangents: Sequence[Array | Zero]
                  ) -> tuple[list[Array], list[Array | Zero]]:
         unflatten = self.in_tree.unflatten
-        start = Apart(primals)
+        start = Apart(primals) if ctx.axes else None
         result = self.rules[0](*self.statics.values(), tuple(unflatten(primals)),
                                tuple(unflatten(self.zeros(tangents))))
         what = f"Custom JVP rule {self.names[0]} for function {name_of(self.fun)}"
@@ -122,8 +122,9 @@ class _JvpRules(UserRules):
             what, out, t_out, "must produce primal and tangent outputs\n  with equal container "
             f"(pytree) structures, but got {tree_structure(out)} and {tree_structure(t_out)} "
             "respectively")
-        leaves = start.varying(
-            self.output(f"{what} must produce a pair (list or tuple of length two)", out))
+        leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
+        if start is not None:
+            leaves = start.varying(leaves)
         return leaves, [_tangent(what, path, x, t) for path, x, t in
                         zip(leaf_paths(self.out_tree), leaves, tree_flatten(t_out)[0], strict=True)]
 

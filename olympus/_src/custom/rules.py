@@ -417,9 +417,10 @@ class UserRules(Rules):
         return args
 
     def run(self, *flat: Array) -> list[Array]:
-        start = Apart(flat)
+        start = Apart(flat) if ctx.axes else None
         leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
-        leaves = start.varying(leaves)
+        if start is not None:
+            leaves = start.varying(leaves)
         self.out_avals = list(map(typeof, leaves))
         return leaves
 
@@ -460,11 +461,7 @@ class Apart:
     __slots__ = ("vma", "eqns", "start")
 
     def __init__(self, args: Sequence[object]) -> None:
-        self.vma: frozenset[Any] = frozenset()
-        if not ctx.axes:
-            return
-        avals = [a for a in map(typeof, args) if type(a) is ShapedArray]
-        self.vma = frozenset().union(*[a.vma for a in avals])
+        self.vma = frozenset().union(*[_varies(typeof(x)) for x in args])
         trace: Any = ctx.trace
         while trace.parent is not None:
             trace = trace.parent
@@ -472,7 +469,7 @@ class Apart:
         self.start = len(self.eqns)
 
     def varying(self, outs: list[Array]) -> list[Array]:
-        """The outputs, cast so that they vary."""
+        """The outputs, cast where they have to vary."""
         if not self.vma or all(self.vma <= _varies(typeof(x)) for x in outs):
             return outs
         alike: set[Any] = set()

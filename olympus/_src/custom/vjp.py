@@ -168,11 +168,12 @@ class _VjpRules(UserRules):
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         what = f"Custom VJP fwd rule {self.names[0]} for function {name_of(self.fun)}"
         given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
-        start = Apart(primals)
+        start = Apart(primals) if ctx.axes else None
         out, res = check_pair(what, self.rules[0](*self.arguments(given)),
                               "the primal output and residuals")
-        leaves = start.varying(
-            self.output(f"{what} must produce a pair (list or tuple of length two)", out))
+        leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
+        if start is not None:
+            leaves = start.varying(leaves)
         tree = self.out_tree
         res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
         in_avals = [typeof(x).to_cotangent_aval() for x in primals]

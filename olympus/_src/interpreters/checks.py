@@ -264,7 +264,7 @@ class Check(Primitive):
 check_p = Check("check")
 
 
-def first_run(what: str, shape: Sequence[DimSize], args: Sequence[Array], sites: tuple[Site, ...]
+def first_run(what: str, shape: Sequence[DimSize], args: Sequence[Any], sites: tuple[Site, ...]
               ) -> tuple[list[Array], tuple[Site, ...]]:
     """The failure of the first of several runs that has one, and sites that tell which that is.
 
@@ -280,8 +280,8 @@ def first_run(what: str, shape: Sequence[DimSize], args: Sequence[Array], sites:
     for n in reversed(shape[1:]):
         places.insert(0, rem(one, literal(n, INT32)))
         one = div(one, literal(n, INT32))
-    for word in reversed(range(width, width + len(shape))):
-        sites = tuple([site.within(what, word) for site in sites])
+    for i in reversed(range(len(shape))):
+        sites = tuple([site.within(what, width + i) for site in sites])
     return [code, concatenate([words, words_of([one, *places])], 0)], sites
 
 

@@ -21,7 +21,7 @@ from ..lax.sharding import settled
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import bound_or, definitely_equal
-from ..types.sharding import PartitionSpec, ShardingLike
+from ..types.sharding import NamedSharding, PartitionSpec, ShardingLike
 from . import reductions
 from .diagonals import diagonal_of
 from .promote import BOOL, array_args, broadcast_to, convert, refuse_option, result_type
@@ -166,7 +166,7 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
                             precision=precision, dtype=dtype, weak=weak,
                             preferred=preferred_element_type, dot=_dot_general)
     if out_sharding is None:
-        return run(arrays)
+        return run(tuple(arrays))
     avals = list(map(typeof, arrays))
     axes: dict[str, list[tuple[Any, int]]] = {}
     for labels, aval in zip(inputs, avals, strict=True):
@@ -176,7 +176,7 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
                          [where for label, where in axes.items() if label not in output])
     # One product is cut as a product is: it may leave terms of a sum where they are.
     if _dot_general is contract.dot_general and _is_product(inputs, output, avals):
-        return run(arrays, out_sharding=out_sharding)
+        return run(tuple(arrays), out_sharding=out_sharding)
     return settled("einsum", lambda *arrays: run(arrays), out_sharding, *arrays)
 
 
@@ -306,12 +306,12 @@ def _pair(left: tuple[str, Array], right: tuple[str, Array], wanted: str, rest: 
 
 def _transposed(sharding: ShardingLike, labels: str, wanted: str) -> ShardingLike:
     """How an array is cut whose axes, in another order, are cut as `sharding` says."""
-    spec = sharding if isinstance(sharding, PartitionSpec) else getattr(sharding, "spec", None)
-    if spec is None:    # of one device
+    if isinstance(sharding, NamedSharding):
+        return sharding.update(spec=_transposed(sharding.spec, labels, wanted))
+    if not isinstance(sharding, PartitionSpec):     # of one device
         return sharding
-    by_label = dict(zip(labels, spec))      # further axes are whole
-    spec = spec.update(partitions=[by_label.get(label) for label in wanted])
-    return spec if isinstance(sharding, PartitionSpec) else sharding.update(spec=spec)
+    by_label = dict(zip(labels, sharding))      # further axes are whole
+    return sharding.update(partitions=[by_label.get(label) for label in wanted])
 
 
 def _drop_ones(p: str, x: Array, q: str, y: Array) -> tuple[str, Array, str, Array]:
