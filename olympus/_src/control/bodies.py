@@ -136,7 +136,7 @@ def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequen
 
     noted = Noted(flat)
     # Arrays become operands as well, not only tracers: one program then serves all values.
-    closed, consts = all_consts_as_inputs(stage(noted, in_avals, DebugInfo(name)))
+    closed, consts = all_consts_as_inputs(stage(noted, in_avals, DebugInfo("body", name)))
     return Body(closed, consts, noted.found, name)
 
 
