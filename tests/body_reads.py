@@ -11,6 +11,7 @@ import functools
 import shutil
 import tempfile
 import types
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -115,7 +116,7 @@ def a_masked_array():
 @way
 def the_shape_of_an_array():
     a = np.zeros((2, 3))
-    return lambda x: x * float(a.shape[0]), lambda: setattr(a, "shape", (3, 2))
+    return lambda x: x * float(a.shape[0]), lambda: a.resize((3, 2), refcheck=False)
 
 
 @way
@@ -440,7 +441,11 @@ def an_array_of_Olympus():
 @way
 def the_dtype_of_an_array():
     a = np.array([2.0], "<f4")
-    return (lambda x: x * (2.0 if a.dtype.kind == "f" else 3.0), lambda: setattr(a, "dtype", "<i4"))
+
+    def change():
+        with warnings.catch_warnings(action="ignore"):
+            a.dtype = "<i4"
+    return lambda x: x * (2.0 if a.dtype.kind == "f" else 3.0), change
 
 
 @way

@@ -734,8 +734,12 @@ CACHES = {
     ("jit/persistent.py", "programs"): "types, tree, statics by bits, Context, placement | "
         "the jitted function | 4096",
     ("jit/guards.py", "captures"): "none | the jitted function, or `f.clear_cache` | 1",
-    ("jit/guards.py", "names_read"): "code | process | 4096",
-    ("jit/stable_key.py", "_globals_read"): "code | process | 4096",
+    ("base/code_reads.py", "own_reads"): "code | process | 4096",
+    ("base/code_reads.py", "all_reads"): "code | process | 4096",
+    ("base/users.py", "_of_users"): "file, module | process | 4096",
+    ("base/users.py", "impure"): "name | process | 4096",
+    ("core/captures.py", "_library"): "module | process | 4096",
+    ("control/bodies.py", "_made"): "code | process | 4096 numbers",
     ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",

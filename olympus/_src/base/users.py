@@ -29,7 +29,7 @@ _PURE = frozenset((
     "__future__", "abc", "array", "bisect", "builtins", "cmath", "collections", "contextlib",
     "copy", "copyreg", "dataclasses", "decimal", "enum", "fractions", "functools", "heapq",
     "inspect", "itertools", "json", "keyword", "logging", "math", "numbers", "operator", "re",
-    "statistics", "string", "struct", "textwrap", "types", "typing", "typing_extensions",
+    "reprlib", "statistics", "string", "struct", "textwrap", "types", "typing", "typing_extensions",
     "warnings", "zlib"))
 _VERSIONED = frozenset(("olympus", "numpy", "ml_dtypes", "jaxlib"))
 _DESCRIBED = _VERSIONED | _PURE
