@@ -539,3 +539,15 @@ def test_keywords_are_numpys(call: Call) -> None:
 def test_keywords_that_arrays_cannot_honour(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_quantiles_are_never_elements_without_weight() -> None:
+    """The running sum of the weights, in float32, moves where 0 is added."""
+    rng = np.random.default_rng(0)
+    w = rng.random(100_000).astype(np.float32)
+    w[rng.random(w.size) < 0.5] = 0
+    x = np.arange(w.size, dtype=np.float32)
+    q = np.float32([0.020444816, 0.25, 0.5])
+    found = olympus.jit(onp.quantile, static_argnames="method")(
+        x, q, weights=w, method="inverted_cdf")
+    assert np.all(w[np.asarray(found).astype(int)] > 0)

@@ -176,3 +176,21 @@ def test_shapes_that_repeat_are_fine():
         warnings.simplefilter("error")
         for n in range(30):
             f.lower(onp.ones(n % 5), onp.ones(n // 5))
+
+
+def test_code_that_programs_share_is_counted_once():
+    x, lists = onp.ones(3), olympus.jit(lambda tree: olympus.tree.leaves(tree)[0] * 1.625)
+    lists([x])
+    alone = lists.cache_info().nbytes
+    lists((x,))     # another structure, and an equal program
+    info = lists.cache_info()
+    assert info.programs == 2
+    assert info.nbytes == alone > 0
+
+
+def test_another_rank_is_no_matter_of_padding():
+    f = olympus.jit(lambda x: x * 2)
+    f(onp.ones(3))
+    assert "Pass arrays of one rank" in str(f.explain(onp.ones((3, 3))))
+    assert "Pad" not in str(f.explain(onp.ones((3, 3))))
+    assert "Pad to a few sizes" in str(f.explain(onp.ones(4)))

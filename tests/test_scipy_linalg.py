@@ -279,3 +279,8 @@ def test_khatri_rao_and_bandwidth_are_scipys(rng):
     stack = np.stack([banded(rng, 5, k, l).real for k, l in ((0, 0), (2, 1), (0, 4), (4, 0))])
     assert np.transpose(linalg.bandwidth(stack)).tolist() == [list(sl.bandwidth(x)) for x in stack]
     assert [int(k) for k in linalg.bandwidth(np.zeros((2, 3)))] == [0, 0]
+
+
+def test_leslie_of_an_infinite_rate_has_zeros_beside_it():
+    found = linalg.leslie(np.array([1.0, 2.0]), np.array([np.inf]))
+    np.testing.assert_array_equal(found, [[1, 2], [np.inf, 0]])

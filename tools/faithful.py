@@ -17,8 +17,10 @@ finite what overflows step by step, are no difference. The classes:
     kept-finite                           inf or NaN by overflow stays finite; allowed
     eager                                 an operation alone is outside of its bounds; apart
 
-Exits with 1 if one of FAULTS is not empty. Every difference is shrunk to its least program, which
-`--report` prints with its values.
+Exits with 1 if one of FAULTS is not empty. Faults are shrunk to their least programs, which
+`--report` prints with values. `--unfenced` shows what XLA does without Olympus's fences
+(`lowering/fences.py`). Every fourth module is compiled as users' are, the others by XLA's older
+emitter where there is one, which takes half the time.
 """
 
 from __future__ import annotations
@@ -39,7 +41,8 @@ from intervals import Value, Walk, format_of, is_float, is_inexact
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax, nn, sharding
+from olympus import lax, sharding
+from olympus._src.lowering.context import ModuleContext
 
 FAULTS = ("finite-inf", "finite-nan", "finite-zero", "sign", "far", "integer", "nan-lost",
           "inf-lost")
@@ -92,19 +95,22 @@ OPERATIONS: dict[str, Operation] = {
     "cabs": Operation("lax.abs({0})", 1, "c", "part"),
     "complex": Operation("lax.complex({0}, {1})", 2, "g", "whole")}
 DIVISIONS = {"div", "rem", "mod", "floor_divide"}
-#: moves and reductions of arrays, by name: the text, and how the shape changes
-ARRAYS: dict[str, tuple[str, Callable[[tuple[int, ...]], tuple[int, ...]], str]] = {
-    "reshape": ("lax.reshape({0}, (1, {0}.size))", lambda s: (1, int(np.prod(s))), "fciub"),
-    "transpose": ("{0}.T", lambda s: s[::-1], "fciub"),
-    "twice": ("lax.concatenate([{0}, {0}], 0)", lambda s: (2 * s[0], *s[1:]), "fciub"),
-    "slice": ("{0}[1:]", lambda s: (s[0] - 1, *s[1:]), "fciub"),
-    "rev": ("lax.rev({0}, (0,))", lambda s: s, "fciub"),
-    "row": ("{0}[None]", lambda s: (1, *s), "fciub"),
-    "sum": ("lax.reduce_sum({0}, (0,))", lambda s: s[1:], "fiu"),
-    "max": ("lax.reduce_max({0}, (0,))", lambda s: s[1:], "fiu"),
-    "prod": ("lax.reduce_prod({0}, (0,))", lambda s: s[1:], "f"),
-    "cumsum": ("lax.cumsum({0}, 0)", lambda s: s, "f"),
-    "spread": ("lax.broadcast({0}, (3,))", lambda s: (3, *s), "fciub")}
+#: moves and reductions of arrays, by name: the shapes that they take and give, and the text
+ARRAYS: dict[str, tuple[tuple[int, ...], tuple[int, ...], str, str]] = {
+    "reshape": ((8,), (4, 2), "lax.reshape({0}, (4, 2))", "fciub"),
+    "flat": ((4, 2), (8,), "lax.reshape({0}, (8,))", "fciub"),
+    "transpose": ((4, 2), (4, 2), "lax.reshape({0}.T, (4, 2))", "fciub"),
+    "rotate": ((8,), (8,), "lax.concatenate([{0}[1:], {0}[:1]], 0)", "fciub"),
+    "rev": ((8,), (8,), "lax.rev({0}, (0,))", "fciub"),
+    "spread": ((), (8,), "lax.broadcast({0}, (8,))", "fciub"),
+    "first": ((8,), (), "{0}[0]", "fciub"),
+    "sum": ((8,), (), "lax.reduce_sum({0}, (0,))", "fiu"),
+    "max": ((8,), (), "lax.reduce_max({0}, (0,))", "fiu"),
+    "min": ((8,), (), "lax.reduce_min({0}, (0,))", "fiu"),
+    "prod": ((8,), (), "lax.reduce_prod({0}, (0,))", "f"),
+    "cumsum": ((8,), (8,), "lax.cumsum({0}, 0)", "f"),
+    "dot": ((8,), (), "lax.dot({0}, {0})", "f"),
+    "matmul": ((4, 2), (4, 2), "lax.dot({0}, {0}[:2])", "f")}
 
 
 class Leaf(NamedTuple):
@@ -144,7 +150,7 @@ class Program(NamedTuple):
                  for i, each in enumerate(self.leaves)]
         for i, step in enumerate(self.steps):
             template = (OPERATIONS[step.name].text if step.name in OPERATIONS
-                        else ARRAYS[step.name[1:]][0])
+                        else ARRAYS[step.name[1:]][2])
             names.append(f"v{i}")
             bits = self.dtype.itemsize * 8 - 1
             given = [names[k] for k in step.operands]
@@ -154,12 +160,9 @@ class Program(NamedTuple):
         return "\n".join([*lines, f"    return {names[-1]}"])
 
     def function(self) -> Callable[..., Any]:
-        scope = {"harmless": harmless, "lax": lax, "nn": nn, "onp": onp, "np": np, "olympus": olympus, "arrays": self.arrays()}
+        scope = {"harmless": harmless, "lax": lax, "np": np, "onp": onp}
         exec(self.text(), scope)
         return wrapped(self.wrapper, scope["f"])
-
-    def arrays(self) -> list[Any]:
-        return [each.value for each in self.leaves if each.kind == "array"]
 
     def pattern(self) -> str:
         """The chain as an expression, in which x is an argument and C a constant."""
@@ -195,8 +198,6 @@ def constant(each: Leaf) -> str:
     name = x.dtype.name
     if each.kind == "splat":
         return f"lax.full({x.shape}, {number}, '{name}')"
-    if each.kind == "scalar":
-        return f"onp.asarray({number}, '{name}')"
     return f"np.array({numbers(x)}, dtype='{name}')"
 
 
@@ -287,8 +288,8 @@ def wrapped(wrapper: str, f: Callable[..., Any]) -> Callable[..., Any]:
 
 def edges(dtype: Any) -> list[Any]:
     """Numbers at the edges of a type, and ordinary ones."""
-    dtype = np.dtype(olympus.dtypes.canonicalize_dtype(dtype)) if False else np.dtype(dtype)
-    if dtype == bool:
+    dtype = np.dtype(dtype)
+    if dtype.kind == "b":
         return [False, True]
     if dtype.kind in "iu":
         info = np.iinfo(dtype)
@@ -308,9 +309,6 @@ def edges(dtype: Any) -> list[Any]:
             most / 3, tiny, tiny * 3, root, root * 2, 1 / root, -root / 3, most ** .75,
             most ** -.75, 1 / eps, eps, 1 + eps, np.log(most) - .01, -np.log(most) - 1, tiny / 4,
             np.inf, -np.inf, np.nan]
-
-
-WEIGHTS: dict[int, Any] = {}
 
 
 def draw(rng: np.random.Generator, dtype: Any, shape: Sequence[int] = (), special: bool = True
@@ -365,7 +363,7 @@ def judge(value: Value, got: Any) -> list[Difference]:
         found += first("far", far, x, got)
         found += first("slightly", rest & ~zero & ~sign & ~far, x, got)
         found += first("kept-finite", ~outside & ~np.isfinite(e) & np.isfinite(j), x, got)
-        if value.rounds <= 1 + (value.rounds == 2) and of.wide is not None and value.rounds < 3:
+        if value.rounds < 3:
             differs = (e != j) & ~(nan & np.isnan(e)) & ~(abs(e - j) < of.tiny)
             found += first("rounding", ~outside & np.isfinite(e) & differs, x, got)
     kinds = set()
@@ -387,14 +385,26 @@ def evaluate(program: Program) -> tuple[Value, Walk]:
     return value, walk
 
 
-def compiled(programs: Sequence[Program]) -> list[Any]:
+@functools.cache
+def quick_options() -> dict[str, Any] | None:
+    """XLA's older emitter, where it has one: it compiles in half the time after equal passes."""
+    options = {"xla_cpu_use_fusion_emitters": False}
+    try:
+        olympus.jit(lambda x: x, compiler_options=options)(0)
+    except ValueError:
+        return None
+    return options
+
+
+def compiled(programs: Sequence[Program], quick: bool = False) -> list[Any]:
     """The results of programs that are compiled as one module."""
     functions = [program.function() for program in programs]
 
     def together(args: Any) -> Any:
         return [f(*xs) for f, xs in zip(functions, args, strict=True)]
 
-    return [np.asarray(x) for x in olympus.jit(together)([p.args for p in programs])]
+    jitted = olympus.jit(together, compiler_options=quick_options() if quick else None)
+    return [np.asarray(x) for x in jitted([p.args for p in programs])]
 
 
 # Making programs
@@ -415,15 +425,17 @@ def leaf_of(rng: np.random.Generator, kind: str, dtype: Any, shape: tuple[int, .
     value = draw(rng, dtype, (), special)
     if kind == "splat":
         return Leaf("splat", np.full(shape, value))
-    if kind == "literal" and np.dtype(dtype).name in ("float16", "bfloat16") and False:
-        return Leaf("scalar", np.asarray(value))
     return Leaf(kind, np.asarray(value))
+
+
+def kind_of(dtype: np.dtype) -> str:
+    """The letter of a dtype's kind; bfloat16 is floating."""
+    return "f" if is_float(dtype) else dtype.kind
 
 
 def accepts(op: Operation, dtype: Any) -> bool:
     dtype = np.dtype(dtype)
-    kind = ("f" if is_float(dtype) else "b" if dtype == bool else dtype.kind)
-    return kind in op.kinds or "g" in op.kinds and dtype in (np.float32, np.float64)
+    return kind_of(dtype) in op.kinds or "g" in op.kinds and dtype in (np.float32, np.float64)
 
 
 def result(op: Operation, dtype: Any) -> np.dtype:
@@ -543,22 +555,22 @@ def tree(rng: np.random.Generator, dtype: str, lanes: tuple[int, ...], names: Se
     return Program(tuple(leaves), tuple(steps))
 
 
-def random_program(rng: np.random.Generator) -> Program:
-    """A chain of two to five operations of scalars or small arrays."""
-    dtype = rng.choice([*FLOATS * 3, *COMPLEX, *INTS])
-    shape: tuple[int, ...] = [(), (8,), (8,), (2, 4)][rng.integers(4)]
+def random_program(rng: np.random.Generator, dtypes: Sequence[str]) -> Program:
+    """A chain of two to five operations of scalars or small arrays, floating ones mostly."""
+    dtype = rng.choice([d for d in dtypes for _ in range(3 if d in FLOATS else 1)])
+    shape: tuple[int, ...] = [(), (8,), (8,), (4, 2)][rng.integers(4)]
     current, leaves, steps = dtype_of(str(dtype)), [], []
     leaves.append(leaf_of(rng, "arg", current, shape))
     todo: list[tuple[str, list[int | None], Any]] = []
     used = [(0, current, shape)]
     for _ in range(rng.integers(2, 6)):
-        if shape and rng.random() < .2:
-            names = [n for n, (_, to, kinds) in ARRAYS.items()
-                     if (("f" if is_float(current) else "b" if current == bool else current.kind)
-                         in kinds) and (n != "slice" or shape[0] > 1) and shape]
+        if rng.random() < .2:
+            kind = kind_of(current)
+            names = [n for n, (start, _, _, kinds) in ARRAYS.items()
+                     if start == shape and kind in kinds]
             name = str(rng.choice(names))
             todo.append(("." + name, [None], None))
-            shape = ARRAYS[name][1](shape)
+            shape = ARRAYS[name][1]
             continue
         names = [n for n, op in OPERATIONS.items() if accepts(op, current)]
         arithmetic = [n for n in names if n in (*ARITHMETIC, "neg")]
@@ -697,130 +709,155 @@ def constants(program: Program) -> int:
 # The sweep
 
 class Found(NamedTuple):
-    kind: str
-    dtype: str
-    pattern: str
+    """A difference, with its program after shrinking."""
+
     program: Program
     difference: Difference
 
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.difference.kind, self.program.dtype.name, self.program.pattern()
 
-def sweep(programs: Iterator[Program], shrink: int, progress: bool) -> tuple[
-        list[Found], collections.Counter, int, dict[Any, Any]]:
-    """Run programs, module by module; shrink the first of each kind of difference."""
-    found: list[Found] = []
-    counts: collections.Counter = collections.Counter()
-    seen: collections.Counter = collections.Counter()
-    eager: dict[Any, Any] = {}
-    done = 0
-    start = time.monotonic()
-    while batch := list(itertools.islice(programs, MODULE)):
+    def text(self) -> str:
+        """The values of the lane that differs, and a file that shows it."""
+        program, (_, lane, eager, got) = self
         values = []
-        kept = []
+        for each in program.leaves:
+            x = np.ravel(each.value)
+            values.append(f"{each.kind} {x[lane % max(x.size, 1)]}")
+        args = ", ".join(f"onp.array({numbers(np.asarray(x))}, '{np.asarray(x).dtype.name}')"
+                         for x in program.args)
+        call = "f" if not program.wrapper else f"wrapped({program.wrapper!r}, f)"
+        lines = ["  ".join(self.key), f"eager {eager}, jit {got}: {'; '.join(values)}"]
+        if program.args[0].size < 20:
+            lines += [program.text(), f"args = [{args}]",
+                      f"print({call}(*args), olympus.jit({call})(*args))"]
+        return "\n".join(lines) + "\n"
+
+
+class Sweep:
+    """Runs programs, a module of them at a time, and keeps what differs."""
+
+    def __init__(self, shrink: int = 0) -> None:
+        self.shrink = shrink    # how many differences to shrink
+        self.done = self.modules = 0
+        self.faulty: set[int] = set()           # programs, by number
+        self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
+        self.found: dict[tuple[str, str, str], Found] = {}
+        self.refused: dict[str, str] = {}       # what cannot be recorded, by pattern
+        self.eager: dict[tuple[str, str], str] = {}
+
+    def run(self, programs: Iterator[Program], progress: bool = False) -> None:
+        start = time.monotonic()
+        while batch := list(itertools.islice(programs, MODULE)):
+            self.module(batch)
+            if progress:
+                print(f"\r{self.done} programs, {time.monotonic() - start:.0f} s", end="",
+                      file=sys.stderr)
+
+    def module(self, batch: Sequence[Program]) -> None:
+        values: list[Value] = []
+        kept: list[Program] = []
         for program in batch:
             try:
                 value, walk = evaluate(program)
-            except Exception as error:
-                message = f"{type(error).__name__}: {error}"
-                eager.setdefault(("error", program.pattern()), message)
+            except (TypeError, ValueError, NotImplementedError) as error:
+                self.refused.setdefault(program.pattern(), f"{type(error).__name__}: {error}")
                 continue
             for name, dtype, operands, x in walk.outside:
-                counts["eager", dtype] += 1
-                eager.setdefault((name, dtype), (operands, x))
+                self.counts["eager", dtype] += 1
+                self.eager.setdefault((name, dtype), f"{operands} gave {x}")
             values.append(value)
             kept.append(program)
-        try:
-            results = compiled(kept)
-        except Exception as error:
-            eager.setdefault(("error", "module"), str(error)[:300])
-            continue
-        done += len(kept)
+        results = compiled(kept, quick=self.modules % 4 != 0)
+        self.modules += 1
         for program, value, got in zip(kept, values, results, strict=True):
+            self.done += 1
             for difference in judge(value, got):
-                counts[difference.kind, program.dtype.name] += 1
-                rough = difference.kind, program.dtype.name, program.pattern()
-                seen[rough] += 1
-                if seen[rough] > 1:
-                    continue
-                if difference.kind in FAULTS and shrink > 0:
-                    shrink -= 1
-                    program, difference = shrunk(program, difference)
-                found.append(Found(difference.kind, program.dtype.name, program.pattern(),
-                                   program, difference))
-        if progress:
-            print(f"\r{done} programs, {time.monotonic() - start:.0f} s", end="", file=sys.stderr)
-    return found, counts, done, eager
+                self.add(Found(program, difference))
+
+    def add(self, found: Found) -> None:
+        program, difference = found
+        kind, name, _ = found.key
+        self.counts[kind, name] += 1
+        if kind in FAULTS:
+            self.faulty.add(self.done)
+        if found.key not in self.found:
+            if kind in FAULTS and self.shrink > 0:
+                self.shrink -= 1
+                found = Found(*shrunk(program, difference))
+            self.found.setdefault(found.key, found)
+
+    @property
+    def faults(self) -> int:
+        return sum(n for (kind, _), n in self.counts.items() if kind in FAULTS)
+
+    def table(self) -> str:
+        """Counts by class and dtype."""
+        lines = [f"{self.done} programs, {len(self.faulty)} with a fault, "
+                 f"{len(self.refused)} refused"]
+        for kind in (*FAULTS, *APART):
+            row = {d: self.counts[kind, d] for d in (*FLOATS, *COMPLEX, *INTS)
+                   if self.counts[kind, d]}
+            lines.append(f"{kind:12} {sum(row.values()):6}  "
+                         + " ".join(f"{d}:{n}" for d, n in row.items()))
+        return "\n".join(lines)
+
+    def report(self) -> str:
+        """Every difference, faults first, by pattern."""
+        order = sorted(self.found.values(), key=lambda f: (f.key[0] not in FAULTS, f.key))
+        return "\n".join([*(each.text() for each in order),
+                          *(f"eager {key}: {text}" for key, text in self.eager.items()),
+                          *(f"refused {key}: {text}" for key, text in self.refused.items())])
+
+
+def chosen(options: argparse.Namespace) -> Iterator[Program]:
+    """The programs that the command line asks for."""
+    if options.pairs:
+        for dtype in options.dtypes:
+            yield from pairs(dtype, options.seed, options.lanes, options.repeats, options.share)
+    elif options.triples:
+        for dtype in options.dtypes:
+            yield from triples(dtype, options.seed, options.lanes, options.share)
+    else:
+        rng = np.random.default_rng(options.seed)
+        for _ in range(options.programs):
+            yield random_program(rng, options.dtypes)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--programs", type=int, default=2000)
+    parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
+    parser.add_argument("--programs", type=int, default=2000, help="random chains (default)")
+    parser.add_argument("--pairs", action="store_true", help="all pairs of operations instead")
+    parser.add_argument("--triples", action="store_true", help="trees of three + - * / instead")
+    parser.add_argument("--share", type=float, default=1, help="of the pairs or triples")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--pairs", action="store_true")
-    parser.add_argument("--triples", action="store_true")
-    parser.add_argument("--share", type=float, default=1)
-    parser.add_argument("--lanes", type=int, default=256)
-    parser.add_argument("--repeats", type=int, default=1)
+    parser.add_argument("--lanes", type=int, default=256, help="elements in pairs and triples")
+    parser.add_argument("--repeats", type=int, default=1, help="times each pair with a constant")
     parser.add_argument("--dtypes", nargs="+", default=[*FLOATS, *COMPLEX, *INTS])
-    parser.add_argument("--report")
-    parser.add_argument("--shrink", type=int, default=60)
+    parser.add_argument("--shrink", type=int, default=40, help="how many faults to shrink")
+    parser.add_argument("--report", metavar="FILE")
+    parser.add_argument("--unfenced", action="store_true", help="what XLA does by itself")
     parser.add_argument("--quiet", action="store_true")
     options = parser.parse_args(arguments)
     np.seterr(all="ignore")
     warnings.simplefilter("ignore", olympus.errors.RetraceWarning)
     olympus.config.update("olympus_enable_x64", True)
-    if options.pairs:
-        programs = (p for d in options.dtypes
-                    for p in pairs(d, options.seed, options.lanes, options.repeats,
-                                   options.share))
-    elif options.triples:
-        programs = (p for d in options.dtypes if not d.startswith("uint")
-                    for p in triples(d, options.seed, options.lanes, options.share))
-    else:
-        rng = np.random.default_rng(options.seed)
-        programs = (random_program(rng) for _ in range(options.programs))
-    found, counts, done, eager = sweep(programs, options.shrink, not options.quiet)
-    table(found, counts, done, eager, options)
-    return int(any(counts[key] for key in counts if key[0] in FAULTS))
-
-
-def table(found: list[Found], counts: collections.Counter, done: int, eager: dict[Any, Any],
-          options: Any) -> None:
-    dtypes = [*FLOATS, *COMPLEX, *INTS]
-    print(f"\n{done} programs")
-    for kind in (*FAULTS, *APART):
-        row = {d: counts[kind, d] for d in dtypes if counts[kind, d]}
-        print(f"{kind:12} {sum(row.values()):6}  "
-              + " ".join(f"{d}:{n}" for d, n in row.items()))
+    if options.unfenced:
+        unfence()
+    sweep = Sweep(options.shrink)
+    sweep.run(chosen(options), not options.quiet)
+    print(f"\n{sweep.table()}")
     if options.report:
         with open(options.report, "w") as out:
-            shrinking = [f for f in found if f.kind in FAULTS]
-            others = [f for f in found if f.kind not in FAULTS]
-            for each in [*shrinking, *others]:
-                program, difference = each.program, each.difference
-                print(f"{each.kind}\t{each.dtype}\t{each.pattern}\t"
-                      f"eager {difference.eager} jit {difference.compiled}\t"
-                      + lane_text(program, difference.lane), file=out)
-                if program.args[0].size < 20 and each.kind in FAULTS:
-                    print(runnable(program), file=out)
-            for key, value in eager.items():
-                print("eager", *key, value, sep="\t", file=out)
+            print(sweep.report(), file=out)
+    return int(sweep.faults > 0)
 
 
-def runnable(program: Program) -> str:
-    """A program that shows the difference, for a file of its own."""
-    args = ", ".join(f"onp.array({numbers(np.asarray(x))}, '{np.asarray(x).dtype.name}')"
-                     for x in program.args)
-    call = "f" if not program.wrapper else f"wrapped({program.wrapper!r}, f)"
-    return (f"{program.text()}\nargs = [{args}]\n"
-            f"print({call}(*args), olympus.jit({call})(*args))\n")
-
-
-def lane_text(program: Program, lane: int) -> str:
-    found = []
-    for each in program.leaves:
-        x = np.asarray(each.value)
-        found.append(f"{each.kind} {x.reshape(-1)[lane % max(x.size, 1)]}")
-    return "; ".join(found)
+def unfence() -> None:
+    """Lower without fences from now on."""
+    ModuleContext.fenced_from = property(   # type: ignore[assignment]
+        lambda self: None, lambda self, value: None)
 
 
 if __name__ == "__main__":

@@ -1,11 +1,11 @@
 """What values the operations of a program may have: intervals that contain every honest rounding.
 
-Each number of a recorded program is evaluated twice. Once by the operation itself, eagerly, compiled
-apart from all others. Once as an interval of real numbers that contains what any order of roundings
-may give: with each step rounded, and with steps kept in higher precision or without bounds (a fused
-multiply-add keeps finite what overflows step by step). A compiled program whose result lies outside
-changed more than roundings. Booleans and integers are known or not: a comparison of overlapping
-intervals is not.
+Each number of a recorded program is evaluated twice. Once by the operation itself, eagerly, which
+is compiled apart from all others. Once as an interval of real numbers that contains what any order
+of roundings may give: with each step rounded, and with steps kept in higher precision or without
+bounds (a fused multiply-add keeps finite what overflows step by step). A compiled program whose
+result lies outside changed more than roundings. Booleans and integers are known or not: a
+comparison of overlapping intervals is not.
 
 `walk` evaluates a program; loops, branches and calls are taken step by step.
 """
@@ -129,9 +129,9 @@ def settled(r: Range, of: Format, ulps: Any) -> Range:
 def blurred(r: Range, ranges: Sequence[Range], of: Format) -> Range:
     """No bounds where an operand may be subnormal: functions read its bits, or zero."""
     vague = functools.reduce(np.logical_or, [
-        (a.lo < of.tiny) & (a.hi > -of.tiny) & (a.lo != a.hi) for a in ranges])
+        (a.lo < of.tiny) & (a.hi > -of.tiny) & (a.lo != a.hi) for a in ranges]) & ~r.must
     return Range(np.where(vague, -np.inf, r.lo), np.where(vague, np.inf, r.hi), r.nan | vague,
-                 r.must & ~vague)
+                 r.must)
 
 
 def joined(a: Range, b: Range) -> Range:
@@ -248,13 +248,23 @@ def wave(f: Callable[[Any], Any]) -> Callable[[Range], Range]:
     return bounds
 
 
+def growing(f: Callable[[Any], Any]) -> Callable[[Range], Range]:
+    """Exponentials: within a loop, one that overflows may be the greatest number at first, to which
+    a fused multiply-add adds; one that underflows is not zero.
+    """
+    def bounds(a: Range) -> Range:
+        lo, hi = f(a.lo), f(a.hi)
+        most, least = (3e38, 5e-324) if a.lo.dtype == np.float64 else (
+            np.finfo(np.float64).max, np.finfo(np.longdouble).smallest_subnormal)
+        return Range(np.minimum(lo, most), np.where((hi == 0) & (a.hi > -np.inf), least, hi),
+                     a.nan, a.must)
+
+    return bounds
+
+
 def logistic(x: Any) -> Any:
     return np.where(x < 0, np.exp(np.minimum(x, 0)) / (1 + np.exp(np.minimum(x, 0))),
                     1 / (1 + np.exp(-np.maximum(x, 0))))
-
-
-def nearest(x: Any) -> Any:
-    return np.where(np.isfinite(x), np.sign(x) * np.floor(abs(x) + type(x.dtype.type(0))(.5)), x)
 
 
 UNARY: dict[str, tuple[Callable[[Range], Range], int]] = {
@@ -262,7 +272,7 @@ UNARY: dict[str, tuple[Callable[[Range], Range], int]] = {
     "sqrt": (increasing(np.sqrt, 0), ROUNDED),
     "rsqrt": (decreasing(lambda x: 1 / np.sqrt(x), 0), APPROXIMATED),
     "cbrt": (increasing(np.cbrt), APPROXIMATED),
-    "exp": (increasing(np.exp), APPROXIMATED), "exp2": (increasing(np.exp2), APPROXIMATED),
+    "exp": (growing(np.exp), APPROXIMATED), "exp2": (growing(np.exp2), APPROXIMATED),
     "expm1": (increasing(np.expm1), APPROXIMATED), "log": (increasing(np.log, 0), APPROXIMATED),
     "log2": (increasing(np.log2, 0), APPROXIMATED),
     "log1p": (increasing(np.log1p, -1), APPROXIMATED),
@@ -303,7 +313,7 @@ def rounding(name: str, ins: Sequence[Value], x: Any) -> int:
     if name not in ROUNDS or x.dtype not in (np.float32, np.float64) or most == 3:
         return 3
     if name in ("mul", "square"):
-        return 2 if most < 2 else 2
+        return 2
     if name in ("add", "sub") and any(each.rounds == 2 for each in ins):
         return 3        # a product that is added may be fused
     return max(most, 1)
@@ -416,14 +426,13 @@ def moved(eqn: Any, ins: list[Value], run: Callable[..., Any], outs: list[Any]) 
     places = [np.arange(s, s + each.x.size, dtype=np.int32).reshape(each.x.shape)
               for s, each in zip(starts, data, strict=False)]
     found = run(eqn, [*places, *(each.x for each in rest)])
-    params = [place for place in found]
 
     def take(leaves: list[Any], place: Any) -> Any:
         return np.concatenate([np.ravel(each) for each in leaves])[place]
 
     values = []
     certain = all(bool(np.all(each.known)) for each in rest if not each.parts)
-    for x, place in zip(outs, params, strict=True):
+    for x, place in zip(outs, found, strict=True):
         if data[0].parts:
             parts = tuple(Range(*(take([each.parts[k][i] for each in data], place)
                                   for i in range(4))) for k in range(len(data[0].parts)))
@@ -439,7 +448,7 @@ def compared(name: str, ins: list[Value], x: Any) -> Any:
     """Where a comparison is known."""
     if not ins[0].parts:
         return np.broadcast_to(ins[0].known & ins[1].known, x.shape)
-    if len(ins[0].parts) > 1:
+    if len(ins[0].parts) == 2:
         return np.broadcast_to(ins[0].exact & ins[1].exact, x.shape)
     a, b = ins[0].parts[0], ins[1].parts[0]
     apart = (a.hi < b.lo) | (b.hi < a.lo)
@@ -452,10 +461,8 @@ def chosen(ins: list[Value], x: Any) -> Value:
     """`select_n`: where the choice is not known, either case."""
     which, *cases = ins
     if not cases[0].parts:
-        known = functools.reduce(np.logical_and, [case.known for case in cases])
         picked = np.choose(np.broadcast_to(which.x, x.shape).astype(int),
                            [np.broadcast_to(case.known, x.shape) for case in cases])
-        del known
         return Value(x, (), picked & which.known)
     parts = []
     for k in range(len(cases[0].parts)):
@@ -523,7 +530,7 @@ def complex_parts(name: str, ins: list[Value], of: Format) -> list[Range] | None
 
 
 def together(parts: list[Range], of: Format) -> list[Range]:
-    """Parts whose errors are relative to the size of the number; no bounds if one may be infinite."""
+    """Parts whose errors are relative to the size of the number; unbounded if one is infinite."""
     size = functools.reduce(np.maximum, [np.maximum(abs(p.lo), abs(p.hi)) for p in parts])
     slack = APPROXIMATED * of.eps * size
     loose = ~np.isfinite(size) | functools.reduce(np.logical_or, [p.nan for p in parts])
@@ -531,7 +538,7 @@ def together(parts: list[Range], of: Format) -> list[Range]:
                   loose, ~loose & False) for p in parts]
 
 
-def near(name: str, ins: list[Value], x: Any) -> Value:
+def near(ins: list[Value], x: Any) -> Value:
     """Of an operation that is not bounded here: the eager result if its operands are exact."""
     exact = functools.reduce(np.logical_and, [np.all(each.exact) for each in ins], np.True_)
     if not is_inexact(x.dtype):
@@ -562,22 +569,20 @@ def bounded(eqn: Any, ins: list[Value], x: Any) -> Value:
         return Value(x, (), (r.lo >= -most) & (r.hi <= most) & ~r.nan | ins[0].exact)
     if not is_inexact(x.dtype):
         if any(each.parts for each in ins) or np.ndim(x) != max(np.ndim(i.x) for i in ins):
-            return near(name, ins, x)
+            return near(ins, x)
         return Value(x, (), np.broadcast_to(
             functools.reduce(np.logical_and, [each.known for each in ins]), x.shape))
     of = format_of(x.dtype)
     if x.dtype.kind == "c":
         found = complex_parts(name, ins, of)
-        return near(name, ins, x) if found is None else Value(x, tuple(found), None)
+        return near(ins, x) if found is None else Value(x, tuple(found), None)
     if name in ("real", "imag"):
         return Value(x, (ins[0].parts[name == "imag"],), None)
     if not all(len(each.parts) == 1 for each in ins):
-        if name == "integer_pow" or not ins or name not in UNARY:
-            return near(name, ins, x)
-        return near(name, ins, x)
+        return near(ins, x)
     ranges = [each.parts[0] for each in ins]
     r = real(name, params, ranges, of, x, ins)
-    return near(name, ins, x) if r is None else Value(x, (r,), None)
+    return near(ins, x) if r is None else Value(x, (r,), None)
 
 
 def real(name: str, params: Any, ranges: list[Range], of: Format, x: Any, ins: list[Value]
@@ -593,7 +598,7 @@ def real(name: str, params: Any, ranges: list[Range], of: Format, x: Any, ins: l
     if name == "clamp":
         return minimum(maximum(ranges[1], ranges[0]), ranges[2])
     if name == "pow":
-        r, error = power(*ranges, of)
+        r, error = power(ranges[0], ranges[1], of)
         exact = np.broadcast_to((ins[0].exact & ins[1].exact) & (ranges[0].lo <= 0), x.shape)
         whole = settled(point(x.astype(of.wide)), of, 4 * APPROXIMATED)
         return Range(*(np.where(exact, p, q)
@@ -627,7 +632,8 @@ def real(name: str, params: Any, ranges: list[Range], of: Format, x: Any, ins: l
             return over(lambda p, q: settled(multiply(p, q), of, ROUNDED), ranges[0], axes)
         return over(maximum if name == "reduce_max" else minimum, ranges[0], axes)
     if name == "dot_general":
-        return settled(contraction(*ranges, of, x, params["dimension_numbers"]), of, ROUNDED)
+        return settled(contraction(ranges[0], ranges[1], of, x, params["dimension_numbers"]), of,
+                       ROUNDED)
     return None
 
 
@@ -674,7 +680,7 @@ class Walk:
         elif len(outs) == 1:
             values = [bounded(eqn, ins, outs[0])]
         else:
-            values = [near(name, ins, x) for x in outs]
+            values = [near(ins, x) for x in outs]
         return [self.with_eager(name, value, ins) for value in values]
 
     def with_eager(self, name: str, value: Value, ins: list[Value]) -> Value:
@@ -696,7 +702,6 @@ class Walk:
         consts, carry = params["num_consts"], params["num_carry"]
         pr = params["olympuspr"]
         fixed, state, rows = ins[:consts], ins[consts:consts + carry], ins[consts + carry:]
-        # The printed order of a scan's operands may put rows first: the body's own order counts.
         length = params["length"]
         steps = range(length - 1, -1, -1) if params["reverse"] else range(length)
         given: dict[int, list[Value]] = {}

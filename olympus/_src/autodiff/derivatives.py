@@ -813,7 +813,7 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     leaves, in_tree = tree_flatten(primals)
     avals = [abstract(x) for x in leaves]
     flat = FlatFunction("linear_transpose", fun, lambda xs: fun(*in_tree.unflatten(xs)), False)
-    closed = stage(flat, avals, DebugInfo(name_of(fun)))
+    closed = stage(flat, avals, DebugInfo("linear_transpose", name_of(fun)))
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}

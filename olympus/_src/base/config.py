@@ -452,7 +452,8 @@ no_execution = _option(
     doc="Refuse to run compiled programs; tracing, lowering and compiling still work.")
 remove_size_one_mesh_axis_from_type = _option(
     "olympus_remove_size_one_mesh_axis_from_type", False, _BOOL, trace_key=True,
-    doc="Leave mesh axes of size 1 out of types.")
+    doc="Leave mesh axes of size 1 out of types, also out of the axes along which values in "
+    "`shard_map` vary. An array keeps the type with which it was made.")
 no_collectives = _option(
     "olympus_no_collectives", False, _BOOL, trace_key=True,
     doc="Refuse to compile programs whose devices would communicate.")

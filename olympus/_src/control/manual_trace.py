@@ -223,19 +223,24 @@ class ManualTrace(Trace):
         return [ManualTracer(self, a, x) for a, x in zip(avals, vals, strict=True)]
 
 
-def step_through(run: Callable[..., list[Array]], manual: Manual, args: Sequence[Array],
-                 params: Params) -> None:
-    """Run the body of a `shard_map`, by `run(closed, *parts)`, on the devices of its operands."""
+def step_through(run: Callable[..., Sequence[Array]], manual: Manual, args: Sequence[Array],
+                 params: Params) -> list[Array] | None:
+    """Run the body of a `shard_map`, by `run(closed, *parts)`, on the devices of its operands.
+
+    None if no mesh names devices, or if a loop or branch is gone through in different ways by
+    them: that is looked at as a whole.
+    """
     meshes = [getattr(getattr(x, "sharding", None), "mesh", None) for x in args]
     mesh = next((m for m in (manual.mesh, *meshes, current_mesh()) if isinstance(m, Mesh)), None)
     if mesh is None:
-        return
+        return None
     trace = ManualTrace(ctx.trace, manual, mesh)
     outer = enter(trace)
     try:
         with manual.within(), contextlib.suppress(ConcretizationTypeError):
-            # A loop or branch that devices go through in different ways is looked at as a whole.
-            run(params["olympuspr"], *trace.parts_of(args, params["in_specs"]))
+            outs = run(params["olympuspr"], *trace.parts_of(args, params["in_specs"]))
+            return trace.run(lambda *xs: xs, outs, params["out_specs"], "whole")
+        return None
     finally:
         leave(outer)
         trace.alive = False

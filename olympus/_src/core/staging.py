@@ -244,7 +244,7 @@ class StagingTrace(Trace):
         outvars = [self.atom(x) for x in outs]
         info = self.debug_info
         if result_paths:
-            info = DebugInfo(info.func_name, info.arg_names, result_paths)
+            info = info._replace(result_paths=result_paths)
         constvars = [var for _, var in self.consts.values()]
         inputs = [t._bound for t in self.inputs]
         effects = of_equations([*constvars, *inputs], self.eqns) if self.effectful else NO_EFFECTS

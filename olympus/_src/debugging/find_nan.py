@@ -131,7 +131,7 @@ def _report(op: Operation, index: tuple[int, ...]) -> NanFound:
         f"{op.transposed.primitive} at {source.summarize(op.transposed.source)}")
     zero = any(type(x) is WatchTracer and x._made is not None and x._made.transposed is not None
                and value == 0 for x, value in zip(op.operands, values, strict=True))
-    return NanFound(str(op.primitive), op.line, forward, op.time, index, values,
+    return NanFound(op.name, op.line, forward, op.time, index, values,
                     ADVICE if forward and zero else "", _history(op, index))
 
 

@@ -135,7 +135,7 @@ class _Row:
     """The measurements of an operation of one line on operands of some types."""
 
     def __init__(self, op: Operation, bound: float, flops: float) -> None:
-        self.name, self.params, self.line = op.primitive.name, op.params, op.line
+        self.name, self.params, self.line = op.name, op.params, op.line
         self.avals = list(map(typeof, op.operands))
         self.bound, self.flops = bound, flops
         self.runs = 0

@@ -17,7 +17,9 @@ import numpy as np
 from ..base import source
 from ..base.config import jit_disabled
 from ..base.typing import Array, ArrayLike, Params, PyTree
+from ..control.manual_trace import step_through
 from ..control.remat import checkpoint_p
+from ..control.shard_map import manual_of, shard_map_p
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher, Primitive
@@ -50,13 +52,25 @@ class Operation:
         self.transposed = ctx.transposed
 
     @property
+    def name(self) -> str:
+        """The primitive's name; of a step within a `shard_map`, the name of what devices do."""
+        if self.primitive is shard_map_p:
+            return next((str(eqn.primitive) for eqn in self.params["olympuspr"].eqns
+                         if eqn.primitive.name not in _OF_PARTS), str(self.primitive))
+        return str(self.primitive)
+
+    @property
     def line(self) -> str:
         """The file and line, and the code there."""
         return source.summarize(self.source)
 
     def __str__(self) -> str:
         again = f", time {self.time + 1}" if self.time else ""
-        return f"{self.primitive} at {self.line}{again}"
+        return f"{self.name} at {self.line}{again}"
+
+
+# What takes a part out of the array of all, casts it and puts it back.
+_OF_PARTS = frozenset(("broadcast_in_dim", "pvary", "reshape", "squeeze"))
 
 
 class Observer(Protocol):
@@ -102,6 +116,13 @@ class WatchTrace(Trace):
         if isinstance(prim, Higher) and (prim.called or prim is checkpoint_p):
             body, = prim.bodies(params)
             return self.run(body, args)
+        if prim is shard_map_p and len({eqn.source for eqn in params["olympuspr"].eqns}) > 1:
+            def run(body: ClosedOlympuspr, *parts: Array) -> list[Any]:
+                return self.run(body, parts)
+
+            outs = step_through(run, manual_of(params), args, params)
+            if outs is not None:
+                return outs
         values = []
         for a in args:
             if isinstance(a, Tracer) and not (type(a) is WatchTracer and a._trace is self):

@@ -626,7 +626,7 @@ class JitFunction:
         if not arguments.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
-        path = executable.fastpath(out_tree, flat)
+        path = executable.fastpath(out_tree, flat, arguments.leaves)
         self.direct = path is not None
         if executable.exclusive and path is not None and self.guarded is None:
             self.guarded = self._guard()
@@ -729,8 +729,9 @@ class JitFunction:
         """How often the function was traced, and what is kept of that."""
         programs = set(self.programs.values())      # some have two keys, see `_miss`
         compiled = [e for p in programs for e in list(p.executables.values())]
+        loaded = {id(e.loaded): e.loaded for e in compiled}     # equal programs share one
         return _recompiles.CacheInfo(self.traces, len(programs), len(compiled),
-                                     sum(e.loaded.bytes for e in compiled))
+                                     sum(x.bytes for x in loaded.values()))
 
     def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """The result's shapes and dtypes, without running anything."""

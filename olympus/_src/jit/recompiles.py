@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from ..base import config, source
@@ -147,7 +147,11 @@ def _shown(aval: Aval | None) -> str:
 def _remedy(new: object, old: object) -> str:
     if new is None or old is None:
         return "Pass the same arguments, with the same keys, in each call."
-    if getattr(new, "shape", None) != getattr(old, "shape", None):
+    shapes: list[Any] = [getattr(x, "shape", None) for x in (new, old)]
+    if None not in shapes and len(shapes[0]) != len(shapes[1]):
+        return ("Pass arrays of one rank: x[None] adds an axis, and vmap(f) maps a function over "
+                "one.")
+    if shapes[0] != shapes[1]:
         return ("Pad to a few sizes, or export once with a symbolic size "
                 "(olympus.export.symbolic_shape).")
     if getattr(new, "dtype", None) != getattr(old, "dtype", None):
@@ -239,23 +243,28 @@ _told: WeakSet[CodeType] = WeakSet()        # of functions whose many traces wer
 
 def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapping[tuple, Program],
                  arguments: Arguments, many: int) -> None:
-    """Say once for each place that functions are made anew, or that shapes never repeat."""
+    """Say once for each place that functions are made anew, or that shapes never repeat.
+
+    JAX does not: `olympus_compatible` writes it to the log, at the level INFO.
+    """
     if code in _told:
         return
+    say = LOGGER.info if config.compatible.value else _warn
     where = f"jit: {signature.name}, written at {source.written_at(code)},"
     if made > many:
         _told.add(code)
-        source.warn(
-            f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
-            f"also one of the same code.\n  {_ONCE};\n  pass what changes as an argument.",
-            RetraceWarning)
+        say(f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
+            f"also one of the same code.\n  {_ONCE};\n  pass what changes as an argument.")
     elif (leaf := _never_the_same(whole_keys(programs), arguments, many)) is not None:
         _told.add(code)
-        source.warn(
-            f"{where} is traced for the {len(whole_keys(programs)) + 1}th shape of "
+        say(f"{where} is traced for the {len(whole_keys(programs)) + 1}th shape of "
             f"{signature.leaf_names(arguments)[leaf]}, now {arguments.avals[leaf].str_short()}.\n"
             "  Each shape is a program of its own.\n  Pad to a few sizes, or export once with a "
-            "symbolic size (olympus.export.symbolic_shape).", RetraceWarning)
+            "symbolic size (olympus.export.symbolic_shape).")
+
+
+def _warn(text: str) -> None:
+    source.warn(text, RetraceWarning)
 
 
 def _never_the_same(programs: Sequence[ProgramKey], arguments: Arguments, many: int) -> int | None:

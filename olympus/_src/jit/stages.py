@@ -40,7 +40,7 @@ from ..runtime.eager import argument_array, deleted_error, run_program, shard_fa
 from ..types.avals import Aval
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
-from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
+from ..types.tree import explain_mismatch, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import PyTreeDef, dispatch_registry
 from .program import Program
@@ -466,7 +466,8 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
             if lib.is_error_of_pjit(error):
                 raise flatten_error(f"jit: {program.name}", (args, kwargs), error) from None
             raise
-        return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
+        return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat,
+                                          tree_leaves((args, kwargs))), False
 
     # Several devices that get one buffer twice, once to give it up, end the process.
     def guarded(*args: PyTree, **kwargs: PyTree) -> PyTree:

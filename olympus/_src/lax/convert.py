@@ -81,6 +81,13 @@ class ConvertElementType(Primitive):
 convert_element_type_p = ConvertElementType("convert_element_type")
 
 
+def in_dtype(x: Array, dtype: DType) -> Array:
+    """An array in a dtype, as weak as it is."""
+    aval = typeof(x)
+    return x if aval.dtype == dtype else convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=aval.weak_type, sharding=None)
+
+
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The elements as values of `new_dtype` (64-bit ones only with x64 on), strongly typed.
 

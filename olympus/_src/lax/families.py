@@ -220,8 +220,8 @@ _ALGEBRA = {
     "stablehlo.exponential": "exponential", "stablehlo.log": "logarithm",
     "stablehlo.power": "power", **dict.fromkeys((
         "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.maximum", "stablehlo.minimum",
-        "stablehlo.remainder", "stablehlo.sign", "stablehlo.shift_left",
-        "stablehlo.shift_right_arithmetic", "stablehlo.shift_right_logical"), "sign")}
+        "stablehlo.remainder", "stablehlo.shift_left", "stablehlo.shift_right_arithmetic",
+        "stablehlo.shift_right_logical", "stablehlo.sign", "stablehlo.xor"), "sign")}
 _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 
 

@@ -66,10 +66,10 @@ def has_no_reciprocal(numbers: Any, dtype: DType) -> bool:
     least, most = _limits(dtype)
     if type(numbers) is float or type(numbers) is int:
         size = abs(numbers)
-        return 0 < size < math.inf and (size * least > 1 or size * most < 1)
+        return 0 < size < math.inf and not 1 / most <= size <= 1 / least
     sizes = np.abs(np.asarray(numbers, np.complex128 if dtypes.is_complex(dtype) else np.float64))
     sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
-    return bool(((sizes * least > 1) | (sizes * most < 1)).any())
+    return bool(((sizes > 1 / least) | (sizes < 1 / most)).any())
 
 
 class Fences:
@@ -164,7 +164,10 @@ class Fences:
     def _read_difference(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
         aval = x.aval
-        if aval is y.aval and aval.shape and not self.constants or not self._is_inexact(aval):
+        if not self._is_inexact(aval):
+            self._hold_zero(eqn)
+            return
+        if aval is y.aval and aval.shape and not self.constants:
             return
         p, q = self._made(x), self._made(y)
         for made in (p, q):
@@ -184,6 +187,8 @@ class Fences:
     def _read_sign(self, eqn: OlympusprEqn) -> None:
         """Comparisons, signs, extrema, remainders, shifts: they read the sign of integers."""
         self._fence(eqn.invars, ("clamp", _UNSIGNED))
+        if len(eqn.invars) == 2:
+            self._hold_zero(eqn)
 
     _read_absolute = _read_clamp = _read_sign
 
@@ -205,11 +210,26 @@ class Fences:
             algebra = eqn.primitive.algebra
             if algebra == "broadcast":
                 repeated = True
+            elif algebra == "choice":
+                case = self._only_case(eqn)
+                if case is None:
+                    return "", None
+                atom = case
+                continue
             elif algebra != "move" and algebra != "conversion":
                 found = getattr(self, "_made_by_" + algebra, self._made_by_other)(eqn)
                 return found if not repeated or found[0] == _CONSTANT else (_REPEATED, None)
             atom = eqn.invars[0]
         return _CONSTANT, atom.val
+
+    def _only_case(self, eqn: OlympusprEqn) -> Atom | None:
+        """The value that a choice gives in any case; XLA drops such a choice."""
+        cases = set[Atom]()
+        for atom in eqn.invars[1:]:
+            while (maker := self.makers.get(atom)) and maker.primitive.algebra == "move":
+                atom = maker.invars[0]
+            cases.add(atom)
+        return cases.pop() if len(cases) == 1 else None
 
     def _is_constant(self, atom: Atom) -> bool:
         """Whether an operand is a constant: `_made` without a look at other operations."""
@@ -285,6 +305,20 @@ class Fences:
         if number is not None and number != number:
             self.held.add(eqn.outvars[0])
 
+    def _hold_zero(self, eqn: OlympusprEqn) -> None:
+        """Hold in memory the difference of an integer and itself, `x > x`, and their like.
+
+        LLVM would know that it is 0, and take an angle or an integer quotient of it for undefined.
+        """
+        x, y = eqn.invars[0], eqn.invars[-1]
+        if x is not y:      # XLA computes equal operations once
+            p, q = self.makers.get(x), self.makers.get(y)
+            if p is None or q is None or p.primitive is not q.primitive or (
+                    [*map(id, p.invars)] != [*map(id, q.invars)] or p.params != q.params):
+                return
+        if not self._is_inexact(x.aval) or eqn.primitive.op in ("GT", "LT"):
+            self.held.add(eqn.outvars[0])
+
     def _fence(self, atoms: Iterable[Atom], algebras: Collection[str] | None = None) -> None:
         """Fence operands; if `algebras` are given, those that such operations computed."""
         for atom in atoms:
@@ -305,7 +339,7 @@ class Fences:
         A number without one is behind a fence already (`Emitter.scalar`).
         """
         if type(divisor) is Literal:
-            return True
+            return not has_no_reciprocal(divisor.val, dtype)
         value = self.closed_over.get(divisor)
         return value is not None and value.size <= _SEARCHED and not has_no_reciprocal(value, dtype)
 

@@ -17,7 +17,7 @@ from ..lax import shape as lax_shape
 from ..lax.arithmetic import RoundingMethod, div, imag, mul, real, rem, sub
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
 from ..lax.comparison import eq, ge, gt, le, lt, ne
-from ..lax.cumulative import cumsum
+from ..lax.cumulative import cummax, cumsum
 from ..lax.families import add
 from ..lax.indexing import take_along
 from ..lax.sharding import constrain
@@ -79,7 +79,7 @@ def _count(x: Array, where: Array | None, axes: Axes, keepdims: bool, dtype: DTy
 
 @fused(static=("axes", "keepdims", "dtype"))
 def _mean(x: Array, where: Array | None, *, axes: Axes, keepdims: bool, dtype: DType) -> Array:
-    wide = reductions.wide_dtype(dtypes.to_inexact_dtype(dtype))
+    wide = dtypes.wide_dtype(dtypes.to_inexact_dtype(dtype))
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(wide):
         x = real(x)
     x = convert(x, wide)
@@ -116,7 +116,7 @@ def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: Arra
     wide = dtypes.to_inexact_dtype(x.dtype)
     if dtype not in (wide, dtypes.to_real_dtype(wide)):
         wide = dtypes.to_inexact_dtype(dtypes.promote_types(wide, dtype)[0])
-    wide = reductions.wide_dtype(wide)
+    wide = dtypes.wide_dtype(wide)
     x = convert(x, wide)
     centre = (_mean(x, where, axes=axes, keepdims=True, dtype=wide) if mean is None
               else convert(mean, wide))
@@ -414,7 +414,9 @@ def _ranked(x: Array, rank: Array, lead: int) -> Array:
 
 def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
     """The first rank at which the running sum of w[..., n] reaches the fraction q[*qs, ...]."""
-    total = cumsum(w, w.ndim - 1)
+    # The sum in blocks is rounded: it may fall, and move where a weight is 0.
+    zero = literal(0, w.dtype)
+    total = cummax(choose(gt(w, zero), cumsum(w, w.ndim - 1), literal(-1, w.dtype)), w.ndim - 1)
     shape = (*q.shape, w.shape[-1])
     inner = tuple(range(lead, len(shape)))
     goal = mul(lax_shape.broadcast_in_dim(q, shape, tuple(range(q.ndim))),
@@ -423,7 +425,7 @@ def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
                    shape, inner))
     total = lax_shape.broadcast_in_dim(total, shape, inner)
     # An element of no weight before all others is not reached by the fraction 0.
-    short = bitwise_or(lt(total, goal), eq(total, literal(0, w.dtype)))
+    short = lt(total, goal)
     rank = reduce_sum(convert(short, dtypes.default_int()), (len(shape) - 1,))
     return arithmetic.min(rank, broadcast_to(literal(w.shape[-1] - 1, rank.dtype), rank.shape))
 
@@ -477,7 +479,7 @@ def _quantiles(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, out: None, ove
         raise ValueError(f"{name}: {x.aval} and q {q.aval} given; real numbers are required, "
                          "because complex numbers have no order.")
     dtype = dtypes.to_inexact_dtype(x.dtype)
-    wide = reductions.wide_dtype(dtype)
+    wide = dtypes.wide_dtype(dtype)
     q = convert(q, wide)
     if scale != 1.0:
         q = div(q, literal(scale, wide))

@@ -69,6 +69,7 @@ def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] 
     parsed = None if signature is None else _parse(signature)
 
     @functools.wraps(pyfunc)
+    @api_boundary
     def wrapped(*args: ArrayLike | str, **kwargs: object) -> PyTree:
         fun, dynamic, extra = _bind_excluded(pyfunc, excluded, args, kwargs)
         arrays = [to_array(x) for x in array_args("vectorize", *dynamic)]

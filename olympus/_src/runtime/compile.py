@@ -25,6 +25,7 @@ from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
 from ..devices.array import (
     array_from_numpy,
+    copied_by_us,
     layout_of,
     numpy_value,
     put_array,
@@ -331,10 +332,14 @@ class Executable:
                 "it with device_put.")
         return put_array(x, sharding)
 
-    def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array]) -> lib.FastPath | None:
-        """The data with which C++ runs this program without us, given such flat arguments.
+    def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array], given: Sequence[object]
+                 ) -> lib.FastPath | None:
+        """The data with which C++ runs this program without us; None where Python is needed.
 
-        None where Python is needed.
+        Args:
+          out_tree: the structure of the results.
+          args: flat arguments of a call, as the program takes them.
+          given: the same as the user gave them.
         """
         # C++ would leave out what Python does around the program: look for NaN and at keys, keep
         # tokens of effects, hold host callbacks while it runs, make float0 of what the device
@@ -349,6 +354,9 @@ class Executable:
                 re.search(_COLLECTIVE, lib.hlo_text(self.xla) or "")):
             return None
         refuse_masked_arrays()
+        copied = copied_by_us(given)
+        if copied is None:
+            return None
         ins = [s for s in self.in_shardings if s is not None]
         # C++ has `shard_fallback` move uncommitted arrays to where they are taken.
         if len(self.devices) > 1 and not all(
@@ -356,7 +364,8 @@ class Executable:
                 for x, s in zip(args, self.in_shardings) if s is not None):
             return None
         return lib.fastpath(self.xla, out_tree, ins, self.out_shardings, self.physical_out,
-                            [self.committed] * len(self.out_avals), self.kept)
+                            [self.committed] * len(self.out_avals), self.kept,
+                            [c for c, kept in zip(copied, self.kept, strict=True) if kept])
 
 
 def _part(aval: ShapedArray, sharding: Sharding) -> _Part:

@@ -28,13 +28,21 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
-from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
+from ..devices.array import (
+    WRAPPERS,
+    array_from_numpy,
+    numpy_value,
+    placed_copy,
+    put_array,
+    put_numpy,
+    stored,
+)
 from ..lax.convert import convert_element_type_p
 from ..lax.creation import dim_as_value_p
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval
 from ..types.shape import SymbolicDim
-from ..types.sharding import NamedSharding, PartitionSpec, Sharding
+from ..types.sharding import NamedSharding, PartitionSpec, Sharding, demanded_memory
 from ..types.tree_registry import dispatch_registry
 from .compile import Executable, Missed, compile_program
 from .nans import check_results, debugging
@@ -140,14 +148,17 @@ def argument_array(x: Any) -> Array:
 def shard_fallback(x: Any, sharding: Sharding | None = None, *_: object) -> object:
     """C++ asks for an argument that it cannot place itself: as a program of many devices takes it.
     """
+    if isinstance(x, np.ndarray) and not dtypes.is_float0(x.dtype):
+        if type(sharding) is NamedSharding:
+            return put_numpy(x, sharding)
+        if type(sharding) is lib.SingleDeviceSharding and demanded_memory(sharding) is None:
+            return placed_copy(x, sharding._device)
     key = getattr(x, "_key", None) if type(x) is ArrayImpl else None
     found = scalars.get((key, sharding))
     if found is not None:
         return found
-    if type(x) is np.ndarray and type(sharding) is NamedSharding and not dtypes.is_float0(x.dtype):
-        return put_numpy(x, sharding)
     x = stored(argument_array(x))
-    if sharding is None or (sharding.num_devices == 1 and sharding._memory_kind is None):
+    if sharding is None or (sharding.num_devices == 1 and demanded_memory(sharding) is None):
         return x
     if key is None:
         return put_array(x, sharding)
@@ -272,7 +283,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
         reuse.keep(used, outs)
         result = outs if several else outs[0]
         return result, None if checked is not None else executable.fastpath(
-            dispatch_registry.flatten(result)[1], leaves), False
+            dispatch_registry.flatten(result)[1], leaves, args), False
 
     made = lib.pjit(name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
     itself = weakref.ref(made)
@@ -311,7 +322,7 @@ class EvalTrace(Trace):
             prim.result_avals(tuple(map(typeof, args)), params)
             raise
         if call is None:
-            if prim.open and prim.abstract_eval is None:
+            if prim.unshaped:
                 raise missing_rule(prim, f"Evaluation rule for {prim.name!r} not implemented; give "
                                    f"one with {prim.name}_p.def_impl(rule).")
             call = (prim.evaluated(params) if isinstance(prim, Higher) else None) or _eager(

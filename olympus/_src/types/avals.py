@@ -13,12 +13,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.typing import DimSize, DTypeLike, Shape
 from ..base.util import ByKey, memoize
 from . import dtypes
 from .layout import AUTO, Format
 from .memory import Space
-from .mesh import NO_MESH, ManualAxisType
+from .mesh import NO_MESH, ManualAxisType, get_abstract_mesh
 from .shape import canonical_shape, prod, static_int
 from .sharding import (
     Entry,
@@ -282,6 +283,9 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
         sharding = sharding_in_types(sharding, len(shape))
     if memory_space is Space.Device:
         memory_space = None
+    if vma and remove_size_one_mesh_axis_from_type.value:
+        sizes = (get_abstract_mesh() if sharding is None else sharding.mesh).shape
+        vma = frozenset([n for n in vma if sizes.get(n) != 1])
     key = (shape, dtype, weak_type, sharding, vma, memory_space)
     found = _references.get(key)
     aval = None if found is None else found()

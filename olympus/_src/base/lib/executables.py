@@ -227,10 +227,14 @@ class FastPath(NamedTuple):
 
 def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object],
              out_shardings: Sequence[object], out_avals: Sequence[object],
-             out_committed: Sequence[bool], kept: Sequence[bool], const_args: Sequence[object] = ()
-             ) -> FastPath:
-    """Build what a cache miss of `pjit` returns; `kept` marks the flat arguments that are used."""
-    layouts = [None] * len(in_shardings)
+             out_committed: Sequence[bool], kept: Sequence[bool], copied: Sequence[bool],
+             const_args: Sequence[object] = ()) -> FastPath:
+    """Build what a cache miss of `pjit` returns.
+
+    `kept` marks the flat arguments that are used. Of those, `copied` marks NumPy arrays that C++
+    hands to `pjit`'s fallback: it places none itself for which there is a layout.
+    """
+    layouts = [True if c else None for c in copied]
     return FastPath(
         executable, out_tree, list(in_shardings), list(out_shardings), list(out_avals),
         list(out_committed), list(kept), layouts, list(const_args),

@@ -17,6 +17,7 @@ from ...numpy.diagonals import eye
 from ...numpy.joining import concatenate
 from ...numpy.manipulation import broadcast_to, flip
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
+from ...numpy.selection import where
 from ...types import dtypes
 from ...types.shape import broadcast_shapes, definitely_equal, extent, maximum, minimum, static_int
 from .arguments import count_of, counted, number, options, places_of, size_of, vector
@@ -234,7 +235,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     if definitely_equal(n, 1) or not definitely_equal(size_of(kept), n - 1):
         raise ValueError(f"leslie: {typeof(rates)} and {typeof(kept)} given; one rate of survival "
                          "less than birth rates, of which there are two or more, is required.")
-    below = kept[..., :, None] * eye(n - 1, n, dtype=kept.dtype)
+    below = where(eye(n - 1, n, dtype=bool), kept[..., :, None], 0)
     return concatenate([rates[..., None, :], below], -2)
 
 
