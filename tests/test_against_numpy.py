@@ -408,7 +408,7 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: onp.unique(X[:0], size=2), ValueError, "pass fill_value"),
     (lambda: onp.ediff1d(X > 2), TypeError, "booleans have no differences"),
     (lambda: onp.ediff1d(INTS, to_end=1.5), TypeError, "a dtype of the same kind"),
-    (lambda: onp.cov(M, dtype=int), ValueError, "cov: dtype int32 given; .* a floating or complex"),
+    (lambda: onp.cov(M, dtype=int), ValueError, "cov: dtype int"),
     (lambda: onp.corrcoef(M, dtype=bool), ValueError, "corrcoef: dtype bool given"),
     (lambda: onp.linalg.cross(1.0, X), ValueError, "axis -1 is out of bounds"),
     *[(lambda m=m: onp.pad(M[:0], 1, m), ValueError, f"mode '{m}' given; can't extend empty axis")

@@ -76,6 +76,7 @@ def test_rsf2csf_is_triangular_and_the_same_matrix(rng):
     np.testing.assert_allclose(z @ t @ z.conj().T, expected, 1e-4, 1e-5)
 
 
+@pytest.mark.slow
 def test_rsf2csf_of_any_matrices_is_scipys(rng):
     """Blocks that overlap, and noise beside them; was: far off, by one turn for all blocks."""
     t, z = rng.normal(size=(3, 1, 5, 5)), rng.normal(size=(2, 5, 5))

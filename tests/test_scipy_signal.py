@@ -198,10 +198,11 @@ def test_filters_of_images_beyond_their_edges(mode, rng):
 
 
 @pytest.mark.parametrize(("name", "given"), [
-    ("uniform_filter", 3), ("maximum_filter", 3), ("minimum_filter", (2, 3)), ("sobel", 0),
-    ("prewitt", 1), ("laplace", None), ("gaussian_filter", 1.0), *[
-        pytest.param(name, 1.0, marks=pytest.mark.slow)
-        for name in ("gaussian_laplace", "gaussian_gradient_magnitude")]])
+    ("uniform_filter", 3), ("prewitt", 1), *[
+        pytest.param(name, given, marks=pytest.mark.slow) for name, given in (
+            ("maximum_filter", 3), ("minimum_filter", (2, 3)), ("sobel", 0), ("laplace", None),
+            ("gaussian_filter", 1.0), ("gaussian_laplace", 1.0),
+            ("gaussian_gradient_magnitude", 1.0))]])
 def test_each_axis_of_an_image_has_a_mode_of_its_own(name, given, rng):
     """SciPy's Gaussian derivatives go by the derivative's axis alone: one mode for a term."""
     x, given = rng.normal(size=(5, 6)), () if given is None else (given,)

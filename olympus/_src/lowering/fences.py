@@ -32,6 +32,7 @@ from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Primitive
 from ..types import dtypes
 from ..types.avals import Aval
+from ..types.shape import SymbolicDim
 
 if TYPE_CHECKING:
     from .emitter import Emitter
@@ -61,7 +62,7 @@ def _limits(dtype: DType) -> tuple[float, float]:
 
 def has_no_reciprocal(numbers: Any, dtype: DType) -> bool:
     """Whether the reciprocal of a finite number, or one of an array, is no normal number."""
-    if not dtypes.is_inexact(dtype):
+    if not dtypes.is_inexact(dtype) or isinstance(numbers, SymbolicDim):    # sizes have
         return False
     least, most = _limits(dtype)
     if type(numbers) is float or type(numbers) is int:

@@ -225,7 +225,7 @@ class Executable:
                  placement: Placement, interface: Interface, arg_names: Sequence[str] = (),
                  specs: Sequence[PartitionSpec] = ()) -> None:
         self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
-        _executables.watch(loaded, closed.consts)
+        _executables.watch(loaded, getattr(closed, "consts", ()))   # none of one that is loaded
         self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
