@@ -430,8 +430,9 @@ def _unpickle(value: np.ndarray, weak_type: bool) -> object:
     return array_from_numpy(value, weak_type)
 
 
-# C++'s own method, taken before `_install` puts ours in its place.
+# C++'s own methods, taken before `_install` puts ours in their places.
 _wait: Callable[[Any], Array] = ArrayImpl.block_until_ready
+_is_ready: Callable[[Any], bool] = ArrayImpl.is_ready
 
 
 def _block_until_ready(self: Array) -> Array:
@@ -441,7 +442,9 @@ def _block_until_ready(self: Array) -> Array:
       The array itself.
     """
     try:
-        return _wait(self)
+        if self.is_deleted() or _is_ready(self):
+            return _wait(self)
+        return lib.interruptible(functools.partial(_wait, self))
     except (lib.XlaRuntimeError, ValueError) as error:
         raise lib.raised_by_host(error) from None
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary
 
-from ..base import config, errors, lib, util
+from ..base import config, errors, lib, source, util
 from ..base.lib import mlir
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
@@ -260,7 +260,7 @@ class Executable:
             kept = [relaid(x, layout) for x, layout in zip(kept, self.layouts.values(),
                                                            strict=True)]
         if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
-            self._check_given_once(kept)
+            self._check_given_once(kept, self.donated, self.exclusive)
         try:
             if self.effects or self.hosts:
                 ordered = any(e.ordered for e in self.effects)
@@ -274,21 +274,24 @@ class Executable:
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
+            if "onated in the same call" in str(error) or "same buffer twice" in str(error):
+                self._check_given_once(kept, self.interface.donated, range(len(kept)))
             raise user_error(error, self.name) from None
 
-    def _check_given_once(self, kept: Sequence[Array]) -> None:
+    def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
+                          exclusive: Sequence[int]) -> None:
         """RuntimeError for a donated argument whose memory another argument has too."""
         owners: dict[int, int] = {}
-        for i in self.exclusive:
+        for i in exclusive:
             for address in lib.addresses(kept[i]):
                 j = owners.setdefault(address, i)
-                if j != i and (i in self.donated or j in self.donated):
+                if j != i and (i in donated or j in donated):
                     same = "are the same array" if kept[i] is kept[j] else "share their memory"
                     raise RuntimeError(
                         f"jit: arguments {self.arg_names[j]} and {self.arg_names[i]} of "
                         f"{self.name} {same}, and donated: Attempt to use a buffer that was "
-                        "previously donated in the same call, as in `f(donate(a), a)`; donate "
-                        "neither, or copy one.")
+                        "previously donated in the same call, as in `f(donate(a), a)`, at "
+                        f"{source.summarize(source.user_frame())}; donate neither, or copy one.")
 
     def _placed(self, i: int, x: Array, sharding: Sharding) -> Any:
         """Argument `i` where the program takes it; uncommitted ones may be elsewhere."""

@@ -121,6 +121,7 @@ from olympus._src.base.lib.loading import (
 )
 from olympus._src.base.lib.loading import weakref_lru_cache as _weakref_lru_cache
 from olympus._src.base.lib.partitioning import PARTITIONED_CALL, WholeArray, partitioner_key
+from olympus._src.base.lib.waiting import check_ending, interruptible
 from olympus._src.base.util import lazy_module
 
 if TYPE_CHECKING:
