@@ -393,7 +393,7 @@ def copied(array: Array, sharding: Any = None) -> Array:
 def block_until_ready(arrays: Sequence[Array]) -> None:
     """Wait until all of `arrays` hold their values; errors of their computation are raised here."""
     try:
-        if all([x.is_deleted() or _is_ready(x) for x in arrays]):
+        if all(x.is_deleted() or _is_ready(x) for x in arrays):
             _jax.batched_block_until_ready(list(arrays))
         else:
             interruptible(lambda: _jax.batched_block_until_ready(list(arrays)))
