@@ -329,6 +329,35 @@ def test_what_is_equal_is_not_the_same(apply, dtype):
             assert np.signbit(found).tolist() == np.signbit(expected).tolist(), k
 
 
+COMPLEX = [complex(a, b) for a in (1.0, 0.0, -0.0) for b in (2.0, 0.0, -0.0)]
+
+
+def parts(x, k):
+    """The real and the imaginary part of the complex number in k, times ones."""
+    k = next(k for k in olympus.tree.leaves(k) if isinstance(k, complex | np.complexfloating))
+    return x * np.array([k.real, k.imag], "float32")
+
+
+static_parts = olympus.jit(parts, static_argnums=1)
+named_parts = olympus.jit(parts, static_argnames="k")
+
+
+@pytest.mark.parametrize("wrap", [lambda k: k, lambda k: (k,), lambda k: (1, (k, 2)), np.complex64,
+                                  lambda k: (np.complex128(k),)],
+                         ids=["number", "tuple", "nested", "complex64", "tuple of complex128"])
+@pytest.mark.parametrize("apply", [
+    static_parts, lambda x, k: named_parts(x, k=k), olympus.checkpoint(parts, static_argnums=1),
+    lambda x, k: lax.map(lambda _: parts(x, k), x)[0],
+    lambda x, k: olympus.vmap(static_parts, (0, None))(x[None], k)[0]],
+    ids=["static", "static by name", "checkpoint", "map", "vmap"])
+def test_complex_numbers_are_told_apart_by_the_signs_of_their_zeros(apply, wrap):
+    x = onp.ones(2)
+    for _ in range(3):
+        for k in COMPLEX:
+            found = np.asarray(apply(x, wrap(k)))
+            assert [*map(str, found)] == [str(k.real), str(k.imag)], k
+
+
 @pytest.fixture
 def work(monkeypatch):
     """What was lowered and what was compiled, by name."""

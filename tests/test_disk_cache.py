@@ -122,6 +122,38 @@ def test_a_damaged_entry_is_told_of_and_made_anew(cache, change):
     assert cache.run() == (0, 1)
 
 
+def test_the_file_of_one_entry_is_not_taken_for_another(cache):
+    cache.run()
+    entry, = cache.entries()
+    cache.run(lambda x: x * 7, X * 7)
+    other = next(e for e in cache.entries() if e != entry)
+    entry.write_bytes(other.read_bytes())
+    with pytest.warns(UserWarning, match="ValueError: .*damaged .its checksum is wrong"):
+        assert cache.run() == (1, 0)
+    assert cache.run() == (0, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(cache):
+    cache.run()
+    entry, = cache.entries()
+    entry.unlink()
+    os.mkfifo(entry)
+    with pytest.warns(UserWarning, match="damaged .it is no regular file"):
+        assert cache.run() == (1, 0)
+    assert cache.run() == (0, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_in_the_place_of_the_lock_is_not_waited_for(cache):
+    cache.path.mkdir(0o700)
+    os.mkfifo(cache.path / ".lock")
+    with pytest.warns(UserWarning, match=r"Error writing .*it is no regular file"):
+        cache.run()
+        disk_cache.flush()
+        olympus.jit(lambda x: x - 9)(X)
+
+
 @pytest.mark.parametrize("content", [b"", b"no executable" * 50])
 def test_an_entry_that_is_no_executable_is_replaced(cache, content):
     cache.run()
@@ -347,7 +379,12 @@ def test_contents_are_checked(cache):
         assert cache.run() == (0, 1)
         cache.run(lambda x: x * 7, X * 7)
         other = next(e for e in cache.entries() if e != entry)
-        entry.write_bytes(other.read_bytes())
+        # As if both were one program to the key.
+        directory, (key, from_key) = disk_cache.current(), [
+            e.name.removesuffix("-cache") for e in (entry, other)]
+        data, seconds = directory.get(from_key)
+        directory.drop(key)
+        directory.put(key, data, seconds)
         disk_cache._verified.clear()
         with pytest.warns(UserWarning, match="RuntimeError: .*another program"):
             assert cache.run() == (1, 1)

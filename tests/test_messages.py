@@ -231,6 +231,71 @@ def test_tracebacks_have_no_frames_of_ours(entry):
     assert caught.value.__context__ is None or caught.value.__suppress_context__
 
 
+def _raising(*args, **kwargs):
+    raise KeyError("the user's")
+
+
+def _ruled(make, fun, *rules):
+    made = make(fun)
+    (made.defjvp if make is olympus.custom_jvp else made.defvjp)(*rules)
+    return made
+
+
+def _batched(fun, rule):
+    made = olympus.custom_batching.custom_vmap(fun)
+    made.def_vmap(rule)
+    return made
+
+
+SAME = lambda x: x
+USERS = {   # functions of users that raise, by who calls them
+    "custom_jvp": lambda: _ruled(olympus.custom_jvp, _raising, _raising)(1.0),
+    "rule of custom_jvp": lambda: olympus.jvp(
+        _ruled(olympus.custom_jvp, SAME, _raising), (1.0,), (1.0,)),
+    "custom_vjp": lambda: _ruled(olympus.custom_vjp, _raising, SAME, SAME)(1.0),
+    "fwd": lambda: olympus.grad(_ruled(olympus.custom_vjp, SAME, _raising, SAME))(1.0),
+    "bwd": lambda: olympus.grad(_ruled(
+        olympus.custom_vjp, SAME, lambda x: (x, None), _raising))(1.0),
+    "custom_gradient": lambda: olympus.custom_gradient(_raising)(1.0),
+    "custom_vmap": lambda: _batched(_raising, SAME)(1.0),
+    "rule of custom_vmap": lambda: olympus.vmap(_batched(SAME, _raising))(A),
+    "sequential_vmap": lambda: olympus.custom_batching.sequential_vmap(_raising)(1.0),
+    "custom_root": lambda: lax.custom_root(_raising, 1.0, SAME, SAME),
+    "closure_convert": lambda: olympus.closure_convert(_raising, 1.0),
+    "linear_call": lambda: olympus.custom_derivatives.linear_call(_raising, _raising, 1.0, 1.0),
+    "composite": lambda: lax.composite(_raising, "my.name")(1.0),
+    "vectorize": lambda: onp.vectorize(_raising)(A),
+    "pmap": lambda: olympus.pmap(_raising)(onp.ones(1)),
+    "export": lambda: olympus.export.export(olympus.jit(_raising))(1.0),
+    "pure_callback": lambda: olympus.pure_callback(_raising, A, A),
+    "debug.callback": lambda: olympus.debug.callback(_raising, A),
+    "checkpoint": lambda: olympus.checkpoint(_raising)(1.0),
+    "scan": lambda: lax.scan(_raising, 1.0, A),
+}
+
+
+@pytest.mark.parametrize("entry", USERS)
+def test_errors_of_users_functions_have_no_frames_of_ours(entry):
+    with traceback_filtering("auto"), pytest.raises(KeyError, match="the user's") as caught:
+        USERS[entry]()
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert frames[-1].name == "_raising"
+    package = Path(inspect.getfile(olympus)).parent
+    assert not [f for f in frames if package in Path(f.filename).parents]
+
+
+def test_errors_of_decorators_have_no_frames_of_ours():
+    made = _ruled(olympus.custom_jvp, SAME, SAME)
+    for call in (lambda: made.defjvp(3), lambda: made(1.0, z=1),
+                 lambda: olympus.custom_vjp(SAME).defvjp(3, 4),
+                 lambda: olympus.custom_vjp(SAME)(1.0)):
+        with traceback_filtering("auto"), pytest.raises((TypeError, AttributeError)) as caught:
+            call()
+        package = Path(inspect.getfile(olympus)).parent
+        assert not [f for f in traceback.extract_tb(caught.value.__traceback__)
+                    if package in Path(f.filename).parents]
+
+
 FACADES = [onp, onp.fft, onp.linalg, lax.linalg, random, olympus.nn, olympus.nn.initializers,
            olympus.image, olympus.ops, *[getattr(olympus.scipy, name) for name in (
                "fft", "integrate", "interpolate", "linalg", "ndimage", "optimize", "signal",

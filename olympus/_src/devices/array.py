@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, NoReturn
 import numpy as np
 
 from ..base import errors, lib
+from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.source import filter_traceback
 from ..base.typing import Array, Device, DTypeLike, T
 from ..base.util import lazy_module, memoize, short_number
@@ -93,12 +94,18 @@ class Parts(NamedTuple):
     copies: bool        # whether some devices here hold the same part, and not all anywhere
 
 
-@memoize(1024)
 def parts_of(aval: ShapedArray, sharding: Sharding) -> Parts:
     """How an array of a type is cut by a sharding; ValueError if it cannot be.
 
     An index ends in an ellipsis, so that what it takes of an array is an array.
     """
+    return _parts_of(aval, sharding, remove_size_one_mesh_axis_from_type.value)
+
+
+@memoize(1024)
+def _parts_of(aval: ShapedArray, sharding: Sharding, larger: bool) -> Parts:
+    """`parts_of`; the array's type depends on `larger`, the option that types name no axes of size
+    1."""
     if type(sharding) is NamedSharding:
         sharding.check_compatible_aval(aval.shape)
         if unreduced(sharding):

@@ -48,6 +48,7 @@ from .attributes import (
 )
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter
+from .fences import Fences
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
@@ -126,22 +127,23 @@ class Builder(Emitter):
             "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(fn.name.value)]),
         }, [tensor_type(a) for a in outs]).results)
 
-    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int]) -> IrValue:
-        """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
-        aval = make_aval((), self.avals_out[0].dtype)
-        return self.reduce_by(combiner, x, init, axes, aval,
-                              lambda p, q: [self.op(combiner, [p, q], None, aval)])
+    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int],
+               out: ShapedArray) -> IrValue:
+        """stablehlo.reduce to an aval by a binary operation, from the scalar `init`."""
+        scalar = make_aval((), out.dtype)
+        return self.reduce_by(combiner, x, init, axes, out,
+                              lambda p, q: [self.op(combiner, [p, q], None, scalar)])
 
     def reduce_by(self, combiner: Hashable, x: IrValue, init: Number, axes: Sequence[int],
-                  aval: ShapedArray, body: Body) -> IrValue:
-        """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
+                  out: ShapedArray, body: Body) -> IrValue:
+        """stablehlo.reduce to an aval by `body(p, q)` on scalars, which `combiner` stands for.
 
         One like it is copied at a third of the price: what combines is at nobody's line.
         """
-        module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
+        module, block, start = self.module, self.block, self.scalar(init, out.dtype)
         # The key has no marks, which are attributes of what would be copied.
         plain = block.sizes is None and self.marks is None
-        key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
+        key = (combiner, x.type, out, tuple(axes)) if plain else None
         op = module.reductions.get(key)
         if op is not None:
             op = op.clone(block.ip)
@@ -150,7 +152,8 @@ class Builder(Emitter):
             # The copied region is a level too, as `region` counts that of the first.
             module.nest.reach(self.eqn, 0)
             return op.result
-        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1)
+        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1,
+                      avals=[out])
         outer = self.loc, self.line
         self.loc, self.line = location("", None), None
         self.region(op, 0, [start.type] * 2, body)
@@ -459,6 +462,9 @@ class Builder(Emitter):
     def all_reduce(self, combiner: str, x: IrValue, aval: ShapedArray, names: Sequence[Hashable],
                    groups: AxisIndexGroups = None) -> IrValue:
         """stablehlo.all_reduce of an array of an aval, by a binary operation."""
+        # Of one device it is the array. XLA:CPU does not compile two of them of different ranks.
+        if all(len(group) == 1 for group in self.replica_groups(names, groups)):
+            return x
         scalar = make_aval((), aval.dtype)
         kind = tensor_type(scalar)
         op = self.ops("stablehlo.all_reduce", [x], {
@@ -769,7 +775,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held = b.module.held(closed, results)
+    held, main = {*b.module.held(closed, results)}, b.module.fenced_from
+    fences = None if main is None else Fences(b, closed, env, held, main is not closed)
+    makers: dict[Any, Any] = {} if fences is None else fences.makers
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
@@ -782,19 +790,22 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 marks_of(scope, around))
             by_primitive = {}
         b.marks = marks
-        ins, avals = [], []
-        for a in eqn.invars:
-            avals.append(a.aval)
-            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         prim, outvars, found = eqn.primitive, eqn.outvars, by_primitive.get(eqn.primitive)
         if found is None:
             found = by_primitive[prim] = (
                 f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
-                marks is None and block.sizes is None and has_recipes(b.module, prim))
-        name, lower, single = found
+                marks is None and block.sizes is None and has_recipes(b.module, prim),
+                fences and fences.reader(prim))
+        name, lower, single, fence = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
+        if fence is not None:
+            fence(eqn)
+        ins, avals = [], []
+        for a in eqn.invars:
+            avals.append(a.aval)
+            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         several, params = prim.multiple_results, eqn.params
         key: Any = (prim, platform, outvars[0].aval, *avals, *params, *params.values()) if (
             single) else None
@@ -831,12 +842,16 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 out = [b.hold(x, v.aval) if i in b.held else x
                        for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
             env.update(zip(outvars, out))
+            makers.update(dict.fromkeys(outvars, eqn))
         else:
             var = outvars[0]
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
             env[var] = b.hold(out, var.aval) if hold else out
+            makers[var] = eqn
     b.marks = around
+    if fences is not None:
+        fences.leave(pr.outvars)
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 
