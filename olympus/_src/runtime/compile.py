@@ -64,6 +64,9 @@ LoadedExecutable = lib.LoadedExecutable
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
+# Of constants in an entry of the disk cache: with 100 MB, reading it takes longer than compiling,
+# and 250 MB more of memory.
+_MOST_CONSTANTS = 32 << 20
 _MAPPINGS = Path("/proc/self/maps")
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 # What C++ gets of a call that it has no program for: the result, how it calls itself next time, and
@@ -545,6 +548,10 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         elif context.nest.deepest > LOADABLE:
             xla = compile_now()
             disk_cache.explain(context.name, _too_deep(context.nest.deepest))
+        elif context.written > _MOST_CONSTANTS:
+            xla = compile_now()
+            disk_cache.explain(context.name, f"its constants have {context.written >> 20} MB, more "
+                               f"than {_MOST_CONSTANTS >> 20}; pass large arrays as arguments")
         else:
             if config.compilation_cache_include_metadata_in_key.value:
                 digest, _ = mlir.digest(module, locations=True)
