@@ -20,6 +20,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.base import config, lib
+from olympus._src.runtime import compile as compiling
 from olympus._src.runtime import disk_cache
 from olympus.errors import RetraceWarning
 from olympus.experimental.compilation_cache import compilation_cache
@@ -435,6 +436,17 @@ def test_hits_and_misses_are_logged(cache, caplog):
     assert "for 'jit__lambda' because it took < 100000.00 seconds to compile" in caplog.text
     assert "because it is inspected while it is compiled" in caplog.text
     assert "Persistent compilation cache hit for 'jit__lambda'" in caplog.text
+
+
+def test_large_constants_are_not_written(cache, caplog, monkeypatch):
+    """Regression: an entry of 100 MB of constants took longer to read than to compile."""
+    monkeypatch.setattr(compiling, "_MOST_CONSTANTS", 1 << 20)
+    large, small = (np.arange(n, dtype=np.float32) for n in (1 << 19, 1 << 17))
+    with config.explain_cache_misses(True), caplog.at_level("WARNING", "olympus"):
+        np.testing.assert_array_equal(olympus.jit(lambda x: x + large)(X[0]), X[0] + large)
+    assert not cache.entries() and "its constants have 2 MB, more than 1" in caplog.text
+    np.testing.assert_array_equal(olympus.jit(lambda x: x + small)(X[0]), X[0] + small)
+    assert len(cache.entries()) == 1
 
 
 def test_code_that_xla_could_not_read_again_is_not_written(cache, caplog):

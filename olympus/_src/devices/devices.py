@@ -108,6 +108,7 @@ def check_process(name: str) -> None:
             f"{name}: this process was forked from one that had run Olympus, without its threads; "
             "programs are compiled and run by a process that was not; start it with "
             "multiprocessing's 'spawn' or 'forkserver', or fork before anything is computed.")
+    lib.check_ending(name, lambda: source.summarize(source.user_frame()))
 
 
 if hasattr(os, "register_at_fork"):     # not on Windows

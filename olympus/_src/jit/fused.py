@@ -182,10 +182,8 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
     def otherwise(failures: list[Exception], args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
         args = tuple([a for a in args if a is not _ABSENT])
         check_deleted(name, args)
-        # No frame may keep an error that is raised: its traceback has the frames of all callers,
-        # and their arrays would stay until the collector of cycles runs.
         if isinstance(failures[0], lib.XlaRuntimeError):    # it has run, and would fail again
-            raise failures.pop()
+            raise failures.pop()    # a frame that kept it would keep the arrays of all callers
         failures.clear()
         return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
 
@@ -209,7 +207,7 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
                     return compiled(x, **kwargs) if y is _ABSENT else compiled(x, y, **kwargs)
                 return compiled(x) if y is _ABSENT else compiled(x, y)
             except FAILURES as error:
-                failures = [error]
+                failures: list[Exception] = [error]
             # Outside of the handler: else the second error would have the first as its context.
             try:
                 return otherwise(failures, (x, y, z, *rest), kwargs)
@@ -239,7 +237,7 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
         try:
             return compiled(*args, **kwargs)
         except FAILURES as error:
-            failures = [error]
+            failures: list[Exception] = [error]
         return otherwise(failures, args, kwargs)
 
     call.compiled = compiled        # for functions of NumPy's whose operands need no look

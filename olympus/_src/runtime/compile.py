@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary, ref
 
-from ..base import config, errors, lib, util
+from ..base import config, errors, lib, source, util
 from ..base.lib import mlir
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
@@ -64,6 +64,9 @@ LoadedExecutable = lib.LoadedExecutable
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
+# Of constants in an entry of the disk cache: with 100 MB, reading it takes longer than compiling,
+# and 250 MB more of memory.
+_MOST_CONSTANTS = 32 << 20
 _MAPPINGS = Path("/proc/self/maps")
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 # What C++ gets of a call that it has no program for: the result, how it calls itself next time, and
@@ -282,7 +285,7 @@ class Executable:
             kept = [relaid(x, layout) for x, layout in zip(kept, self.layouts.values(),
                                                            strict=True)]
         if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
-            self._check_given_once(kept)
+            self._check_given_once(kept, self.donated, self.exclusive)
         try:
             if self.effects or self.hosts:
                 ordered = any(e.ordered for e in self.effects)
@@ -296,21 +299,24 @@ class Executable:
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
+            if self.interface.donated and "onate" in str(error):
+                self._check_given_once(kept, self.interface.donated, range(len(kept)))
             raise user_error(error, self.name) from None
 
-    def _check_given_once(self, kept: Sequence[Array]) -> None:
+    def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
+                          exclusive: Sequence[int]) -> None:
         """RuntimeError for a donated argument whose memory another argument has too."""
         owners: dict[int, int] = {}
-        for i in self.exclusive:
+        for i in exclusive:
             for address in lib.addresses(kept[i]):
                 j = owners.setdefault(address, i)
-                if j != i and (i in self.donated or j in self.donated):
+                if j != i and (i in donated or j in donated):
                     same = "are the same array" if kept[i] is kept[j] else "share their memory"
                     raise RuntimeError(
                         f"jit: arguments {self.arg_names[j]} and {self.arg_names[i]} of "
                         f"{self.name} {same}, and donated: Attempt to use a buffer that was "
-                        "previously donated in the same call, as in `f(donate(a), a)`; donate "
-                        "neither, or copy one.")
+                        "previously donated in the same call, as in `f(donate(a), a)`, at "
+                        f"{source.summarize(source.user_frame())}; donate neither, or copy one.")
 
     def _placed(self, i: int, x: Array, sharding: Sharding) -> Any:
         """Argument `i` where the program takes it; uncommitted ones may be elsewhere."""
@@ -542,6 +548,10 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         elif context.nest.deepest > LOADABLE:
             xla = compile_now()
             disk_cache.explain(context.name, _too_deep(context.nest.deepest))
+        elif context.written > _MOST_CONSTANTS:
+            xla = compile_now()
+            disk_cache.explain(context.name, f"its constants have {context.written >> 20} MB, more "
+                               f"than {_MOST_CONSTANTS >> 20}; pass large arrays as arguments")
         else:
             if config.compilation_cache_include_metadata_in_key.value:
                 digest, _ = mlir.digest(module, locations=True)

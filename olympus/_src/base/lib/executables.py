@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from olympus._src.base.lib import waiting
 from olympus._src.base.lib.loading import _jax, libraries, xla_client
 from olympus._src.base.util import lazy_module
 
@@ -177,7 +178,7 @@ def _to_the_end(call: Callable[[], object]) -> object:
     # compile when the process takes down what they use, and end it by a signal. A Python thread is
     # not interrupted, and is waited for at exit.
     if threading.current_thread() is not threading.main_thread():
-        return call()
+        return waiting.to_the_end(call)
     results: list[object] = []
     failures: list[BaseException] = []
     ended = threading.Lock()
@@ -260,6 +261,9 @@ def forget_all_signatures() -> None:
     """Make every C++ `pjit` ask Python again, and those made of the same functions later."""
     _jax.PjitFunctionCache.clear_all()
     shared_signatures.clear()       # of functions, some of whose `pjit` may be gone
+
+
+waiting.at_end.append(forget_all_signatures)
 
 
 def forget_signatures(jitted: Any) -> None:
