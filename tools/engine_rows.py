@@ -60,32 +60,25 @@ REASONS = {
 
 
 class Case(NamedTuple):
-    """A row's program, and what it gives for arguments of each kind."""
+    """A row of a table as a program."""
 
     table: str
-    name: str           # behind the table's
+    row: ops.Op
+    args: tuple[Any, ...]
+    jitted: Any
     exported: Any
-    signs: bool         # whether zeros must have the same signs
-    runs: list[tuple[str, list[np.ndarray], list[np.ndarray]]]
 
 
-def case_of(table: str, row: Any) -> Case | None:
+def case_of(table: str, row: ops.Op) -> Case | None:
     """None for a row that is no export."""
     args = properties.cast(row, "f")
-    exported, runs, jitted = None, [], None
     try:
-        for kind, given in edges.variants(row, args):
-            fun, values = program_of(row, given)
-            if jitted is None:
-                jitted = olympus.jit(fun)
-                exported = export.export(jitted)(*values)
-            with np.errstate(all="ignore"):
-                want = list(map(np.asarray, olympus.tree.leaves(jitted(*values))))
-            runs.append((kind, [values[i] for i in exported.module_kept_var_idx], want))
+        _, given = next(edges.variants(row, args))
+        fun, values = program_of(row, given)
+        jitted = olympus.jit(fun)
+        return Case(table, row, args, jitted, export.export(jitted)(*values))
     except Exception:
         return None
-    return Case(table, f"{table} {row.name}", exported,
-                edges.elementwise(row, olympus.tree.leaves(args)), runs)
 
 
 def load_iree(exports: dict[str, Any], folder: Path) -> dict[str, engines.Call | Exception]:
@@ -119,12 +112,16 @@ LOADS = {"iree": load_iree, "onnx": load_onnx}
 def faults(case: Case, call: engines.Call | Exception) -> list[str]:
     """What is wrong with a row on an engine."""
     found = []
+    signs = edges.elementwise(case.row, olympus.tree.leaves(case.args))
     try:
         if isinstance(call, Exception):
             raise call
-        for kind, args, want in case.runs:
-            different = {edges.difference(*pair, case.signs)
-                         for pair in zip(call(*args), want, strict=True)}
+        for kind, given in edges.variants(case.row, case.args):
+            _, values = program_of(case.row, given)
+            with np.errstate(all="ignore"):
+                want = list(map(np.asarray, olympus.tree.leaves(case.jitted(*values))))
+            results = call(*[values[i] for i in case.exported.module_kept_var_idx])
+            different = {edges.difference(*pair, signs) for pair in zip(results, want, strict=True)}
             found += [f"{kind}: {what}" for what in sorted(different - {""})]
     except Exception as error:
         return [re.sub(r"\S+/", "", " ".join(str(error).split()))[:300]]
@@ -150,7 +147,7 @@ def main() -> None:
             calls = LOADS[given.engine]({f"row{i}": case.exported for i, case in enumerate(some)},
                                         Path(folder))
         for case, call in zip(some, calls.values(), strict=True):
-            lines = [f"{case.name}: {fault}" for fault in faults(case, call)]
+            lines = [f"{case.table} {case.row.name}: {fault}" for fault in faults(case, call)]
             why = [next((why for why, pattern in REASONS[given.engine].items()
                          if re.search(pattern, line)), None) for line in lines]
             counts[case.table]["agree" if not lines else "refused" if all(why) else "fail"] += 1
