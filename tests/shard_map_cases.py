@@ -49,6 +49,19 @@ def case_parts_go_in_and_come_out_as_specifications_say():
         assert out.sharding.is_equivalent_to(NamedSharding(mesh(), spec), 2), out.sharding
 
 
+def case_results_are_named_as_their_specifications():
+    """Of explicit axes the eager result was P(None, None), which does not equal P()."""
+    for kind in (AxisType.Auto, AxisType.Explicit):
+        m = olympus.make_mesh((4, 2), ("x", "y"), (kind,) * 2)
+        x = olympus.device_put(X, NamedSharding(m, P()))
+        for spec in (P(), P("x"), P(None, "y"), P("x", None)):
+            f = olympus.shard_map(lambda a: a, mesh=m, in_specs=P(), out_specs=spec,
+                                  check_vma=False)
+            assert f(x).sharding == NamedSharding(m, spec), (kind, spec, f(x).sharding)
+            placed = olympus.jit(lambda a: a + 1, out_shardings=NamedSharding(m, spec))
+            assert placed(x).sharding == NamedSharding(m, spec), (kind, spec)
+
+
 def case_sums_are_over_the_devices_of_an_axis():
     def f(a):
         along = lax.psum(a, "y"), lax.pmean(a, ("y", "x")), lax.psum(1, ("x", "y"))

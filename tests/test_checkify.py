@@ -709,3 +709,18 @@ def test_errors_that_a_scan_or_a_vmap_has_stacked_are_one_of_a_checked_program()
             f(x)
         if axes == 1:
             assert checkify.checkify(f)(x[:0])[0].get() is None
+
+
+@pytest.mark.parametrize("indices, place", [
+    ([1, 7, 2, 9], r"\[1\] of the shape \(4,\)"),
+    ([[1, 2], [0, 8]], r"\[1, 1\] of the shape \(2, 2\)")])
+def test_an_index_outside_is_named_by_its_place(indices, place):
+    """In a program that is mapped, too, where an element is a place; was: the index alone."""
+    x, indices = onp.arange(5.0), onp.array(indices)
+    read = lambda i: x[i]
+    for _ in range(indices.ndim):
+        error = checkify.checkify(olympus.jit(read), checkify.index_checks)(indices)[0].get()
+        assert re.search(rf"index \d is out .* an index of gather, at {place}\n", error, re.DOTALL)
+        with pytest.raises(OlympusRuntimeError, match=place):
+            olympus.jit(read, checks={"index"})(indices)
+        read = olympus.vmap(read)

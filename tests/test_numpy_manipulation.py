@@ -174,6 +174,19 @@ def test_vectorize():
         dot(M, M[0, :2])
 
 
+def test_none_in_a_signature():
+    """As argument or result it stands for no axes; elsewhere ValueError, not TypeError of avals."""
+    first = onp.vectorize(lambda x, y: x if y is None else y, signature="(n),()->(n)")
+    np.testing.assert_array_equal(first(M, None), M)
+    ends, total = onp.vectorize(lambda x: (None, x.sum()), signature="(n)->(),()")(M)
+    assert ends is None
+    np.testing.assert_allclose(total, M.sum(1), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"argument 0 is None, for the axes \('n',\)"):
+        onp.vectorize(lambda x: x, signature="(n)->(n)")(None)
+    with pytest.raises(ValueError, match="the result None given for the axes"):
+        onp.vectorize(lambda x: None, signature="(n)->(n)")(M)
+
+
 def test_gradients():
     x = onp.asarray(M)
     for fun in (lambda x: onp.roll(x, 1).T, lambda x: onp.repeat(x, 2, 1),

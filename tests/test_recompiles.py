@@ -35,10 +35,27 @@ CHANGES = {
 }
 
 
+def test_a_function_made_anew_is_explained():
+    """Was: "for the first time", twelve times, of functions of one line."""
+    def made():
+        return olympus.jit(lambda x: x + 1)
+
+    assert str(made().explain(1.0)) == "jit: <lambda> is traced for the first time."
+    made()(1.0), made()(2.0)
+    f = made()
+    assert re.fullmatch(
+        "jit: <lambda> is traced for the first time.\n  It is another function object than 2 "
+        r"before, though of the same code, at .*test_recompiles.py:\d+\.\n  Make it and jit it "
+        "once, outside of the loop or function around it.", str(f.explain(1.0)))
+    f(1.0)
+    assert f.explain(1.0).hit and "float32[]" in str(f.explain(1))
+
+
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_call_is_explained(change):
     f = olympus.jit(lambda x, k: x, static_argnums=1)
-    assert str(f.explain({"a": ONES}, 1)) == "jit: <lambda> is traced for the first time."
+    first = "jit: <lambda> is traced for the first time."      # of other lambdas here, before
+    assert str(f.explain({"a": ONES}, 1)).split("\n")[0] == first
     f({"a": ONES}, 1)
     assert f.explain({"a": ONES}, 1) == Explanation("<lambda>", True, ())
     call, expected, remedy = change

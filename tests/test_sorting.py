@@ -167,3 +167,21 @@ def test_the_least_of_the_largest_is_found_without_sorting_all() -> None:
     kept = olympus.jit(largest).lower(x).compile()
     assert 'custom_call_target="TopK"' in kept.as_text()
     np.testing.assert_array_equal(kept(x), np.where(x >= np.sort(x)[:, -5:-4], x, 0))
+
+
+@pytest.mark.parametrize("name", FLOATS[:6])
+@pytest.mark.parametrize("fun", [
+    lambda x: lax.top_k(x, 4), lambda x: lax.top_k(x, 8), lambda x: lax.approx_max_k(x, 3),
+    lambda x: lax.approx_min_k(x, 3), lambda x: lax.top_k(onp.stack([x, x[::-1]], 1), 3, axis=0),
+    onp.sort, onp.argsort, lambda x: onp.argpartition(x, 3), onp.argmax, onp.median, onp.max])
+def test_the_sign_of_a_nan_does_not_rank_it(fun: Any, name: str) -> None:
+    """0/0 and inf - inf have the sign bit set on x86."""
+    x = np.array([3, -1, np.nan, 2, 7, np.nan, 0, 5]).astype(dtype_of(name))
+    y = x.copy()
+    bits = f"uint{8 * x.dtype.itemsize}"
+    y.view(bits)[[2, 5]] ^= np.array([1 << (8 * x.dtype.itemsize - 1), 0], bits)
+    for a, b in zip(*[olympus.tree.leaves(olympus.jit(fun)(v)) for v in (x, y)], strict=True):
+        np.testing.assert_array_equal(np.asarray(a).astype(float), np.asarray(b).astype(float))
+    values, places = olympus.jit(lambda x: lax.top_k(x, 3))(y)
+    assert places.tolist() == [2, 5, 4]
+    assert np.isnan(np.asarray(values).astype(float)).tolist() == [True, True, False]

@@ -88,8 +88,8 @@ from .._src.lax.stack import stack, stack_p, unstack, unstack_p
 from .._src.lax.transcendental import (
     acos, acos_p, acosh, acosh_p, asin, asin_p, asinh, asinh_p, atan, atan2, atan2_p, atan_p, atanh,
     atanh_p, cbrt, cbrt_p, cos, cos_p, cosh, cosh_p, exp, exp2, exp2_p, exp_p, expm1, expm1_p, log,
-    log1p, log1p_p, log2, log2_p, log_p, logistic, logistic_p, pow, pow_p, rsqrt, rsqrt_p, sin,
-    sin_p, sinh, sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p,
+    log10_p, log1p, log1p_p, log2, log2_p, log_p, logistic, logistic_p, pow, pow_p, rsqrt, rsqrt_p,
+    sin, sin_p, sinh, sinh_p, sqrt, sqrt_p, tan, tan_p, tanh, tanh_p,
 )
 from .._src.lax.windows import padtype_to_pads, reduce_window_shape_tuple, reduce_window_sum_p
 from .._src.types.shape import broadcast_shapes
@@ -154,7 +154,7 @@ __all__ = [
     "GatherScatterMode", "ge", "ge_p", "gt", "gt_p", "igamma", "igamma_grad_a", "igamma_grad_a_p",
     "igamma_p", "igammac", "igammac_p", "imag", "imag_p", "index_in_dim", "index_take",
     "integer_pow", "integer_pow_p", "iota", "iota_p", "is_finite", "is_finite_p", "le", "le_p",
-    "le_to_p", "lgamma", "lgamma_p", "linear_solve_p", "log", "log1p", "log1p_p", "log2",
+    "le_to_p", "lgamma", "lgamma_p", "linear_solve_p", "log", "log10_p", "log1p", "log1p_p", "log2",
     "log2_p", "log_p", "logistic", "logistic_p", "lt", "lt_p", "lt_to_p", "map", "max", "max_p",
     "min", "min_p", "mul", "mul_p", "mulhi", "mulhi_p", "ne", "ne_p", "neg", "neg_p", "nextafter",
     "nextafter_p", "not_p", "one_minus_square", "one_minus_square_p", "optimization_barrier",

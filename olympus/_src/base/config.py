@@ -613,7 +613,8 @@ captured_constants_warn_bytes = _option(
     "of the compiled program; -1 never warns.")
 log_checkpoint_residuals = _option(
     "olympus_log_checkpoint_residuals", False, _BOOL,
-    doc="Log, at level WARNING, the residuals that each differentiated `checkpoint` keeps.")
+    doc="Log, at level WARNING instead of DEBUG, the residuals that each differentiated "
+        "`checkpoint` keeps.")
 disallow_mesh_context_manager = _option(
     "olympus_disallow_mesh_context_manager", False, _BOOL,
     doc="Refuse `with mesh:`, which `set_mesh` replaces.")

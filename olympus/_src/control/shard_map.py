@@ -252,6 +252,9 @@ class ShardMap(Call):
                      ) -> None:
         _manual_trace.step_through(run, manual_of(params), args, params)
 
+    def specs_out(self, params: Params) -> Sequence[Any]:
+        return params["out_specs"]
+
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr,
               mesh: Mesh | AbstractMesh, in_specs: Specs, out_specs: Specs,
               newly_manual_axes: frozenset[str], check_vma: bool) -> list[IrValue]:

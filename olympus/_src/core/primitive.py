@@ -511,6 +511,10 @@ class Higher(Primitive, abstract=True):
         """A function to evaluate it operation by operation; None if it is compiled as a whole."""
         return None
 
+    def specs_out(self, params: Params) -> Sequence[Any]:
+        """The specifications of results that users gave, or ()."""
+        return ()
+
     def stays(self, params: Params) -> bool:
         """Whether the compiler shall keep the body apart from the program around it, if it can."""
         return False

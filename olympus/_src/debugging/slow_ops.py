@@ -197,7 +197,7 @@ class _Stopwatch:
 
     def timed(self, operation: Operation) -> float:
         """Seconds of one run without the call; the trace that evaluates is the current one now."""
-        values = tuple([x.value if type(x) is WatchTracer else x for x in operation.operands])
+        values = tuple([x._value if type(x) is WatchTracer else x for x in operation.operands])
         whole = _least(lambda: ctx.trace.process(operation.primitive, values, operation.params))
         return max(whole - self.machine.call, 0.0)
 

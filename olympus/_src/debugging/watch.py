@@ -74,7 +74,7 @@ _OF_PARTS = frozenset(("broadcast_in_dim", "pvary", "reshape", "squeeze"))
 
 
 class Observer(Protocol):
-    """Who looks at operations, and keeps something beside each value: `WatchTracer.beside`."""
+    """Who looks at operations, and keeps something beside each value: `WatchTracer._beside`."""
 
     def given(self, _: int, x: Array, /) -> object:
         """The notes kept beside an argument, by its leaf number."""
@@ -88,17 +88,16 @@ class Observer(Protocol):
 class WatchTracer(Tracer):
     """A value that there is, with the operation that made it and what the observer keeps of it."""
 
-    __slots__ = ("value", "made", "beside")
-    shown = "WatchTracer"
-    beside: Any     # of the observer's own type
+    __slots__ = ("_value", "_made", "_beside")
+    _beside: Any     # of the observer's own type
 
     def __init__(self, trace: WatchTrace, value: Array, made: Operation | None, beside: object
                  ) -> None:
         self._trace, self.aval = trace, typeof(value)
-        self.value, self.made, self.beside = value, made, beside
+        self._value, self._made, self._beside = value, made, beside
 
-    def concrete(self) -> Array | None:
-        return self.value.concrete() if isinstance(self.value, Tracer) else self.value
+    def _known_value(self) -> Array | None:
+        return self._value._known_value() if isinstance(self._value, Tracer) else self._value
 
 
 class WatchTrace(Trace):
@@ -128,7 +127,7 @@ class WatchTrace(Trace):
         for a in args:
             if isinstance(a, Tracer) and not (type(a) is WatchTracer and a._trace is self):
                 check_usable(a)
-            values.append(a.value if type(a) is WatchTracer else a)
+            values.append(a._value if type(a) is WatchTracer else a)
         ctx.trace = self.parent
         try:
             found = self.parent.process(prim, tuple(values), params)
@@ -183,5 +182,5 @@ def watched(fun: Callable[..., PyTree], args: Sequence[PyTree], kwargs: dict[str
 def host(x: Array | None) -> np.ndarray:
     """The value of an operand, as NumPy has it."""
     while isinstance(x, Tracer):
-        x = x.concrete() if not isinstance(x, WatchTracer) else x.value
+        x = x._known_value() if not isinstance(x, WatchTracer) else x._value
     return x.value() if type(x) is Literal else np.asarray(x)

@@ -40,9 +40,9 @@ from ..types.sharding import (
 from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 
-__all__ = ["Array", "WRAPPERS", "Shard", "array_from_numpy", "copied_by_us", "layout_of", "parts_of",
-           "placed_copy", "put_array", "put_numpy", "refuse_masked_arrays", "register_wrapper", "share_numpy",
-           "stored"]
+__all__ = ["Array", "WRAPPERS", "Shard", "array_from_numpy", "copied_by_us", "layout_of",
+           "parts_of", "placed_copy", "put_array", "put_numpy", "refuse_masked_arrays",
+           "register_wrapper", "share_numpy", "stored"]
 
 _markup: Any = lazy_module("olympus._src.base.markup")
 _pictures: Any = lazy_module("olympus._src.types.pictures")
@@ -201,7 +201,7 @@ def copied_by_us(arguments: Sequence[object]) -> list[bool] | None:
     one.
     """
     arrays = [x for x in arguments if isinstance(x, np.ndarray)]
-    if any([type(x) not in _COPIED for x in arrays]):
+    if any(type(x) not in _COPIED for x in arrays):
         return None
     return [isinstance(x, np.ndarray) and x.nbytes >= _LARGE for x in arguments]
 

@@ -11,11 +11,11 @@ from itertools import compress
 from typing import Any
 
 from ..base.source import user_frame
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DType
 from ..base.util import Noted
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, numbers, read
+from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, Var, numbers, read
 from ..core.primitive import (
     Cotangent,
     Higher,
@@ -26,9 +26,11 @@ from ..core.primitive import (
     no_transpose,
 )
 from ..core.staging import closure_convert, recorder, stage
+from ..lax.convert import in_dtype
 from ..lax.families import add
 from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
+from ..types import dtypes
 from .partial_eval import reached, record_unknown
 
 __all__ = ["apply_transpose", "backward_pass", "transpose_program"]
@@ -117,6 +119,9 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
     # results have been walked: the sums are complete. They are taken out, so that the memory of
     # each is free once its equation has used it.
     acc: dict[Any, Any] = {}
+    # From the third term on, terms of 16 bits are summed in float32: those variables are `wide`.
+    several: set[Var] = set()
+    wide: dict[Var, DType] = {}
 
     def accumulate(variables: Sequence[Atom], values: Sequence[Transposed], found: Given) -> None:
         for var, x, ct in zip(variables, values, found, strict=True):
@@ -124,7 +129,17 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 if x.aval.tagged:
                     ct = as_typed(ct, x.aval.to_cotangent_aval())
                 sum_so_far = acc.get(var)
-                acc[var] = ct if sum_so_far is None else add(sum_so_far, ct)
+                if sum_so_far is None:
+                    acc[var] = ct
+                    continue
+                dtype = x.aval.dtype
+                if dtype.itemsize < 4 and dtypes.wide_dtype(dtype) != dtype:
+                    if var in several:
+                        wide[var] = dtype
+                        sum_so_far, ct = [in_dtype(v, dtypes.wide_dtype(dtype))
+                                          for v in (sum_so_far, ct)]
+                    several.add(var)
+                acc[var] = add(sum_so_far, ct)
 
     accumulate(pr.outvars, read(pr.outvars, env), cts)
     # Operations of our rules have the forward operation's line, where the tape has it, else
@@ -134,6 +149,8 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
     try:
         for eqn in reversed(pending):
             prim = eqn.primitive
+            for v in [v for v in eqn.outvars if v in wide] if wide else ():
+                acc[v] = in_dtype(acc[v], wide.pop(v))
             if prim.multiple_results:
                 out_cts: Any = [acc.pop(v, None) for v in eqn.outvars]
                 if False not in [ct is None for ct in out_cts]:
@@ -161,6 +178,8 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
             if type(in_cts) is not list or len(in_cts) != len(ins):
                 check_count(prim, "transpose", "cotangents", in_cts, len(ins))
             accumulate(eqn.invars, ins, in_cts)
+        for v, dtype in wide.items():
+            acc[v] = in_dtype(acc[v], dtype)
     finally:
         ctx.transposed = around
         if record is not None:

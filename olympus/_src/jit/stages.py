@@ -492,7 +492,7 @@ def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) ->
     for x in leaves:
         if isinstance(x, Tracer):
             raise TypeError(
-                "Cannot apply Olympus transformations to a function lowered and compiled for a "
+                "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
                 f"particular signature. Detected argument of Tracer type {type(x)}")
     arrays = list(map(argument_array, leaves))
     avals = list(map(typeof, arrays))

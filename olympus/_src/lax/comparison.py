@@ -55,7 +55,7 @@ class Equality(Comparison):
                 for x, a in zip(xs, b.avals_in, strict=True))
         each = b.compare(self.op, x, y, "UNSIGNED", physical.update(dtype=BOOL))
         combiner, init = ("stablehlo.and", True) if self.op == "EQ" else ("stablehlo.or", False)
-        return b.reduce(combiner, each, init, axes)
+        return b.reduce(combiner, each, init, axes, b.avals_out[0])
 
 
 eq_p = Equality("eq", "EQ", ANY)

@@ -282,7 +282,14 @@ class ReduceSum(Structural):
                          x.weak_type)
 
     def lower(self, b: Builder, x: IrValue, *, axes: Dims, out_sharding: ShardingLike) -> IrValue:
-        return b.reduce("stablehlo.add", x, 0, axes)    # of numbers: there are no sums of keys
+        # Of numbers: there are no sums of keys. XLA:CPU rounds each sum of 16-bit floats: ones in
+        # bfloat16 would add up to 256.
+        aval, out = b.avals_in[0], b.avals_out[0]
+        wide = dtypes.wide_dtype(out.dtype)
+        if wide == out.dtype:
+            return b.reduce("stablehlo.add", x, 0, axes, out)
+        x = b.convert(x, aval.update(dtype=wide))
+        return b.convert(b.reduce("stablehlo.add", x, 0, axes, out.update(dtype=wide)), out)
 
     def transpose(self, ct: Array, x: Linear, *, axes: Dims, out_sharding: ShardingLike
                   ) -> list[Array | None]:

@@ -127,22 +127,23 @@ class Builder(Emitter):
             "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(fn.name.value)]),
         }, [tensor_type(a) for a in outs]).results)
 
-    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int]) -> IrValue:
-        """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
-        aval = make_aval((), self.avals_out[0].dtype)
-        return self.reduce_by(combiner, x, init, axes, aval,
-                              lambda p, q: [self.op(combiner, [p, q], None, aval)])
+    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int],
+               out: ShapedArray) -> IrValue:
+        """stablehlo.reduce to an aval by a binary operation, from the scalar `init`."""
+        scalar = make_aval((), out.dtype)
+        return self.reduce_by(combiner, x, init, axes, out,
+                              lambda p, q: [self.op(combiner, [p, q], None, scalar)])
 
     def reduce_by(self, combiner: Hashable, x: IrValue, init: Number, axes: Sequence[int],
-                  aval: ShapedArray, body: Body) -> IrValue:
-        """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
+                  out: ShapedArray, body: Body) -> IrValue:
+        """stablehlo.reduce to an aval by `body(p, q)` on scalars, which `combiner` stands for.
 
         One like it is copied at a third of the price: what combines is at nobody's line.
         """
-        module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
+        module, block, start = self.module, self.block, self.scalar(init, out.dtype)
         # The key has no marks, which are attributes of what would be copied.
         plain = block.sizes is None and self.marks is None
-        key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
+        key = (combiner, x.type, out, tuple(axes)) if plain else None
         op = module.reductions.get(key)
         if op is not None:
             op = op.clone(block.ip)
@@ -151,7 +152,8 @@ class Builder(Emitter):
             # The copied region is a level too, as `region` counts that of the first.
             module.nest.reach(self.eqn, 0)
             return op.result
-        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1)
+        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1,
+                      avals=[out])
         outer = self.loc, self.line
         self.loc, self.line = location("", None), None
         self.region(op, 0, [start.type] * 2, body)

@@ -142,6 +142,11 @@ class ModuleContext:
         self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
 
     @property
+    def exported(self) -> bool:
+        """Whether the module is for a platform, not for devices, and may be for other engines."""
+        return AxisType.Explicit in self.deviceless
+
+    @property
     def keeps(self) -> bool:
         """Whether calls can be kept apart from the program around them.
 

@@ -164,9 +164,10 @@ class Fences:
     def _read_difference(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
         aval = x.aval
-        if x is y:
+        if not self._is_inexact(aval):
             self._hold_zero(eqn)
-        if aval is y.aval and aval.shape and not self.constants or not self._is_inexact(aval):
+            return
+        if aval is y.aval and aval.shape and not self.constants:
             return
         p, q = self._made(x), self._made(y)
         for made in (p, q):
@@ -186,7 +187,8 @@ class Fences:
     def _read_sign(self, eqn: OlympusprEqn) -> None:
         """Comparisons, signs, extrema, remainders, shifts: they read the sign of integers."""
         self._fence(eqn.invars, ("clamp", _UNSIGNED))
-        self._hold_zero(eqn)
+        if len(eqn.invars) == 2:
+            self._hold_zero(eqn)
 
     _read_absolute = _read_clamp = _read_sign
 
@@ -308,8 +310,13 @@ class Fences:
 
         LLVM would know that it is 0, and take an angle or an integer quotient of it for undefined.
         """
-        if len(eqn.invars) == 2 and eqn.invars[0] is eqn.invars[1] and (
-                not self._is_inexact(eqn.invars[0].aval) or eqn.primitive.op in ("GT", "LT")):
+        x, y = eqn.invars[0], eqn.invars[-1]
+        if x is not y:      # XLA computes equal operations once
+            p, q = self.makers.get(x), self.makers.get(y)
+            if p is None or q is None or p.primitive is not q.primitive or (
+                    [*map(id, p.invars)] != [*map(id, q.invars)] or p.params != q.params):
+                return
+        if not self._is_inexact(x.aval) or eqn.primitive.op in ("GT", "LT"):
             self.held.add(eqn.outvars[0])
 
     def _fence(self, atoms: Iterable[Atom], algebras: Collection[str] | None = None) -> None:

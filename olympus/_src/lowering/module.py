@@ -164,12 +164,11 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
     on_cpu = platforms == ["cpu"]
     if "cpu" in platforms:
         context.fenced_from = closed
-    exported = AxisType.Explicit in context.deviceless      # for a platform, not for devices
-    if on_cpu and not (several or symbolic or exported):
+    if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
     context.hold = hold
     # Where there is one device, nothing is cut that is compiled here.
-    if not on_cpu or exported or device_count("cpu") > 1:
+    if not on_cpu or context.exported or device_count("cpu") > 1:
         context.cut_sizes = functools.cache(functools.partial(
             cut_sizes, closed, [*zip(program.shardings, closed.in_avals),
                                 *zip(program.out_shardings, closed.out_avals)]))
@@ -181,7 +180,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         context.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
     elif symbolic:
         context.unheld = "sizes are symbolic"
-    elif exported and (several or context.given or names_devices(closed.olympuspr)
+    elif context.exported and (several or context.given or names_devices(closed.olympuspr)
                                  or any(getattr(a, "explicit", False) for a in closed.in_avals)):
         context.unheld = "it is exported over several devices"
 

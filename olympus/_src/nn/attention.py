@@ -88,7 +88,7 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Ar
     """Attention of checked [B, T, N, H] queries to [B, S, K, H] keys and values."""
     b, t, n, h = query.shape
     s, k = key.shape[1:3]
-    wide = reductions.wide_dtype(query.dtype)
+    wide = dtypes.wide_dtype(query.dtype)
     grouped = not definitely_equal(n, k)
     heads = (b, t, k, floor_div(n, k), h)
     subscripts = ("btkgh,bskh->bkgts", "bkgts,bskh->btkgh") if grouped else (

@@ -691,7 +691,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
 def concrete(name: str, x: ArrayLike, what: str, remedy: str) -> np.ndarray:
     """The values of an array that decide a result's shape; ConcretizationTypeError if unknown."""
     if isinstance(x, Tracer):
-        value = x.concrete()
+        value = x._known_value()
         if value is None:
             raise errors.ConcretizationTypeError(
                 f"{name}: {what} is {describe(x)}; a concrete value is required, because it "

@@ -10,7 +10,7 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
 from ..base import config, errors, lib, util
 from ..base.lib import mlir
@@ -75,7 +75,8 @@ _Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "code", "levels", "__weakref__")
+    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels",
+                 "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
@@ -85,6 +86,9 @@ class Loaded:
         self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
+        self.constants = constants
+        #: By id, the large constants of which it has copies, as weak references.
+        self.sources: dict[int, ref[Any]] = {}
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
 
     def serialized(self) -> bytes:
@@ -107,9 +111,11 @@ class Executables:
 
     Those that have an identity are lowered once, too: it leads to the module's digest.
     Programs hold their executables. The table holds what was used last, so that a function made
-    anew in a loop finds what its predecessor compiled; beyond that budget it is weak.
+    anew in a loop finds what its predecessor compiled; beyond that budget it is weak. An
+    executable has copies of its constants: it is let go with the first large one of them.
     """
 
+    LARGE = 1 << 18     # bytes of a constant
     MOST, MOST_BYTES = 128, 64 << 20    # one takes ten memory mappings, large ones a hundred
 
     def __init__(self) -> None:
@@ -117,7 +123,7 @@ class Executables:
         self.recent: OrderedDict[Hashable, Loaded] = OrderedDict()
         self.programs: Memo = Memo(4096)
         self.bytes = 0      # of the recent ones
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()      # a constant may go while it is held
         util.known_cache(self)
 
     def find(self, program: Hashable) -> tuple[Loaded, Interface] | None:
@@ -142,6 +148,20 @@ class Executables:
             while len(self.recent) > self.MOST or (
                     self.bytes > self.MOST_BYTES and len(self.recent) > 1):
                 self.bytes -= self.recent.popitem(last=False)[1].bytes
+
+    def watch(self, loaded: Loaded, constants: Sequence[Any]) -> None:
+        """Release an executable when one of its large constants goes."""
+        if loaded.constants <= self.LARGE:
+            return
+        held = ref(loaded)      # or the constants would keep it
+
+        def gone(_: ref[Any]) -> None:
+            if (found := held()) is not None:
+                self.release(found)
+
+        for x in constants:
+            if getattr(x, "nbytes", 0) > self.LARGE and id(x) not in loaded.sources:
+                loaded.sources[id(x)] = ref(x, gone)
 
     def release(self, loaded: Loaded) -> None:
         """Hold an executable no longer, unless a program does."""
@@ -202,9 +222,10 @@ class Executable:
                  "placement", "arg_names", "donated", "exclusive")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
-                 placement: Placement, interface: Interface, arg_names: Sequence[str] = ()
-                 ) -> None:
+                 placement: Placement, interface: Interface, arg_names: Sequence[str] = (),
+                 specs: Sequence[PartitionSpec] = ()) -> None:
         self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
+        _executables.watch(loaded, closed.consts)
         self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
@@ -222,9 +243,10 @@ class Executable:
             [self.in_avals[i] for i in taken], stored, interface.meshes, interface.memories)
         self.out_shardings = [_as_typed(a, s, kind, interface.meshes) for a, s, kind in zip(
             self.out_avals, self.out_shardings, interface.memories, strict=True)]
-        for i, s in enumerate(interface.out_shardings):     # by the name that the user gave it
-            if s is not None and not self.out_avals[i].explicit and s.is_equivalent_to(
-                    self.out_shardings[i], stored[i].ndim):
+        named = [s.update(spec=spec) if type(s) is NamedSharding else None
+                 for s, spec in zip(self.out_shardings, specs)] or interface.out_shardings
+        for i, s in enumerate(named):       # by the name that the user gave it
+            if s is not None and s.is_equivalent_to(self.out_shardings[i], stored[i].ndim):
                 self.out_shardings[i] = s
         # Of arrays: what varies within a program is over, and where they are is known.
         self.physical_out = [a.update(vma=frozenset()).at(s)
@@ -649,13 +671,15 @@ def _compiled(key: Hashable, module: IrModule, context: ModuleContext, placement
 
 
 def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
-                    out_layouts: Sequence[str | None] = ()) -> Executable:
-    """Compile a program whose inputs are all kept."""
+                    out_layouts: Sequence[str | None] = (),
+                    specs: Sequence[PartitionSpec] = ()) -> Executable:
+    """Compile a program whose inputs are all kept; `specs` name the shardings of its results."""
     loaded, interface = load_program(
         Lowering(closed, name, placement.platform, devices=placement.several,
                  shardings=placement.shardings, layouts=placement.layouts,
                  out_layouts=out_layouts, mesh=placement.mesh, hold=config.hold.value), placement)
-    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
+    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface,
+                      specs=specs)
 
 
 def relaid(x: Array, layout: str | None) -> Array:
