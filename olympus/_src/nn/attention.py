@@ -37,7 +37,7 @@ def _normalized(logits: Array) -> tuple[Array, Array]:
     top = reductions.max(logits, -1, initial=float(dtypes.finfo(logits.dtype).min))
     weights = el.exp(uf.subtract(logits, _spread(top, logits)))
     total = reductions.sum(weights, -1)     # at least exp(0), if not all are -inf
-    shares = uf.divide(weights, _spread(uf.maximum(total, 1), logits))
+    shares = uf.multiply(weights, _spread(uf.reciprocal(uf.maximum(total, 1)), logits))
     return shares, uf.add(el.log(total), top)
 
 
