@@ -57,6 +57,8 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[flo
                   lambda M, T: [[M, -M / 2]]),
     "x / a scalar": (lambda xp, m, x, y: x / spread(xp, y[0]),
                      lambda M, T: [[M, -M / 2], [.9 * M] * 2]),
+    "x / abs(a scalar)": (lambda xp, m, x, y: x / abs(spread(xp, y[0])),
+                          lambda M, T: [[M, -M / 2], [-.9 * M] * 2]),
     "c x + c y": (lambda xp, m, x, y: .5 * x + .5 * y, lambda M, T: [[M, -M], [M * .9, -M]]),
     "c x + c y + c z": (lambda xp, m, x, y, z: .25 * x + .25 * y + .5 * z,
                         lambda M, T: [[M, M], [M, -M], [M * .75, M]]),
@@ -74,7 +76,7 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[flo
                         lambda M, T: [[3, -1]])}
 
 
-NO_SCALARS = ("x / array", "x / a scalar")
+NO_SCALARS = ("x / array", "x / a scalar", "x / abs(a scalar)")
 
 
 def arrays(row: str, name: str) -> list[Any]:
