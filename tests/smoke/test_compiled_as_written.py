@@ -32,6 +32,12 @@ def spread(xp: Any, s: Any) -> Any:
 # greatest number M and T, the smallest normal one.
 ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[float]]]]] = {
     "x * c * c": (lambda xp, m, x: x * m**.6 * m**.6, lambda M, T: [[0, M**-.7]]),
+    "(x * c) ** 2": (lambda xp, m, x: xp.square(x * m**.6), lambda M, T: [[0, M**-.6]]),
+    "(x * c) ** 3": (lambda xp, m, x: (x * m**.4) ** 3, lambda M, T: [[0, M**-.4]]),
+    "(x * c) * (y / c)": (lambda xp, m, x, y: (x * m**.6) * (y / m**-.6),
+                          lambda M, T: [[0, M**-.6], [0, M**-.6]]),
+    "(x + c) + d": (lambda xp, m, x: (x + 2.5) + 2.5 * 2.0**-int(np.log2(m) / 2),
+                    lambda M, T: [[-2.5, 1]]),
     "x / c / c": (lambda xp, m, x: x / m**.6 / m**.6, lambda M, T: [[M, M / 2]]),
     "c / (c / x)": (lambda xp, m, x: m**.6 / (m**-.4 / x), lambda M, T: [[1, M**-.4]]),
     "x + c + c": (lambda xp, m, x: (x + m * .75) + m * .75, lambda M, T: [[-.75 * M, -M / 2]]),
@@ -51,6 +57,8 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[flo
                   lambda M, T: [[M, -M / 2]]),
     "x / a scalar": (lambda xp, m, x, y: x / spread(xp, y[0]),
                      lambda M, T: [[M, -M / 2], [.9 * M] * 2]),
+    "x / abs(a scalar)": (lambda xp, m, x, y: x / abs(spread(xp, y[0])),
+                          lambda M, T: [[M, -M / 2], [-.9 * M] * 2]),
     "c x + c y": (lambda xp, m, x, y: .5 * x + .5 * y, lambda M, T: [[M, -M], [M * .9, -M]]),
     "c x + c y + c z": (lambda xp, m, x, y, z: .25 * x + .25 * y + .5 * z,
                         lambda M, T: [[M, M], [M, -M], [M * .75, M]]),
@@ -68,6 +76,9 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[flo
                         lambda M, T: [[3, -1]])}
 
 
+NO_SCALARS = ("x / array", "x / a scalar", "x / abs(a scalar)")
+
+
 def arrays(row: str, name: str) -> list[Any]:
     return [np.array(each).astype(onp.dtype(name)) for each in ROWS[row][1](*LIMITS[name])]
 
@@ -75,8 +86,13 @@ def arrays(row: str, name: str) -> list[Any]:
 @pytest.mark.parametrize("row", ROWS)
 def test_floats_are_not_real_numbers(row):
     def run(xp, args):
+        """Of arrays and of scalars, which XLA rewrites further."""
+        def of(name, *xs):
+            return ROWS[row][0](xp, LIMITS[name][0], *xs)
+
         with np.errstate(all="ignore"):
-            return {name: ROWS[row][0](xp, LIMITS[name][0], *xs) for name, xs in args.items()}
+            return {name: [of(name, *xs), *([] if row in NO_SCALARS else [
+                of(name, *(x[0] for x in xs))])] for name, xs in args.items()}
 
     with olympus.enable_x64(True):
         args = {name: arrays(row, name) for name in FLOATS}
@@ -84,9 +100,9 @@ def test_floats_are_not_real_numbers(row):
         eager = run(onp, {name: [*map(onp.asarray, xs)] for name, xs in args.items()})
     for name in FLOATS:
         rtol = 8 * float(olympus.dtypes.finfo(name).eps) * np.log2(LIMITS[name][0])
-        for each in found, eager:
-            np.testing.assert_allclose(np.float64(each[name]), np.float64(expected[name]), rtol,
-                                       err_msg=name)
+        for outs in found[name], eager[name]:
+            for out, right in zip(outs, expected[name], strict=True):
+                np.testing.assert_allclose(np.float64(out), np.float64(right), rtol, err_msg=name)
 
 
 @pytest.mark.parametrize(("scale", "x", "expected"), [
