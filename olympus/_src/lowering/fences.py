@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,6 +40,8 @@ if TYPE_CHECKING:
 __all__ = ["Fences", "has_no_reciprocal"]
 
 _SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have any
+
+_DEEP = 16              # elementwise operations between a divisor and the scalar that it repeats
 
 # What an operand is to the operation that reads it, where it is not just what made it:
 _CONSTANT = "constant"      # it is one, or an argument that may become one
@@ -89,6 +91,7 @@ class Fences:
         self.arguments = frozenset(pr.invars) if nested else ()
         self.closed_over = dict(zip(pr.constvars, closed.consts, strict=True))
         self.fenced: set[Var] = set()
+        self.repeating: dict[Atom, bool] = {}       # what `_repeats` found
         self.inexact: dict[Aval, bool] = {}     # by aval, whose hash is quicker than a dtype's
         self.constants = nested or bool(self.closed_over)   # whether arrays may be constants
         self.exponentials = "exponential" in [p.algebra for p in pr.primitives]
@@ -107,8 +110,9 @@ class Fences:
     def _read_product(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
         aval = x.aval
-        if aval is y.aval and aval.shape and not self.constants and not (
-                self.exponentials and aval.dtype.itemsize == 2) or not self._is_inexact(aval):
+        single = _is_single(aval.shape)
+        if aval is y.aval and not (single or self.constants or self.exponentials
+                                   and aval.dtype.itemsize == 2) or not self._is_inexact(aval):
             return
         p, q = self._made(x), self._made(y)
         if p[0] == _CONSTANT:
@@ -117,12 +121,21 @@ class Fences:
             self._hold_nan(eqn, q[1])
             if p[0] == _SCALED and not _is_safe(p[1], q[1], aval.dtype):
                 self._fence((x,))
+        elif p[0] == q[0] == _SCALED:
+            if single and not _is_safe(p[1], q[1], aval.dtype):
+                self._fence((x,))   # (x * c) * (y * d)
         elif p[0] == _SCALED and self._is_repeated(y, q, eqn):
             self._fence((x,))       # XLA multiplies the scalar with the constant
         elif q[0] == _SCALED and self._is_repeated(x, p, eqn):
             self._fence((y,))
         elif p[0] == q[0] == "exponential":
             self._fence((x,))       # a sum of 16 bits is no good exponent
+
+    def _read_square(self, eqn: OlympusprEqn) -> None:
+        if _is_single(eqn.outvars[0].aval.shape) and self._is_inexact(eqn.outvars[0].aval):
+            self._fence(eqn.invars, (_SCALED,))
+
+    _read_integer_power = _read_square
 
     def _read_quotient(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
@@ -132,14 +145,15 @@ class Fences:
             return
         if self._has_reciprocals(y, dtype):
             kind, number = self._made(x)
-            divisor = y.val if type(y) is Literal else None
+            divisor = _number(y) if type(y) is Literal else None
             self._hold_nan(eqn, divisor)
             if kind == _SCALED and not _is_safe(number, 1 / divisor if divisor else None, dtype):
                 self._fence((x,))
             return
         self._fence((x,), ("quotient",))
         q = self._made(y)
-        if q[0] in _DIVISORS or self._is_repeated(y, q, eqn):
+        if q[0] in _DIVISORS or self._is_repeated(y, q, eqn) or (
+                eqn.outvars[0].aval.shape and self._repeats(y, _DEEP)):
             self._fence((y,))
 
     def _read_sum(self, eqn: OlympusprEqn) -> None:
@@ -221,7 +235,7 @@ class Fences:
                 found = getattr(self, "_made_by_" + algebra, self._made_by_other)(eqn)
                 return found if not repeated or found[0] == _CONSTANT else (_REPEATED, None)
             atom = eqn.invars[0]
-        return _CONSTANT, atom.val
+        return _CONSTANT, _number(atom)
 
     def _only_case(self, eqn: OlympusprEqn) -> Atom | None:
         """The value that a choice gives in any case; XLA drops such a choice."""
@@ -260,7 +274,8 @@ class Fences:
         if not self._is_inexact(eqn.outvars[0].aval):
             return "", None
         if self._has_reciprocals(y, dtype):
-            return _SCALED, 1 / y.val if type(y) is Literal and y.val else None
+            number = _number(y) if type(y) is Literal else None
+            return _SCALED, 1 / number if number else None
         return "quotient", None
 
     def _made_by_logistic(self, eqn: OlympusprEqn) -> tuple[str, Any]:
@@ -289,7 +304,7 @@ class Fences:
         """The kind of an operation on two operands, if one is a constant, with its number."""
         x, y = eqn.invars
         if type(x) is Literal or type(y) is Literal:
-            return kind, x.val if type(x) is Literal else y.val
+            return kind, _number(x if type(x) is Literal else y)
         # A scalar may be computed from constants.
         shape, found = eqn.outvars[0].aval.shape, 0
         for atom in (x, y):
@@ -348,6 +363,37 @@ class Fences:
         """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
         return made[0] == _REPEATED or atom.aval.shape != eqn.outvars[0].aval.shape
 
+    def _repeats(self, atom: Atom, deep: int) -> bool:
+        """Whether an array is computed, element by element, from repeated scalars alone.
+
+        XLA repeats the result in place of the operands.
+        """
+        found = not atom.aval.shape or self.repeating.get(atom)
+        if found is None:
+            eqn = self.makers.get(atom)
+            algebra = "" if eqn is None or atom in self.fenced else eqn.primitive.algebra
+            if eqn is None or not deep or atom in self.fenced:
+                found = False
+            elif algebra == "broadcast":
+                found = True
+            elif algebra in ("choice", "conversion", "move") or eqn.primitive.elementwise:
+                read = eqn.invars[1:] if algebra == "choice" else eqn.invars
+                found = all(self._repeats(a, deep - 1) for a in read)
+            else:
+                found = False
+            self.repeating[atom] = found
+        return found
+
+
+def _number(literal: Literal) -> Any:
+    """The number of a literal, None for a symbolic size."""
+    return None if isinstance(literal.val, SymbolicDim) else literal.val
+
+
+def _is_single(shape: Sequence[object]) -> bool:
+    """Whether an array has one element: XLA moves constants of such further."""
+    return not shape or shape.count(1) == len(shape)
+
 
 def _is_safe(a: float | complex | None, b: float | complex | None, dtype: DType) -> bool:
     """Whether a product of constants is a normal number, or one of them is 0."""
@@ -358,7 +404,11 @@ def _is_safe(a: float | complex | None, b: float | complex | None, dtype: DType)
 
 
 def _is_joint(a: float | complex | None, b: float | complex | None, dtype: DType) -> bool:
-    """Whether terms of one sign have a finite sum: others may have been there to cancel."""
+    """Whether terms of one sign have an exact sum: others may have been there to round."""
     if a is None or b is None or isinstance(a, complex) or isinstance(b, complex):
         return False
-    return a * b >= 0 and abs(a + b) <= _limits(dtype)[1]
+    # In float64, what a sum loses: Knuth (1997), Seminumerical Algorithms, 4.2.2, theorem B.
+    x, y = float(dtype.type(a)), float(dtype.type(b))
+    s = x + y
+    rest = (x - (s - (s - x))) + (y - (s - x))
+    return x * y >= 0 and rest == 0 and abs(s) <= _limits(dtype)[1] and float(dtype.type(s)) == s
