@@ -463,9 +463,10 @@ def opened(kind: type[Primitive]) -> type[Primitive]:
     if kind is Primitive:
         return OpenPrimitive
     if "_opened" not in vars(kind):
-        kind._opened = type(kind.__name__, (kind, OpenPrimitive), {
-            "__module__": kind.__module__, "__qualname__": kind.__qualname__,
-            "effectful": kind.abstract_eval is not Primitive.abstract_eval})
+        setattr(kind, "_opened", types.new_class(  # noqa: B010
+            kind.__name__, (kind, OpenPrimitive), exec_body=lambda body: body.update({
+                "__module__": kind.__module__, "__qualname__": kind.__qualname__,
+                "effectful": kind.abstract_eval is not Primitive.abstract_eval})))
     return vars(kind)["_opened"]
 
 

@@ -101,12 +101,12 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
     with tempfile.TemporaryDirectory() as folder, replacing(path) as compiled:
         source = Path(folder) / "module.mlir"
         source.write_bytes(module)
-        command = [program, "--iree-input-type=stablehlo", *flags, *options, str(source), "-o",
-                   str(compiled)]
+        command = [program, "--iree-input-type=stablehlo", *flags]
         errors = ""
         for demotion in demotions:
-            done = subprocess.run([*command, f"--iree-input-demote-f64-to-f32={demotion}"],
-                                  capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [*command, f"--iree-input-demote-f64-to-f32={demotion}", *options, str(source),
+                 "-o", str(compiled)], capture_output=True, text=True, check=False)
             errors = done.stderr
             if not done.returncode:
                 break

@@ -25,7 +25,7 @@ from ..base.typing import (
     IrValue,
 )
 from ..base.util import cut
-from ..core.ir import ClosedOlympuspr, Literal
+from ..core.ir import ClosedOlympuspr, Literal, Var
 from ..devices.array import stored
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, abstract_token, make_aval, physical_aval
@@ -60,6 +60,8 @@ if TYPE_CHECKING:
     from ..core.builder_type import Attributes, Body, Number, OfArrays
 
 INT32 = dtypes.as_dtype("int32")
+# The operations whose regions are programs of arrays; those of others combine or order elements.
+_CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "emit_function"]
@@ -95,7 +97,10 @@ class Builder(Emitter):
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
-        self.module.nest.enter(self.eqn)
+        module = self.module
+        module.nest.enter(self.eqn)
+        combining = module.combining
+        module.combining = combining or op.operation.name not in _CONTROL
         # MLIR isolates the region of a manual computation: it sees no value of the outer block.
         self.block = Block(ir.InsertionPoint(block), outer.sizes and (
             outer.sizes.alone() if end == "sdy.return" else outer.sizes.inner()))
@@ -103,8 +108,8 @@ class Builder(Emitter):
             outs = body(*block.arguments)
             ir.Operation.create(end, [], list(outs), None, None, 0, self.loc, self.block.ip)
         finally:
-            self.block = outer
-            self.module.nest.leave()
+            self.block, module.combining = outer, combining
+            module.nest.leave()
 
     def symbolic_windows(self, xs: Sequence[IrValue], inits: Sequence[IrValue],
                          outs: Sequence[ShapedArray], combine: Body,
@@ -566,6 +571,15 @@ class Builder(Emitter):
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
         return self.spread(out, aval) if aval.tagged else out
 
+    def settled(self, outs: Sequence[IrValue], outvars: Sequence[Var]) -> Sequence[IrValue]:
+        """An equation's results, cut as their types say and held where they are to be."""
+        if True in [v.aval.tagged for v in outvars]:
+            outs = [self.spread(x, v.aval) for x, v in zip(outs, outvars, strict=True)]
+        if self.held:   # a rule that calls a function may have held them there
+            outs = [self.hold(x, v.aval) if i in self.held else x
+                    for i, (x, v) in enumerate(zip(outs, outvars, strict=True))]
+        return outs
+
     def function(self, closed: ClosedOlympuspr, name: str, held: Sequence[int] = (),
                  line: Source | None = OWN) -> tuple[str, list[IrType]]:
         """The private function of a program that the equation calls, emitted once for equal ones.
@@ -775,9 +789,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held, main = {*b.module.held(closed, results)}, b.module.fenced_from
-    fences = None if main is None else Fences(b, closed, env, held, main is not closed)
-    makers: dict[Any, Any] = {} if fences is None else fences.makers
+    held, makers = {*b.module.held(closed, results)}, dict[Any, Any]()
+    fences = Fences(b, closed, env, held, makers) if b.module.fences else None
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
@@ -834,14 +847,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 out = b.per_platform(ins)
             if single and recipe is None:    # its first one
                 note_recipe(b, key, ins, out)
-            hold = b.held       # a rule that calls a function may have held them there
+            hold = b.held
         if several:
-            if True in [v.aval.tagged for v in outvars]:
-                out = [b.spread(x, v.aval) for x, v in zip(out, outvars, strict=True)]
-            if hold:
-                out = [b.hold(x, v.aval) if i in b.held else x
-                       for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
-            env.update(zip(outvars, out))
+            env.update(zip(outvars, b.settled(out, outvars)))
             makers.update(dict.fromkeys(outvars, eqn))
         else:
             var = outvars[0]

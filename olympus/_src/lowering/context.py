@@ -83,7 +83,7 @@ class ModuleContext:
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
                  "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct", "fenced_from", "hidden")
+                 "distinct", "fenced_from", "hidden", "combining")
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
@@ -129,6 +129,8 @@ class ModuleContext:
         self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
         #: id -> scalar that is behind a fence, as its broadcasts have to be; held, so the id stays
         self.hidden: dict[int, IrValue] = {}
+        #: whether what is emitted combines two elements: nothing is fenced or called there
+        self.combining = False
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -193,6 +195,11 @@ class ModuleContext:
                      if uneven.isdisjoint(v.aval.shape)}
         self.held_values.append((closed, saved))
         return {*saved, *kept_of(closed, read, sizes)}
+
+    @property
+    def fences(self) -> bool:
+        """Whether what is emitted now may be fenced."""
+        return self.fenced_from is not None and not self.combining
 
     def identity(self, kind: IrType) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""

@@ -186,7 +186,7 @@ class Emitter:
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
         out = self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
-        if self.module.fenced_from is None or not has_no_reciprocal(value, aval.dtype):
+        if not self.module.fences or not has_no_reciprocal(value, aval.dtype):
             return out
         return self.fence(out)
 

@@ -23,11 +23,11 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from ..base.typing import DType
+from ..base.typing import ArrayLike, DType, IrValue
 from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Primitive
 from ..types import dtypes
@@ -42,6 +42,9 @@ __all__ = ["Fences", "has_no_reciprocal"]
 _SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have any
 
 _DEEP = 16              # elementwise operations between a divisor and the scalar that it repeats
+
+Number: TypeAlias = float | complex | None      # of a constant; None: not known
+Made: TypeAlias = tuple[str, Number]    # what computed an operand, and the constant of that
 
 # What an operand is to the operation that reads it, where it is not just what made it:
 _CONSTANT = "constant"      # it is one, or an argument that may become one
@@ -62,7 +65,7 @@ def _limits(dtype: DType) -> tuple[float, float]:
     return float(info.smallest_normal), float(info.max)
 
 
-def has_no_reciprocal(numbers: Any, dtype: DType) -> bool:
+def has_no_reciprocal(numbers: ArrayLike | SymbolicDim, dtype: DType) -> bool:
     """Whether the reciprocal of a finite number, or one of an array, is no normal number."""
     if not dtypes.is_inexact(dtype) or isinstance(numbers, SymbolicDim):    # sizes have
         return False
@@ -79,17 +82,15 @@ class Fences:
     """The fences of one program, while it is lowered.
 
     `env` are the MLIR values of its variables, which a fence replaces; `held` the variables that
-    are to be in memory. `nested`: another program calls this one.
+    are to be in memory; `makers` the equations that made variables, of those lowered so far.
     """
 
-    def __init__(self, b: Emitter, closed: ClosedOlympuspr, env: dict[Any, Any], held: set[Var],
-                 nested: bool) -> None:
-        pr = closed.olympuspr
-        self.b, self.env, self.held, self.nested = b, env, held, nested
-        #: variable -> the equation that made it, of those lowered so far; the caller adds to it
-        self.makers: dict[Var, OlympusprEqn] = {}
+    def __init__(self, b: Emitter, closed: ClosedOlympuspr, env: dict[Var, IrValue], held: set[Var],
+                 makers: dict[Var, OlympusprEqn]) -> None:
+        pr, nested = closed.olympuspr, closed is not b.module.fenced_from
+        self.b, self.env, self.held, self.makers, self.nested = b, env, held, makers, nested
         self.arguments = frozenset(pr.invars) if nested else ()
-        self.closed_over = dict(zip(pr.constvars, closed.consts, strict=True))
+        self.closed_over: dict[Atom, Any] = dict(zip(pr.constvars, closed.consts, strict=True))
         self.fenced: set[Var] = set()
         self.repeating: dict[Atom, bool] = {}       # what `_repeats` found
         self.inexact: dict[Aval, bool] = {}     # by aval, whose hash is quicker than a dtype's
@@ -212,7 +213,7 @@ class Fences:
 
     # The first operation
 
-    def _made(self, atom: Atom) -> tuple[str, Any]:
+    def _made(self, atom: Atom) -> Made:
         """The operation that computed an operand, and the number of its constant, if known."""
         repeated = False
         while type(atom) is not Literal:
@@ -257,19 +258,19 @@ class Fences:
             atom = eqn.invars[0]
         return True
 
-    def _made_by_other(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+    def _made_by_other(self, eqn: OlympusprEqn) -> Made:
         for atom in eqn.invars:
             if type(atom) is not Literal:
                 return eqn.primitive.algebra, None
         return _CONSTANT, None
 
-    def _made_by_product(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+    def _made_by_product(self, eqn: OlympusprEqn) -> Made:
         x, y = eqn.invars
         if not self._is_inexact(eqn.outvars[0].aval):
             return (_UNSIGNED if x is y else ""), None
         return self._with_constant(eqn, _SCALED)
 
-    def _made_by_quotient(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+    def _made_by_quotient(self, eqn: OlympusprEqn) -> Made:
         y, dtype = eqn.invars[1], eqn.outvars[0].aval.dtype
         if not self._is_inexact(eqn.outvars[0].aval):
             return "", None
@@ -278,29 +279,30 @@ class Fences:
             return _SCALED, 1 / number if number else None
         return "quotient", None
 
-    def _made_by_logistic(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+    def _made_by_logistic(self, eqn: OlympusprEqn) -> Made:
         return "quotient", None     # 1 / (1 + exp(-x))
 
-    def _made_by_sum(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+    def _made_by_sum(self, eqn: OlympusprEqn) -> Made:
         return self._with_constant(eqn, _SHIFTED)
 
-    def _made_by_difference(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+    def _made_by_difference(self, eqn: OlympusprEqn) -> Made:
         kind, number = self._with_constant(eqn, _SHIFTED)
         y = eqn.invars[1]
-        subtracted = kind == _SHIFTED and number is not None and type(y) is Literal
-        return kind, -number if subtracted else number
+        if kind != _SHIFTED or number is None or type(y) is not Literal:
+            return kind, number
+        return kind, -number
 
-    def _made_by_square(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+    def _made_by_square(self, eqn: OlympusprEqn) -> Made:
         return ("" if self._is_inexact(eqn.outvars[0].aval) else _UNSIGNED), None
 
     _made_by_absolute = _made_by_square
 
-    def _made_by_integer_power(self, eqn: OlympusprEqn) -> tuple[str, Any]:
+    def _made_by_integer_power(self, eqn: OlympusprEqn) -> Made:
         y = eqn.params["y"]
         return self._made_by_square(eqn) if y >= 0 and y % 2 == 0 else (
             "quotient" if y < 0 else "", None)
 
-    def _with_constant(self, eqn: OlympusprEqn, kind: str) -> tuple[str, Any]:
+    def _with_constant(self, eqn: OlympusprEqn, kind: str) -> Made:
         """The kind of an operation on two operands, if one is a constant, with its number."""
         x, y = eqn.invars
         if type(x) is Literal or type(y) is Literal:
@@ -313,7 +315,7 @@ class Fences:
 
     # What they have in common
 
-    def _hold_nan(self, eqn: OlympusprEqn, number: float | complex | None) -> None:
+    def _hold_nan(self, eqn: OlympusprEqn, number: Number) -> None:
         """Hold the result of arithmetic with NaN in memory.
 
         LLVM takes an exponential of what it knows to be NaN for undefined.
@@ -322,17 +324,18 @@ class Fences:
             self.held.add(eqn.outvars[0])
 
     def _hold_zero(self, eqn: OlympusprEqn) -> None:
-        """Hold in memory the difference of an integer and itself, `x > x`, and their like.
+        """Hold in memory the difference of an integer and itself, `x > x`, and their xor.
 
         LLVM would know that it is 0, and take an angle or an integer quotient of it for undefined.
         """
         x, y = eqn.invars[0], eqn.invars[-1]
-        if x is not y:      # XLA computes equal operations once
+        if eqn.primitive.op == "stablehlo.xor":     # XLA computes equal operations once
             p, q = self.makers.get(x), self.makers.get(y)
-            if p is None or q is None or p.primitive is not q.primitive or (
-                    [*map(id, p.invars)] != [*map(id, q.invars)] or p.params != q.params):
-                return
-        if not self._is_inexact(x.aval) or eqn.primitive.op in ("GT", "LT"):
+            same = p is not None and q is not None and p.primitive is q.primitive and (
+                p.primitive.op in ("GT", "LT")) and [*map(id, p.invars)] == [*map(id, q.invars)]
+        else:
+            same = x is y and eqn.primitive.op in ("GT", "LT", "stablehlo.subtract")
+        if same:
             self.held.add(eqn.outvars[0])
 
     def _fence(self, atoms: Iterable[Atom], algebras: Collection[str] | None = None) -> None:
@@ -359,7 +362,7 @@ class Fences:
         value = self.closed_over.get(divisor)
         return value is not None and value.size <= _SEARCHED and not has_no_reciprocal(value, dtype)
 
-    def _is_repeated(self, atom: Atom, made: tuple[str, Any], eqn: OlympusprEqn) -> bool:
+    def _is_repeated(self, atom: Atom, made: Made, eqn: OlympusprEqn) -> bool:
         """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
         return made[0] == _REPEATED or atom.aval.shape != eqn.outvars[0].aval.shape
 
@@ -385,7 +388,7 @@ class Fences:
         return found
 
 
-def _number(literal: Literal) -> Any:
+def _number(literal: Literal) -> Number:
     """The number of a literal, None for a symbolic size."""
     return None if isinstance(literal.val, SymbolicDim) else literal.val
 
@@ -395,7 +398,7 @@ def _is_single(shape: Sequence[object]) -> bool:
     return not shape or shape.count(1) == len(shape)
 
 
-def _is_safe(a: float | complex | None, b: float | complex | None, dtype: DType) -> bool:
+def _is_safe(a: Number, b: Number, dtype: DType) -> bool:
     """Whether a product of constants is a normal number, or one of them is 0."""
     if a is None or b is None:
         return False
@@ -403,7 +406,7 @@ def _is_safe(a: float | complex | None, b: float | complex | None, dtype: DType)
     return least <= abs(a * b) <= most or a == 0 or b == 0
 
 
-def _is_joint(a: float | complex | None, b: float | complex | None, dtype: DType) -> bool:
+def _is_joint(a: Number, b: Number, dtype: DType) -> bool:
     """Whether terms of one sign have an exact sum: others may have been there to round."""
     if a is None or b is None or isinstance(a, complex) or isinstance(b, complex):
         return False
