@@ -332,7 +332,7 @@ class Fences:
         if eqn.primitive.op == "stablehlo.xor":     # XLA computes equal operations once
             p, q = self.makers.get(x), self.makers.get(y)
             same = p is not None and q is not None and p.primitive is q.primitive and (
-                p.primitive.op in ("GT", "LT")) and [*map(id, p.invars)] == [*map(id, q.invars)]
+                getattr(p.primitive, "op", "") in ("GT", "LT")) and [*map(id, p.invars)] == [*map(id, q.invars)]
         else:
             same = x is y and eqn.primitive.op in ("GT", "LT", "stablehlo.subtract")
         if same:
@@ -343,6 +343,8 @@ class Fences:
         for atom in atoms:
             if type(atom) is not Literal and atom not in self.fenced and (
                     algebras is None or self._made(atom)[0] in algebras):
+                if atom.aval.tagged and self.b.module.is_unreduced(atom.aval):
+                    continue    # Shardy would sum the terms in front of a fence
                 self.env[atom] = self.b.fence(self.env[atom])
                 self.fenced.add(atom)
 
