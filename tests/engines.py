@@ -3,16 +3,18 @@
 tests/test_deploy.py and tools/engine_rows.py run models by these.
 """
 
+import functools
 import importlib
 import shutil
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
+Call: TypeAlias = Callable[..., list[np.ndarray]]
 IREE = shutil.which("iree-run-module", path=str(Path(sys.executable).parent)) or shutil.which(
     "iree-run-module")
 
@@ -31,6 +33,30 @@ def run_iree(path: Path, name: str, args: Sequence[np.ndarray], outs: int, *flag
     if done.returncode:
         raise RuntimeError(f"iree-run-module: {done.stderr[:300]}")
     return [np.load(file) for file in names]
+
+
+def loaded_iree(path: Path, names: Iterable[str]) -> dict[str, Call]:
+    """Functions of a compiled module, by IREE's runtime in this process."""
+    runtime = importlib.import_module("iree.runtime")
+    context = runtime.SystemContext(config=_iree_config())
+    module = runtime.VmModule.copy_buffer(context.instance, path.read_bytes())
+    context.add_vm_module(module)
+
+    def called(name: str) -> Call:
+        function = context.modules[module.name][name]
+
+        def call(*args: np.ndarray) -> list[np.ndarray]:
+            found = function(*[np.asarray(x, order="C") for x in args])
+            return [np.asarray(x) for x in (found if isinstance(found, (tuple, list)) else [found])]
+
+        return call
+
+    return {name: called(name) for name in names}
+
+
+@functools.cache
+def _iree_config() -> Any:
+    return importlib.import_module("iree.runtime").Config("local-task")
 
 
 def check_onnx(path: Path) -> None:
@@ -54,9 +80,14 @@ def _graphs(graph: Any) -> Iterator[Any]:
 
 def run_onnx(path: Path, *args: np.ndarray) -> list[np.ndarray]:
     """What a model returns, by ONNX Runtime."""
+    return loaded_onnx(path)(*args)
+
+
+def loaded_onnx(path: Path) -> Call:
+    """The function that a model is, by ONNX Runtime."""
     runtime = importlib.import_module("onnxruntime")
     options = runtime.SessionOptions()
     options.log_severity_level = 4
     session = runtime.InferenceSession(path, options)
     names = [x.name for x in session.get_inputs()]
-    return session.run(None, dict(zip(names, args, strict=True)))
+    return lambda *args: session.run(None, dict(zip(names, args, strict=True)))

@@ -110,6 +110,17 @@ def test_what_cannot_be_saved(tmp_path, kind, match, data):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize("dtype", ["float8_e4m3", "uint2", "uint4"])
+def test_an_array_that_tensorstore_has_no_dtype_for_is_named(tmp_path, dtype):
+    x = onp.ones(3, dtype)
+    with pytest.raises(ValueError, match=rf"array \['w'\], {dtype}\[3\], given; Tensor"):
+        ps.save({"w": x}, tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+    with pytest.raises(ValueError, match=rf"an array, {dtype}\[3\], given"):
+        asyncio.run(tensorstore_impl.async_serialize(
+            x, tensorstore_impl.get_tensorstore_spec(tmp_path / "x")))
+
+
 def test_places(tmp_path):
     tree, run = [onp.arange(2)], tmp_path / "run"
     with pytest.raises(ValueError, match="a remote store cannot rename"):

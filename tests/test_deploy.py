@@ -4,6 +4,7 @@
 import importlib.util
 import sys
 
+import edges
 import engines
 import numpy as np
 import pytest
@@ -176,6 +177,150 @@ def test_onnx_runtime_computes_what_olympus_does(tmp_path, fun, shapes):
         np.testing.assert_allclose(found, x, rtol=1e-5, atol=1e-5)
 
 
+E = edges.EDGES.astype(np.float32)
+X1, Y1 = (g.astype(np.float32).ravel() for g in np.meshgrid(edges.FEW, edges.FEW))
+KEYS = np.array([1, 0, 1, 0, 2, 0, 1, 0, np.nan, 1], np.float32)
+GAPS = np.array([[1, np.nan, 3, 0], [-np.inf] * 4, [2, 5, np.nan, 7], [1, 2, 2, 1]], np.float32)
+INTS = np.array([2**31 - 1, 5, 7, -3, 2**30, 12345], np.int32)
+BY = np.array([0, -1, 1, 3, -2, 0], np.int32)
+COMPLEX = np.array([1e30 + 1e30j, 1 + 2j, 3e-30 + 1j, 2j, np.inf, 1], np.complex64)
+BELOW = np.array([1e30 - 1e30j, 0j, 1e-30 + 1e-30j, 2, 1 + 1j, np.inf], np.complex64)
+HALVES = np.array([1.5, np.nan, -np.inf, -0.0], onp.bfloat16)
+MANY = np.full(10**6, 0.1, np.float32)
+
+
+def wrapped(x):
+    """Integers of any size as int32."""
+    return np.array((np.array(x, object) + 2**31) % 2**32 - 2**31).astype(np.int32)
+
+
+def within(dtype):
+    """Floats as integers of a dtype: the ends beyond them, 0 for NaN."""
+    ends = np.iinfo(dtype)
+    return lambda x: np.array([0 if np.isnan(v) else int(min(max(v, ends.min), ends.max))
+                               for v in x.astype(np.float64)], dtype)
+
+
+def running(x, pick):
+    return pick.accumulate(x, 1)
+
+
+def quotient(x, y):
+    """By whole numbers; by 0 it is -1 in XLA."""
+    return np.array([-1 if b == 0 else int(a / b) for a, b in zip(x.tolist(), y.tolist())],
+                    np.int32)
+
+
+def rest(x, y):
+    return np.array([a if b == 0 else a - b * int(a / b) for a, b in zip(x.tolist(), y.tolist())],
+                    np.int32)
+
+
+# What engines computed otherwise before to_iree and to_onnx wrote it out (docs/export.md); beside
+# each program NumPy's in float64. The first word of a name says whose fault it was.
+EDGE_ROWS = [
+    ("iree: sorts are stable", lambda x: (onp.argsort(x), onp.argsort(-x)),
+     lambda x: (np.argsort(x, kind="stable"), np.argsort(-x, kind="stable")), (KEYS,)),
+    ("iree: the largest, among them NaN", lambda x: olympus.lax.top_k(x, 3),
+     lambda x: (np.array([np.nan, 2, 1], np.float32), np.array([8, 4, 0], np.int32)), (KEYS,)),
+    ("iree: powers", lambda x, y: x**y, lambda x, y: np.power(x.astype(float), y), (X1, Y1)),
+    ("iree: angles", onp.arctan2, lambda y, x: np.arctan2(y.astype(float), x), (X1, Y1)),
+    ("iree: waves of large numbers", lambda x: (onp.sin(x), onp.cos(x), onp.tan(x)),
+     lambda x: (np.sin(x), np.cos(x), np.tan(x)), (E,)),
+    ("iree: roots", onp.cbrt, np.cbrt, (E,)),
+    ("both: numbers out of range", lambda x: [olympus.lax.convert_element_type(x, d) for d in (
+        np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)],
+     lambda x: [within(d)(x) for d in (np.int8, np.uint8, np.int16, np.uint16, np.int32,
+                                       np.uint32)], (E,)),
+    ("both: long sums", lambda x: (x.mean(), x.reshape(1000, 1000).sum(0)),
+     lambda x: (x.mean(dtype=float), x.reshape(1000, 1000).sum(0, dtype=float)), (MANY,)),
+    ("onnx: logarithms of sigmoid", lambda x: onp.log(olympus.nn.sigmoid(x)),
+     lambda x: -np.log1p(np.exp(-x)), (np.array([-80, -20, -17, 0, 30], np.float32),)),
+    ("onnx: sums and products wrap", lambda x: (x.sum(), x.reshape(2, 3).sum((0, 1)), x.prod(),
+                                              x.reshape(2, 3).prod(0)),
+     lambda x: (wrapped(sum(x.tolist())), wrapped(sum(x.tolist())),
+                wrapped(np.prod(x.astype(object))),
+                wrapped(x.reshape(2, 3).astype(object).prod(0))), (INTS,)),
+    ("onnx: quotients", lambda x, y: (olympus.lax.div(x, y), olympus.lax.rem(x, y)),
+     lambda x, y: (quotient(x, y), rest(x, y)), (INTS, BY)),
+    ("onnx: extrema over windows", lambda x: (olympus.lax.cummax(x, 1), olympus.lax.cummin(x, 1)),
+     lambda x: (running(x, np.maximum), running(x, np.minimum)), (GAPS,)),
+    ("onnx: NaN among numbers", lambda x: (x.max(1), x.min(1), onp.argmax(x, 1), onp.argmin(x, 1),
+                                           onp.ptp(x, 1)),
+     lambda x: (x.max(1), x.min(1), x.argmax(1), x.argmin(1), np.ptp(x, 1)), (GAPS,)),
+    ("onnx: extrema put in places", lambda x: (x.at[onp.array([0, 3, 3])].max(x[:3]),
+                                               x.at[onp.array([0, 3, 3])].min(x[:3])),
+     lambda x: tuple(np.concatenate([x[:3], pick.reduce(x[1:], 0)[None]])
+                     for pick in (np.maximum, np.minimum)), (GAPS,)),
+    ("onnx: zeros keep their signs", lambda x: (
+        onp.sign(x), onp.expm1(x), onp.log1p(abs(x)), olympus.lax.round(x), onp.trunc(x),
+        onp.where(x < 1, x, 2 * x), onp.where(x < 1, x, 7), onp.where(~(x < 1), 7, x)),
+     lambda x: (np.sign(x), np.expm1(x), np.log1p(abs(x)),
+                np.copysign(np.floor(abs(x) + 0.5), x), np.trunc(x), np.where(x < 1, x, 2 * x),
+                np.where(x < 1, x, 7), np.where(x < 1, x, 7)), (E,)),
+]
+ONLY_IREE = [
+    ("iree: ranks of several keys", lambda x: onp.lexsort((x, onp.round(x / 2))),
+     lambda x: np.lexsort((x, np.round(x / 2))), (KEYS[:8],)),
+    ("iree: complex quotients and sizes", lambda x, y: (x / y, abs(x)),
+     lambda x, y: (np.array([1j, complex(np.inf, np.inf), 0.5e30 + 0.5e30j, 1j,
+                             complex(np.inf, -np.inf), 0]),
+                   np.abs(x.astype(np.complex128))), (COMPLEX, BELOW)),
+]
+
+
+def check_edges(rows, results):
+    """Compare the results of rows with their oracles: NaN, infinities, numbers, signs of zeros."""
+    for name, _, oracle, args in rows:
+        with np.errstate(all="ignore"):
+            wanted = olympus.tree.leaves(oracle(*[
+                x.astype(np.float64) if x.dtype == np.float32 else x for x in args]))
+        for i, x in enumerate(wanted):
+            found = next(results)
+            tiny = np.abs(x) < np.finfo(np.float32).tiny if x.dtype.kind == "f" else False
+            x = np.where(tiny, np.copysign(0, x), x) if np.any(tiny) else x
+            with np.errstate(over="ignore"):
+                want = np.asarray(x).astype(found.dtype)
+            wrong = edges.difference(found, want, True)
+            assert not wrong, (name, i, wrong, found, x)
+
+
+@onnx
+def test_onnx_runtime_computes_the_edges_of_formats(tmp_path):
+    pytest.importorskip("onnxruntime")
+    for row in EDGE_ROWS:
+        export.to_onnx(export.export(olympus.jit(row[1]))(*row[3]), tmp_path / "e.onnx")
+        check_edges([row], iter(run_onnx(tmp_path / "e.onnx", *row[3])))
+
+
+@iree
+@pytest.mark.slow
+def test_iree_computes_the_edges_of_formats(tmp_path):
+    rows = EDGE_ROWS + ONLY_IREE
+
+    def every(*args):
+        return [fun(*x) for (_, fun, _, _), x in zip(rows, args, strict=True)]
+
+    exported = export.export(olympus.jit(every))(*[row[3] for row in rows])
+    export.to_iree(exported, tmp_path / "e.vmfb")
+    given = [x for row in rows for x in row[3]]
+    check_edges(rows, iter(run_iree(tmp_path / "e.vmfb", "main", given, len(exported.out_avals))))
+
+
+@onnx
+def test_the_quotients_that_onnx_computes_have_harmless_divisors(tmp_path):
+    # The least integer by -1 ends the process of ONNX Runtime 1.32, and by 0 it is an error. So the
+    # model is asked what it divides by, and never has -1 and 0.
+    path, proto = tmp_path / "q.onnx", pytest.importorskip("onnx")
+    export.to_onnx(export.export(olympus.jit(olympus.lax.div))(INTS, BY), path)
+    model = proto.load(path)
+    divisor, = [node.input[1] for node in model.graph.node if node.op_type == "Div"]
+    model.graph.output.append(proto.helper.make_tensor_value_info(divisor, 6, [len(BY)]))
+    proto.save(model, path)
+    _, found = run_onnx(path, INTS, BY)
+    np.testing.assert_array_equal(found, [1, 1, 1, 3, -2, 1])
+
+
 @onnx
 def test_onnx_has_the_angle_of_every_quadrant_zero_and_infinity(tmp_path):
     ends = np.array([-np.inf, -2, -1, -0.0, 0.0, 1e-30, 0.5, 3, np.inf, np.nan], np.float32)
@@ -226,6 +371,27 @@ def test_large_constants_of_onnx_go_to_a_file_beside_the_model(tmp_path, monkeyp
     found, = run_onnx(path, x)
     np.testing.assert_array_equal(found, whole)
     np.testing.assert_allclose(found, np.tanh(np.tanh(x @ outer @ inner) @ inner), rtol=1e-3)
+
+
+@onnx
+def test_onnx_has_constants_of_bfloat16_and_refuses_narrower_types_by_name(tmp_path):
+    def f(x):
+        return x + onp.asarray(HALVES).astype(onp.float32)
+
+    export.to_onnx(export.export(olympus.jit(f))(HALVES.astype(np.float32)), tmp_path / "f.onnx")
+    found, = run_onnx(tmp_path / "f.onnx", np.zeros(4, np.float32))
+    np.testing.assert_array_equal(found, HALVES.astype(np.float32))
+    for dtype, name in ((onp.float8_e4m3fn, "f8E4M3FN"), (onp.int4, "i4")):
+        narrow = export.export(olympus.jit(lambda x: x.astype(onp.float32)))(onp.ones(3, dtype))
+        with pytest.raises(NotImplementedError, match=f"an argument of {name}"):
+            export.to_onnx(narrow, tmp_path / "f.onnx")
+
+
+def test_what_iree_cannot_sort_is_refused(tmp_path):
+    spec = olympus.ShapeDtypeStruct(export.symbolic_shape("b"), "float32")
+    with pytest.raises(NotImplementedError, match="sort along an axis of unknown size"):
+        export.to_iree(export.export(olympus.jit(onp.sort))(spec), tmp_path / "x.vmfb",
+                       compiler=sys.executable)
 
 
 def test_onnx_is_asked_for_where_it_is_missing(tmp_path, monkeypatch):

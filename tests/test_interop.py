@@ -83,6 +83,24 @@ def retyped(x, code):
     return capsule
 
 
+def test_a_tensor_with_a_pending_sign_is_not_read_negated():
+    class Negated(Exported):        # as torch.tensor([1 + 2j]).conj().imag is
+        def is_neg(self):
+            return True
+
+    for read in (onp.from_dlpack, onp.asarray):
+        with pytest.raises(BufferError, match=r"pending sign .* pass x\.resolve_neg"):
+            read(Negated(np.arange(3.0, dtype=np.float32)))
+
+
+def test_tensors_of_torch_have_their_signs():
+    torch = pytest.importorskip("torch")
+    t = torch.tensor([1 + 0j, 2 + 6j]).conj().imag
+    with pytest.raises(BufferError, match="resolve_neg"):
+        onp.asarray(t)
+    np.testing.assert_array_equal(onp.asarray(t.resolve_neg()), np.float32([0, -6]))
+
+
 def test_from_dlpack_shares_or_copies_as_asked():
     x = aligned((32, 16))
     shared, copied = onp.from_dlpack(x, copy=False), onp.from_dlpack(x, copy=True)
@@ -314,3 +332,15 @@ def test_images_become_arrays():
     image = pytest.importorskip("PIL.Image")
     pixels = np.arange(12, dtype=np.uint8).reshape(3, 4)
     np.testing.assert_array_equal(onp.asarray(image.fromarray(pixels)), pixels)
+
+
+class OtherTensor(Converts):
+    """A number of a library that has dtypes of its own, as torch's tensors."""
+
+    dtype = "other.float32"
+
+
+def test_a_list_of_another_librarys_numbers():
+    """Regression: its dtype was not understood, as if it had been given."""
+    found = onp.array([OtherTensor(), OtherTensor()])
+    np.testing.assert_array_equal(found, np.stack([np.asarray(Converts())] * 2))

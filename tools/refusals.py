@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 REASONS = {
     "hardware limit": r"(kernels|calls)\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
-    "another format has nothing like it": r"(iree|onnx)\.py:",
+    "another format has nothing like it": r"(iree|onnx\w*|edges)\.py:",
     "what is in one process only": r"(exported|fields|nodes)\.py:",
     "JAX refuses it, too": r"registration\.py:register_lowering:|trees\.py:_read_arrays:|"
                             r"eig\.py:jvp:|"

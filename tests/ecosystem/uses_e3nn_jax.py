@@ -28,11 +28,13 @@ def main():
                          features.transform_by_angles(*angles))
     difference = jnp.abs(turned.array - out.transform_by_angles(*angles).array).max()
     forces = jax.grad(lambda p: e3nn.sum(layer.apply(params, p, features)).array[:4].sum())
-    product = e3nn.elementwise_tensor_product(e3nn.normal("1o", keys[0]), e3nn.normal("1o", keys[1]))
+    product = e3nn.elementwise_tensor_product(
+        e3nn.normal("1o", keys[0]), e3nn.normal("1o", keys[1]))
     return {"out": out.array, "irreps": str(out.irreps), "equivariant": bool(difference < 1e-4),
             "forces": forces(positions), "product": product.array,
             "of types": str(e3nn.tensor_product("1o", "2e")),
             "clebsch gordan": e3nn.clebsch_gordan(1, 1, 2), "wigner":
             e3nn.Irrep("2e").D_from_angles(*angles), "gate": e3nn.gate(
                 e3nn.normal("3x0e + 2x1o", keys[2])).array,
-            "sphere": e3nn.to_s2grid(e3nn.normal("0e + 1o", keys[0]), 6, 7, quadrature="gausslegendre").grid_values}
+            "sphere": e3nn.to_s2grid(e3nn.normal("0e + 1o", keys[0]), 6, 7,
+                                     quadrature="gausslegendre").grid_values}

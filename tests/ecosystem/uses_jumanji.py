@@ -29,5 +29,6 @@ def main():
     return {"rewards": rewards, "kinds": kinds, "first": bool(jumanji.types.StepType.FIRST == 0),
             "body": state.body, "grid": last.observation.grid, "board": board.board,
             "scores": scores, "colours": colours.colors, "points": points,
-            "positions": [after.observation.agent_position.row, after.observation.agent_position.col],
+            "positions": [after.observation.agent_position.row,
+                          after.observation.agent_position.col],
             "walls": after.observation.walls.sum((1, 2)), "spec": str(Snake(4, 4).action_spec)}

@@ -211,7 +211,8 @@ ROWS = {
         "Equinox and jaxtyping count its classes as arrays. Ours are arrays.",
         {"as_jax.private": "LiteralArray=TypedNdArray TypedNdArray"}),
     "_src.numpy": Adapter("s2fft imports `util` from it.", homes="olympus.numpy"),
-    "_src.numpy.ufuncs": Adapter("Esquilax takes the class `ufunc` from it.", homes="olympus.numpy"),
+    "_src.numpy.ufuncs": Adapter(
+        "Esquilax takes the class `ufunc` from it.", homes="olympus.numpy"),
     "_src.numpy.util": Adapter(
         "s2fft promotes operands by it.",
         {"as_jax.private": "promote_dtypes promote_dtypes_complex promote_dtypes_inexact"}),

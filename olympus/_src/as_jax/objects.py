@@ -13,6 +13,8 @@ from ..base.config import compatible
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
 from ..custom.rules import CustomCall
+from ..interpreters.batching import BatchTracer
+from ..interpreters.jvp import JVPTracer
 from ..jit.stages import Traced
 from ..types.avals import AbstractValue
 from ..types.sharding import Sharding, device_tuple
@@ -111,6 +113,10 @@ def respell() -> None:
     spelling.answer_to(spellings.theirs, named, "__jax_array__")
     alias(ClosedOlympuspr, "olympuspr")
     alias(Traced, "olympuspr", "loolympus")
+    for kind, names in ((JVPTracer, {"primal": "_primal", "tangent": "_tangent"}),
+                        (BatchTracer, {"val": "_val", "batch_dim": "_dim"})):
+        for theirs, ours in names.items():      # arrays have none of them
+            setattr(kind, theirs, property(attrgetter(ours), doc=f"JAX's `{theirs}`."))
     compatible.set_global(True)
     for method in ("__init__", "replace"):
         setattr(ClosedOlympuspr, method, keywords.respelled(getattr(ClosedOlympuspr, method)))

@@ -110,7 +110,7 @@ def without_tangents(aux: object) -> object:
     trace = ctx.trace
     leaves, tree = tree_flatten(aux)
     # Tracers of outer traces stay: an outer grad may differentiate aux.
-    return tree.unflatten([x.primal if type(x) is JVPTracer and x._trace is trace else x
+    return tree.unflatten([x._primal if type(x) is JVPTracer and x._trace is trace else x
                            for x in leaves])
 
 
@@ -184,7 +184,7 @@ def one(aval: ShapedArray, out: Array) -> ArrayLike:
             while isinstance(out, Tracer):      # the array below it knows the devices
                 if isinstance(out, ManualTracer):       # within shard_map none is named
                     return unit
-                out = out.val if isinstance(out, BatchTracer) else out.primal
+                out = out._val if isinstance(out, BatchTracer) else out._primal
             where = NamedSharding(out._sharding.mesh, aval.sharding.spec)
             return reshard_p.bind(result_array(unit), sharding=where.of_cotangent())
         return unit

@@ -32,10 +32,10 @@ from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format
 from ..types.sharding import Sharding, make_single_device_sharding
 
-__all__ = ["ByteLimiter", "Unreadable", "async_deserialize", "async_serialize", "check_files",
-           "combine_kvstores", "estimate_read_memory_footprint", "gather", "get_tensorstore_spec",
-           "is_tensorstore_spec_leaf", "merge_nested_ts_specs", "new_context", "stored_spec",
-           "tensorstore", "verify_tensorstore_spec"]
+__all__ = ["ByteLimiter", "Unreadable", "async_deserialize", "async_serialize", "check_dtype",
+           "check_files", "combine_kvstores", "estimate_read_memory_footprint", "gather",
+           "get_tensorstore_spec", "is_tensorstore_spec_leaf", "merge_nested_ts_specs",
+           "new_context", "stored_spec", "tensorstore", "verify_tensorstore_spec"]
 
 _CHUNK_BYTES = 2 << 30      # of a file, at most about
 _READ_BYTES = 10**10        # that caches keep
@@ -63,6 +63,17 @@ def tensorstore() -> ModuleType:
         raise ImportError(
             "array_serialization: the package tensorstore is not installed; it reads and writes "
             'the arrays; install it with: pip install "olympus[checkpoint]"') from None
+
+
+def check_dtype(what: str, x: DuckTypedArray) -> None:
+    """ValueError for an array of a dtype that TensorStore has not: float8_e4m3, uint2, uint4."""
+    try:
+        tensorstore().dtype(x.dtype.name)
+    except ValueError:
+        raise ValueError(
+            f"{what}, {x.dtype.name}{list(x.shape)}, given; TensorStore has no arrays of "
+            f"{x.dtype.name}; one of a dtype that it has is required; cast it to a wider one, as "
+            "uint8 or float16.") from None
 
 
 def new_context() -> object:
@@ -313,6 +324,7 @@ async def async_serialize(arr_inp: Array | np.ndarray, tensorstore_spec: Spec,
     Array([0, 1, 2], dtype=int32)
     """
     ts = tensorstore()
+    check_dtype("async_serialize: an array", arr_inp)
     if process_count() > 1 and isinstance(arr_inp, lib.Array) and arr_inp.is_fully_addressable:
         raise ValueError(
             "async_serialize: an array of the devices of one process given in a job of "

@@ -153,7 +153,10 @@ class _Together:
             current.client.key_value_set(f"{errors}/{process_index()}", repr(error))
         current.client.wait_at_barrier(f"{self._key}/{name}", _WAIT_SECONDS * 1000)
         if failure is not None:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure     # a frame that kept it would be one of a cycle
         others = current.client.key_value_dir_get(errors)
         if others:
             listed = "; ".join(f"{current.members[int(key.rpartition('/')[2])]}: {text}"
@@ -232,9 +235,12 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
 def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_specs: PyTree | None,
           number: int) -> None:
     store.tensorstore()
-    leaves, tree = tree_flatten(data)
-    for x in leaves:
-        if not _is_array(x):
+    paths, tree = tree_flatten_with_path(data)
+    leaves = [x for _, x in paths]
+    for path, x in paths:
+        if _is_array(x):
+            store.check_dtype(f"save: the array {keystr(path)}", x)
+        else:
             raise ValueError(f"save: a leaf {x!r:.60} of type {type(x).__name__} given; For "
                              "serialization, all leaves must be either None or olympus.Array-like "
                              "objects; use np.asarray, or random.key_data of a key.")

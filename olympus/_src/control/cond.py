@@ -427,7 +427,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
 
 def _known(x: ArrayLike) -> ArrayLike | None:
     """The value itself; None where it is traced and not known yet."""
-    return x.concrete() if isinstance(x, Tracer) else x
+    return x._known_value() if isinstance(x, Tracer) else x
 
 
 def _scalar(message: str, x: object, more: str = "") -> ShapedArray:

@@ -218,6 +218,9 @@ class Primitive:
     arity: int | None = None    # how many operands it takes; None: any number
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     scalars = False         # and, among those, whether any operand may be of rank 0
+    #: what it is to a compiler that simplifies algebra, for `lowering.fences`; "": nothing that is
+    #: merged with the operations before or after it
+    algebra = ""
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
     open = False            # whether its params may be any hashable values: compared by their bits
     foreign = False         # whether functions of users are called by its rules, or when it runs
@@ -460,9 +463,10 @@ def opened(kind: type[Primitive]) -> type[Primitive]:
     if kind is Primitive:
         return OpenPrimitive
     if "_opened" not in vars(kind):
-        kind._opened = type(kind.__name__, (kind, OpenPrimitive), {
-            "__module__": kind.__module__, "__qualname__": kind.__qualname__,
-            "effectful": kind.abstract_eval is not Primitive.abstract_eval})
+        setattr(kind, "_opened", types.new_class(  # noqa: B010
+            kind.__name__, (kind, OpenPrimitive), exec_body=lambda body: body.update({
+                "__module__": kind.__module__, "__qualname__": kind.__qualname__,
+                "effectful": kind.abstract_eval is not Primitive.abstract_eval})))
     return vars(kind)["_opened"]
 
 
@@ -492,6 +496,7 @@ class Higher(Primitive, abstract=True):
     RULES = (*Primitive.RULES, "partial_eval", "dce")
     multiple_results = True
     spread = staticmethod(by_body)
+    algebra = "called"
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
 
@@ -506,6 +511,10 @@ class Higher(Primitive, abstract=True):
     def evaluated(self, params: Params) -> Callable[..., list[Array]] | None:
         """A function to evaluate it operation by operation; None if it is compiled as a whole."""
         return None
+
+    def specs_out(self, params: Params) -> Sequence[Any]:
+        """The specifications of results that users gave, or ()."""
+        return ()
 
     def stays(self, params: Params) -> bool:
         """Whether the compiler shall keep the body apart from the program around it, if it can."""

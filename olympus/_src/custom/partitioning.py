@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib
+from ..base.source import api_boundary
 from ..base.typing import Array, Device, F, IrType, IrValue, P, Params, PyTree, R
 from ..base.util import Noted, name_of
 from ..control.shard_map import Manual
@@ -250,6 +251,7 @@ class custom_partitioning(CustomFunction[P, R]):
             self.sharding_rule = _no_rule
         return partition
 
+    @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.partition is None:
             raise AttributeError(f"custom_partitioning {name_of(self.fun)}: called without "

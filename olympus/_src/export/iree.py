@@ -22,7 +22,9 @@ from ..base.typing import IrModule, IrOperation
 from ..lowering.attributes import i64s, module_context
 from ..lowering.linking import fresh_symbols, link, operations
 from ..types.shape import definitely_equal
+from . import edges
 from .bounds import guard_indices
+from .edges import write_edges
 from .exported import Exported
 from .files import replacing
 from .module import (
@@ -72,7 +74,9 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
       The types of each function: what it takes and gives, flat, without the arguments that the
       program ignores.
 
-    NotImplementedError for programs with custom calls, by name: LAPACK is not there. ValueError for
+    The numbers are those of jit, also at the edges of formats; docs/export.md has what IREE
+    computes otherwise still. NotImplementedError for programs with custom calls, by name (LAPACK is
+    not there), and for sorts along an axis of symbolic size. ValueError for
     exports of several platforms or devices, or for an unknown target; FileNotFoundError without the
     compiler; RuntimeError, with what it says, where the compiler fails.
 
@@ -87,21 +91,29 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
     entries = dict(exported) if isinstance(exported, Mapping) else {"main": exported}
     program = _compiler(compiler)
     whole = _joined(entries)
+    doubles = any("f64" in str(x.type) for op in operations(whole) for x in op.results)
     module, weights = (portable(whole), {}) if parameters is None else _without_constants(whole)
     # Unless told, IREE computes float64 in float32, also where that is what a program is given.
     wide = any(str(a.dtype) in ("float64", "complex128") for e in entries.values()
                for a in (*e.in_avals, *e.out_avals))
-    flags = (*flags, f"--iree-input-demote-f64-to-f32={'false' if wide else 'true'}")
+    # Of doubles that are inside only, it may lack a function; then they become floats.
+    demotions = ("false",) if wide else ("false", "true") if doubles else ("true",)
     with tempfile.TemporaryDirectory() as folder, replacing(path) as compiled:
         source = Path(folder) / "module.mlir"
         source.write_bytes(module)
-        done = subprocess.run(
-            [program, "--iree-input-type=stablehlo", *flags, *options, str(source), "-o",
-             str(compiled)], capture_output=True, text=True, check=False)
-        if done.returncode:
-            lines = [line for line in done.stderr.splitlines() if "error:" in line]
+        command = [program, "--iree-input-type=stablehlo", *flags]
+        errors = ""
+        for demotion in demotions:
+            done = subprocess.run(
+                [*command, f"--iree-input-demote-f64-to-f32={demotion}", *options, str(source),
+                 "-o", str(compiled)], capture_output=True, text=True, check=False)
+            errors = done.stderr
+            if not done.returncode:
+                break
+        else:
+            lines = [line for line in errors.splitlines() if "error:" in line]
             raise RuntimeError(f"to_iree: iree-compile refused {', '.join(entries)}:\n"
-                               + "\n".join(lines[:5] or done.stderr.splitlines()[:5]))
+                               + "\n".join(lines[:5] or errors.splitlines()[:5]))
         if parameters is not None:
             with replacing(parameters) as new:
                 _write_safetensors(new, weights)
@@ -128,7 +140,9 @@ def _joined(entries: Mapping[str, Exported]) -> IrModule:
     for module in modules:
         drop_assertions(module)
         drop_identities(module)
+        mlir.legalize_chlo(module)
         guard_indices(module)
+        write_edges(module, edges.IREE)
         _annotate(module)
     for name, module in zip(entries, modules, strict=True):
         found = {target for target, _ in custom_calls(module)} - _NOTHING

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
@@ -18,15 +18,18 @@ from ..base.lib import mlir
 from ..base.typing import IrBlock, IrOperation, IrValue
 from ..lowering.attributes import module_context
 from ..types.shape import definitely_equal, prod
+from . import edges
+from .edges import write_edges
 from .exported import Exported
 from .module import check_single, drop_assertions, drop_identities, read_module
+from .onnx_elementwise import BINARY, FLOATS, UNARY, WIDER, Elementwise, Functions, refuse
 from .onnx_model import DTYPES, Graph, Node, Value, write
 from .operations import (
     NUMPY_OF,
+    array_of,
     body_of,
     callee_of,
     combiner_of,
-    direction_of,
     element_of,
     int_of,
     ints_of,
@@ -39,23 +42,8 @@ from .operations import (
 
 __all__ = ["to_onnx"]
 
-_UNARY = {"abs": "Abs", "exponential": "Exp", "log": "Log", "sqrt": "Sqrt",
-          "tanh": "Tanh", "logistic": "Sigmoid", "sine": "Sin", "cosine": "Cos", "tan": "Tan",
-          "sign": "Sign", "floor": "Floor", "ceil": "Ceil", "round_nearest_even": "Round"}
-_BINARY = {"add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "maximum": "Max",
-           "minimum": "Min", "power": "Pow"}
-# Of bools; integers have operations of their own.
-_LOGICAL = {"and": "And", "or": "Or", "xor": "Xor", "add": "Or", "multiply": "And",
-            "maximum": "Or", "minimum": "And"}
-_BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor"}
-_COMPARISONS = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater",
-                "GE": "GreaterOrEqual"}
 _REDUCTIONS = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin",
                "multiply": "ReduceProd"}
-# Sums, products and extrema of narrow types are taken in wider ones, since ONNX or ONNX Runtime has
-# none of them. Cast back, they wrap around as narrow ones do.
-_WIDER = {"i1": "i32", "i8": "i32", "i16": "i32", "ui8": "i32", "ui16": "i32", "ui32": "i64"}
-Functions: TypeAlias = Mapping[str, IrOperation]    # of a module, by name
 _SCATTERS = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "return": "none"}
 
 
@@ -74,8 +62,8 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
 
     NotImplementedError, with all their names, for operations without a counterpart: complex
     numbers, random bits, Fourier transforms, factorisations, custom calls; ImportError without the
-    package onnx (the extra `onnx`). A difference remains: NaN in max, min and sort are as the
-    engine has them.
+    package onnx (the extra `onnx`). The numbers are those of jit, also at the edges of formats;
+    docs/export.md has what ONNX Runtime computes otherwise still.
 
     >>> exported = export.export(olympus.jit(lambda x: onp.tanh(x) + 1))(onp.ones(3))
     >>> export.to_onnx(exported, "tanh.onnx")       # doctest: +SKIP
@@ -85,6 +73,7 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
     module = read_module(exported.mlir_module_serialized)
     drop_assertions(module)
     drop_identities(module)
+    write_edges(module, edges.ONNX)
     functions: dict[str, Any] = {mlir.ir.StringAttr(op.attributes["sym_name"]).value: op
                  for op in module.body.operations if op.operation.name == "func.func"}
     graph = Graph()
@@ -116,7 +105,7 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
 def _known(op: IrOperation, sizes: Sequence[int]) -> Sequence[int]:
     """The sizes, if they are known."""
     if -1 in sizes:
-        raise _refuse(op, "along an axis of unknown size")
+        raise refuse(op, "along an axis of unknown size")
     return sizes
 
 
@@ -124,7 +113,7 @@ def _factor(op: IrOperation) -> str:
     """The element type in which a product of arrays is computed: the widest of what it has."""
     kinds = map(element_of, (*op.results, *op.operands))
     widest = max(kinds, key=lambda kind: int(kind.lstrip("bfiu")))
-    return "f32" if widest == "bf16" else _WIDER.get(widest, widest)
+    return "f32" if widest == "bf16" else WIDER.get(widest, widest)
 
 
 def _count(sizes: Sequence[int]) -> int:
@@ -133,7 +122,9 @@ def _count(sizes: Sequence[int]) -> int:
 
 def _missing(fn: IrOperation, functions: Functions) -> list[str]:
     """The operations of a function, and of those that it calls, without a counterpart."""
-    found, pending, seen = [], [fn], set()
+    found = [f"an argument of {kind}" for x in fn.regions[0].blocks[0].arguments
+             if (kind := kind_of(x)) not in DTYPES]
+    pending, seen = [fn], set()
     while pending:
         for op in pending.pop().regions[0].blocks[0].operations:
             nested = [op]
@@ -148,7 +139,7 @@ def _missing(fn: IrOperation, functions: Functions) -> list[str]:
                         pending.append(functions[callee])
                 elif name == "stablehlo.custom_call":
                     found.append(f"custom call {inner.attributes['call_target_name']}")
-                elif short not in ("return", *_UNARY, *_BINARY) and not hasattr(
+                elif short not in ("return", *UNARY, *BINARY) and not hasattr(
                         _Converter, f"do_{short}"):
                     found.append(name)
                 elif short in ("while", "case"):
@@ -158,22 +149,8 @@ def _missing(fn: IrOperation, functions: Functions) -> list[str]:
     return found
 
 
-def _refuse(op: IrOperation, why: str) -> NotImplementedError:
-    return NotImplementedError(f"to_onnx: {op.operation.name} {why}; ONNX has no counterpart for "
-                               "it here; compute that part otherwise.")
-
-
-class _Converter:
-    """One graph that is being made: names of MLIR values, and a method per operation."""
-
-    def __init__(self, graph: Graph, functions: Functions, outer: _Converter | None = None
-                 ) -> None:
-        self.graph, self.functions = graph, functions
-        # Values of the graph around are known by name within a subgraph.
-        self.env: dict[IrValue, str] = {} if outer is None else dict(outer.env)
-        # Broadcasts that are not made yet: a name that broadcasts to the value, and the shape.
-        self.small: dict[IrValue, tuple[str, str]] = {} if outer is None else dict(outer.small)
-        self.arrays: dict[IrValue, np.ndarray] = {} if outer is None else dict(outer.arrays)
+class _Converter(Elementwise):
+    """One graph that is being made: a method per operation."""
 
     def block(self, block: IrBlock) -> list[str]:
         """Convert the operations of a block; the names of what it returns."""
@@ -184,9 +161,9 @@ class _Converter:
             if name in ("call", "composite"):
                 self.call(op)
                 continue
-            if name in _UNARY:
-                outs = self.add(_UNARY[name], self.of(op.operands[0]))
-            elif name in _BINARY:
+            if name in UNARY:
+                outs = self.add(UNARY[name], self.of(op.operands[0]))
+            elif name in BINARY:
                 outs = self.binary(op, name)
             else:
                 outs = getattr(self, f"do_{name}")(op)
@@ -210,177 +187,6 @@ class _Converter:
         inner = _Converter(Graph(self.graph), self.functions, self)
         return inner, inner.block(block)
 
-    # Values
-
-    def add(self, operation: str, *inputs: str, **attributes: object) -> str:
-        return self.graph.add(operation, inputs, **attributes)
-
-    def of(self, x: IrValue) -> str:
-        """The name of a value."""
-        found = self.env.get(x)
-        if found is None:
-            name, shape = self.small[x]
-            found = self.env[x] = self.add("Expand", name, shape)
-        return found
-
-    def near(self, x: IrValue) -> str:
-        """The name of what broadcasts to a value."""
-        return self.env[x] if x in self.env else self.small[x][0]
-
-    def elementwise(self, operation: str, xs: Sequence[IrValue]) -> str:
-        """An operation that broadcasts; one operand at least is whole."""
-        if any(x in self.env for x in xs):
-            return self.add(operation, *map(self.near, xs))
-        return self.add(operation, self.of(xs[0]), *map(self.near, xs[1:]))
-
-    def shape_of(self, x: IrValue) -> str:
-        """The name of the shape of a static type."""
-        return self.graph.ints(shape_of(x))
-
-    def scalar(self, value: object, x: IrValue) -> str:
-        """The name of a number of the element type of `x`."""
-        return self.number(value, element_of(x))
-
-    def number(self, value: object, element: str) -> str:
-        found = self.graph.constant(np.array(value, NUMPY_OF[element]))
-        return self.cast(found, "bf16") if element == "bf16" else found
-
-    def reshape(self, name: str, shape: Sequence[int]) -> str:
-        return self.add("Reshape", name, self.graph.ints(shape), allowzero=1)
-
-    def transpose(self, name: str, order: Sequence[int]) -> str:
-        if list(order) == sorted(order):
-            return name
-        return self.add("Transpose", name, perm=list(order))
-
-    def cast(self, name: str, element: str, given: str = "") -> str:
-        """A value as another element type; itself if it is `given` as that."""
-        return name if element == given else self.add("Cast", name, to=DTYPES[element])
-
-    def wide(self, x: IrValue) -> str:
-        """A value in the type that sums, products and extrema of it are taken in."""
-        element = element_of(x)
-        return self.cast(self.of(x), _WIDER.get(element, element), element)
-
-    def narrow(self, name: str, x: IrValue) -> str:
-        """The reverse: what was computed so, in the element type of `x`."""
-        element = element_of(x)
-        return self.cast(name, element, _WIDER.get(element, element))
-
-    # Elementwise
-
-    def binary(self, op: IrOperation, name: str) -> str:
-        operation = _BINARY[name]
-        if element_of(op.operands[0]) == "i1":
-            operation = _LOGICAL[name]
-        elif element_of(op.operands[0]) == "f64" and name == "add":
-            # ONNX Runtime leaves out an Add of what is 0 in float32, as 1e-290 is. Sums it keeps.
-            operation = "Sum"
-        return self.elementwise(operation, list(op.operands))
-
-    def _bits(self, op: IrOperation) -> str:
-        table = _LOGICAL if element_of(op.operands[0]) == "i1" else _BITWISE
-        return self.elementwise(table[name_of(op)], list(op.operands))
-
-    do_and = do_or = do_xor = _bits
-
-    def do_not(self, op: IrOperation) -> str:
-        x, = op.operands
-        return self.add("Not" if element_of(x) == "i1" else "BitwiseNot", self.of(x))
-
-    def do_negate(self, op: IrOperation) -> str:
-        x, = op.operands
-        if element_of(x)[0] == "u":
-            return self.add("Sub", self.scalar(0, x), self.of(x))
-        return self.add("Neg", self.of(x))
-
-    def do_rsqrt(self, op: IrOperation) -> str:
-        return self.add("Reciprocal", self.add("Sqrt", self.of(op.operands[0])))
-
-    def do_cbrt(self, op: IrOperation) -> str:
-        x, = op.operands
-        root = self.add("Pow", self.add("Abs", self.of(x)), self.scalar(1 / 3, x))
-        return self.add("Mul", self.add("Sign", self.of(x)), root)
-
-    def do_round_nearest_afz(self, op: IrOperation) -> str:
-        x, = op.operands
-        up = self.add("Floor", self.add("Add", self.add("Abs", self.of(x)), self.scalar(0.5, x)))
-        return self.add("Mul", self.add("Sign", self.of(x)), up)
-
-    def do_exponential_minus_one(self, op: IrOperation) -> str:
-        # Near 0, where u - 1 loses digits, u = exp(x): its error cancels in (u - 1) / log(u).
-        x, = op.operands
-        u, one = self.add("Exp", self.of(x)), self.scalar(1, x)
-        far = self.add("Sub", u, one)
-        near = self.add("Div", self.add("Mul", far, self.of(x)), self.add("Log", u))
-        near = self.add("Where", self.add("Equal", u, one), self.of(x), near)
-        return self.add("Where", self._below_one(x), near, far)
-
-    def do_log_plus_one(self, op: IrOperation) -> str:
-        # Near 0, where u = 1 + x loses digits: the error cancels in log(u) / (u - 1).
-        x, = op.operands
-        one = self.scalar(1, x)
-        u = self.add("Add", self.of(x), one)
-        far = self.add("Log", u)
-        near = self.add("Div", self.add("Mul", far, self.of(x)), self.add("Sub", u, one))
-        near = self.add("Where", self.add("Equal", u, one), self.of(x), near)
-        return self.add("Where", self._below_one(x), near, far)
-
-    def _below_one(self, x: IrValue) -> str:
-        return self.add("Less", self.add("Abs", self.of(x)), self.scalar(0.5, x))
-
-    def do_is_finite(self, op: IrOperation) -> str:
-        x, = op.operands
-        return self.add("Less", self.add("Abs", self.of(x)), self.scalar(np.inf, x))
-
-    def do_remainder(self, op: IrOperation) -> str:
-        return self.graph.add("Mod", list(map(self.of, op.operands)), fmod=1)
-
-    def do_atan2(self, op: IrOperation) -> str:
-        # The angle of (|x|, |y|), then mirrored as the signs say. Magnitudes that are equal have
-        # the slope 1, two infinities among them; two zeros have 0.
-        y, x = op.operands
-        height, width = self.add("Abs", self.of(y)), self.add("Abs", self.of(x))
-        slope = self.add("Where", self.add("Equal", height, width), self.add("Sign", height),
-                         self.add("Div", height, width))
-        angle = self.add("Atan", slope)
-        angle = self.add("Where", self._negative(x),
-                         self.add("Sub", self.scalar(np.pi, x), angle), angle)
-        # ONNX Runtime's Where gives 0 for -0, so the sign is a factor.
-        sign = self.add("Where", self._negative(y), self.scalar(-1, y), self.scalar(1, y))
-        return self.add("Mul", angle, sign)
-
-    def _negative(self, x: IrValue) -> str:
-        """Whether the sign bit is set: the reciprocal of -0 is below 0, too."""
-        name, zero = self.of(x), self.scalar(0, x)
-        return self.add("Or", self.add("Less", name, zero),
-                        self.add("Less", self.add("Reciprocal", name), zero))
-
-    def do_compare(self, op: IrOperation) -> str:
-        direction, xs = direction_of(op), list(op.operands)
-        kind = "compare_type"
-        if kind in op.attributes and "TOTALORDER" in str(op.attributes[kind]):
-            raise _refuse(op, "by the total order")
-        if direction == "NE":
-            return self.add("Not", self.elementwise("Equal", xs))
-        if element_of(xs[0]) == "i1" and direction != "EQ":
-            return self.add(_COMPARISONS[direction], *[self.cast(self.of(x), "i32") for x in xs])
-        return self.elementwise(_COMPARISONS[direction], xs)
-
-    def do_select(self, op: IrOperation) -> str:
-        return self.elementwise("Where", list(op.operands))
-
-    def do_clamp(self, op: IrOperation) -> str:
-        low, x, high = op.operands
-        return self.add("Min", self.add("Max", self.of(x), self.near(low)), self.near(high))
-
-    def do_convert(self, op: IrOperation) -> str:
-        (x,), (out,) = op.operands, op.results
-        return self.cast(self.of(x), element_of(out), element_of(x))
-
-    def do_optimization_barrier(self, op: IrOperation) -> list[str]:
-        return list(map(self.of, op.operands))
-
     # Constants and shapes
 
     def do_constant(self, op: IrOperation) -> str:
@@ -388,17 +194,13 @@ class _Converter:
         out, = op.results
         element = element_of(out)
         if element == "bf16":
-            wide = np.array([float(x) for x in elements] if not elements.is_splat else
-                            float(elements.get_splat_value().value), np.float32)
-            shape = shape_of(out)
-            wide = np.broadcast_to(wide.reshape(shape if wide.size > 1 else ()), shape)
-            return self.cast(self.graph.constant(wide), "bf16")
+            return self.cast(self.graph.constant(array_of(op)), "bf16")
         if elements.is_splat and shape_of(out):
             value = np.asarray(elements.get_splat_value().value, NUMPY_OF[element])
-            self.arrays[out] = np.broadcast_to(value, shape_of(out))
+            self.arrays[out] = value
             self.small[out] = self.graph.constant(value), self.shape_of(out)
             return None     # type: ignore[return-value]
-        array = np.array(elements)
+        array = array_of(op)
         self.arrays[out] = array
         return self.graph.constant(array)
 
@@ -417,7 +219,9 @@ class _Converter:
         inner = [1] * len(shape)
         for d, n in zip(dims, shape_of(x), strict=True):
             inner[d] = n
-        name = self.near(x)
+        name, scalar = self.near(x), self.arrays.get(x)
+        if scalar is not None and scalar.size == 1:
+            self.arrays[out] = scalar.reshape(())
         if dims and (len(dims) < len(shape)):
             name = self.reshape(self.of(x), inner)
         self.small[out] = name, self.shape_of(out)
@@ -567,7 +371,7 @@ class _Converter:
             return self._arg_extreme(op, xs[0], axes[0])
         name = combiner_of(op)
         if count > 1 or name not in (*_REDUCTIONS, "and", "or"):
-            raise _refuse(op, "of several arrays, or with a function of its own")
+            raise refuse(op, "of several arrays, or with a function of its own")
         return self.reduced(op, name, xs[0], inits[0], axes)
 
     def reduced(self, op: IrOperation, name: str, x: IrValue, init: IrValue, axes: Sequence[int]
@@ -575,12 +379,65 @@ class _Converter:
         if element_of(x) == "i1":     # as numbers: all is the least, any the greatest
             name = {"and": "minimum", "or": "maximum"}.get(name, name)
         elif name in ("and", "or"):
-            raise _refuse(op, f"of the bits of {element_of(x)}")
-        found = self.add(_REDUCTIONS[name], self.wide(x), self.graph.ints(axes), keepdims=0,
-                         noop_with_empty_axes=1)
+            raise refuse(op, f"of the bits of {element_of(x)}")
+        given, element = self.wide(x), element_of(x)
+        if element not in FLOATS and name in ("add", "multiply"):
+            found = self._whole(op, name, given, element, shape_of(x), axes)
+        else:
+            found = self.add(_REDUCTIONS[name], given, self.graph.ints(axes), keepdims=0,
+                             noop_with_empty_axes=1)
+        if element in FLOATS and name in ("maximum", "minimum"):
+            found = self._or_nan(found, self._any_nan(x, axes), x)
         if not self._is_identity(init, name):
-            found = self.add(_BINARY[name], found, self.wide(init))
+            found = self.add(BINARY[name], found, self.wide(init))
         return self.narrow(found, x)
+
+    def _any_nan(self, x: IrValue, axes: Sequence[int]) -> str:
+        """Whether there is NaN along axes: ONNX Runtime's extrema skip it."""
+        return self.cast(self.add("ReduceMax", self._nans(x, "ui8"), self.graph.ints(axes),
+                                  keepdims=0, noop_with_empty_axes=1), "i1")
+
+    def _nans(self, x: IrValue, element: str) -> str:
+        """1 where a value is NaN, else 0."""
+        return self.cast(self.add("IsNaN", self.of(x)), element)
+
+    def _or_nan(self, found: str, where: str, x: IrValue) -> str:
+        return self.add("Where", where, self.scalar(np.nan, x), found)
+
+    def _whole(self, op: IrOperation, name: str, given: str, element: str, shape: list[int],
+               axes: Sequence[int]) -> str:
+        """A sum or product of integers, which ONNX Runtime's own takes as doubles.
+
+        A sum is a product with ones.
+        """
+        element = WIDER.get(element, element)
+        for axis in sorted(axes, reverse=True):
+            if name == "multiply":
+                given = self._multiplied(given, axis, *_known(op, [shape[axis]]))
+            else:
+                last = len(shape) - 1
+                given = self.transpose(given, [*(i for i in range(last + 1) if i != axis), axis])
+                known = not definitely_equal(shape[axis], -1)
+                length = self.graph.ints([shape[axis]]) if known else self.add(
+                    "Gather", self.add("Shape", given), self.graph.ints([last]))
+                given = self.add("MatMul", given,
+                                 self.add("Expand", self.number(1, element), length))
+            shape = [*shape[:axis], *shape[axis + 1:]]
+        return given
+
+    def _multiplied(self, given: str, axis: int, count: int) -> str:
+        """The product along an axis: its halves are multiplied until it has one element."""
+        ints, where = self.graph.ints, self.graph.ints([axis])
+        while count > 1:
+            half = count // 2
+            parts = [self.add("Slice", given, ints([a]), ints([b]), where)
+                     for a, b in ((0, half), (half, 2 * half), (2 * half, count)) if a < b]
+            given = self.add("Mul", *parts[:2])
+            if count % 2:
+                given = self.add("Concat", given, parts[2], axis=axis)
+            count -= half
+        return self.add("Squeeze", given, where) if count else self.add("ReduceProd", given, where,
+                                                                        keepdims=0)
 
     def _is_identity(self, init: IrValue, name: str) -> bool:
         value = self.arrays.get(init)
@@ -597,16 +454,21 @@ class _Converter:
     def _arg_extreme(self, op: IrOperation, x: IrValue, axis: int) -> list[str]:
         order = orders_of(op)
         if order is None or element_of(op.operands[1])[0] not in "iu":
-            raise _refuse(op, "of two arrays with a function of its own")
+            raise refuse(op, "of two arrays with a function of its own")
         name = "ArgMax" if order == "GT" else "ArgMin"
         index = self.add(name, self.wide(x), axis=axis, keepdims=0)
         value = self.add("ReduceMax" if order == "GT" else "ReduceMin", self.wide(x),
                          self.graph.ints([axis]), keepdims=0)
+        if element_of(x) in FLOATS:     # the first NaN, if there is one
+            nan = self._any_nan(x, [axis])
+            first = self.add("ArgMax", self._nans(x, "ui8"), axis=axis, keepdims=0)
+            index = self.add("Where", nan, first, index)
+            value = self._or_nan(value, nan, x)
         return [self.narrow(value, x), self.cast(index, element_of(op.results[1]))]
 
     def do_reduce_window(self, op: IrOperation) -> str:
         if len(op.results) != 1:
-            raise _refuse(op, "of several arrays")
+            raise refuse(op, "of several arrays")
         x, init = op.operands
         shape, name = shape_of(x), combiner_of(op)
         rank = len(shape)
@@ -616,7 +478,7 @@ class _Converter:
         pads = pairs_of(op, "padding", rank)
         if any(n != 1 for n in ints_of(op, "base_dilations")) or name not in ("add", "maximum",
                                                                             "minimum"):
-            raise _refuse(op, "of spread elements, or with a function of its own")
+            raise refuse(op, "of spread elements, or with a function of its own")
         axes = [i for i in range(rank) if window[i] != 1 or strides[i] != 1 or any(pads[i])]
         axes = axes or [rank - 1]
         axis, n = axes[0], window[axes[0]]
@@ -627,11 +489,11 @@ class _Converter:
                                  reverse=int(pads[axis][1] > 0))
                 return self.narrow(found, x)
         given = self.of(x)
-        whole = name != "add" and element_of(x) in (*_WIDER, "i32")
+        whole = name != "add" and element_of(x) in (*WIDER, "i32")
         if whole:       # pooling has floats only, and float64 has these integers
             given = self.cast(given, "f64")
         elif element_of(x) not in ("f32", "f16", "f64"):
-            raise _refuse(op, f"of {element_of(x)}")
+            raise refuse(op, f"of {element_of(x)}")
         # To the form of pooling: (others, 1, windowed).
         others = [i for i in range(rank) if i not in axes]
         order = others + axes
@@ -645,13 +507,15 @@ class _Converter:
                    "pads": [pads[i][0] for i in axes] + [pads[i][1] for i in axes]}
         if name == "add":
             if any(dilations[i] != 1 for i in axes):
-                raise _refuse(op, "of a sum with dilated windows")
+                raise refuse(op, "of a sum with dilated windows")
             found = self.add("AveragePool", given, count_include_pad=1, **options)
             found = self.add("Mul", found, self.scalar(float(np.prod(kernel)), x))
         else:
             options["dilations"] = [dilations[i] for i in axes]
             given = given if name == "maximum" else self.add("Neg", given)
             found = self.add("MaxPool", given, **options)
+            if not whole:
+                found = self._pooled(found, given, element_of(x), options)
             found = found if name == "maximum" else self.add("Neg", found)
             found = self.cast(found, element_of(x)) if whole else found
         out = shape_of(op.results[0])
@@ -659,8 +523,19 @@ class _Converter:
             found = self.reshape(found, [*sizes[:len(others)], *(out[i] for i in axes)])
         found = self.transpose(found, [order.index(i) for i in range(rank)])
         if not self._is_identity(init, name):
-            found = self.add(_BINARY[name], found, self.of(init))
+            found = self.add(BINARY[name], found, self.of(init))
         return found
+
+    def _pooled(self, found: str, given: str, element: str, options: Mapping[str, object]) -> str:
+        """Maxima over windows where these have NaN, which ONNX Runtime skips, or nothing above
+        -infinity, where it gives the least finite number.
+        """
+        least, nan = (self.number(x, element) for x in (-np.inf, np.nan))
+        above = self.cast(self.add("Greater", given, least), element)
+        rank = self.add("Where", self.add("IsNaN", given), self.number(2, element), above)
+        rank = self.add("MaxPool", rank, **options)
+        found = self.add("Where", self.add("Less", rank, self.number(1, element)), least, found)
+        return self.add("Where", self.add("Equal", rank, self.number(2, element)), nan, found)
 
     # Products
 
@@ -696,14 +571,14 @@ class _Converter:
         if element_of(out) == "i1":
             kind = "f32"        # a sum of products is not 0 where one is not
         elif kind not in ("f16", "f32", "f64"):
-            raise _refuse(op, f"of {element_of(out)}")
+            raise refuse(op, f"of {element_of(out)}")
         n = mlir.hlo.ConvDimensionNumbers(op.attributes["dimension_numbers"])
         spatial = len(n.input_spatial_dimensions)
         strides = ints_of(op, "window_strides") or [1] * spatial
         pads = pairs_of(op, "padding", spatial)
         inner = [d - 1 for d in ints_of(op, "lhs_dilation")] or [0] * spatial
         if int_of(op, "batch_group_count") != 1:
-            raise _refuse(op, "with groups of the batch")
+            raise refuse(op, "with groups of the batch")
         order = [n.input_batch_dimension, n.input_feature_dimension, *n.input_spatial_dimensions]
         name = self.transpose(self.cast(self.of(x), kind, element_of(x)), order)
         shape = [shape_of(x)[i] for i in order]
@@ -748,7 +623,7 @@ class _Converter:
         batch, axes = list(n.operand_batching_dims), list(n.start_index_map)
         rest = [i for i in range(len(shape)) if i not in (*batch, *axes)]
         if [sizes[i] for i in (*rest, *axes)] != [*(shape[i] for i in rest), *[1] * len(axes)]:
-            raise _refuse(op, "of parts of axes")
+            raise refuse(op, "of parts of axes")
         where, free = self._indices(indices, n.index_vector_dim,
                                     list(n.start_indices_batching_dims))
         most = self.graph.ints([n - 1 for n in _known(op, [shape[i] for i in axes])])   # clamped
@@ -778,7 +653,7 @@ class _Converter:
 
     def do_scatter(self, op: IrOperation) -> str:
         if len(op.results) != 1:
-            raise _refuse(op, "of several arrays")
+            raise refuse(op, "of several arrays")
         x, indices, updates = op.operands
         n = mlir.hlo.ScatterDimensionNumbers(op.attributes["scatter_dimension_numbers"])
         shape, name = shape_of(x), combiner_of(op)
@@ -790,7 +665,7 @@ class _Converter:
         sizes = {i: taken[j] for i, j in zip(window, n.update_window_dims, strict=True)}
         if n.input_batching_dims or name not in _SCATTERS or any(
                 sizes.get(i, 1) != (shape[i] if i in rest else 1) for i in range(len(shape))):
-            raise _refuse(op, "of parts of axes, batches, or with a function of its own")
+            raise refuse(op, "of parts of axes, batches, or with a function of its own")
         where, free = self._indices(indices, n.index_vector_dim, [])
         spread = [i for i in range(len(taken)) if i not in n.update_window_dims]
         order = spread + [n.update_window_dims[window.index(i)] for i in axes if i in window]
@@ -808,6 +683,10 @@ class _Converter:
         data = self.add("Concat", data, self.add("Slice", data, ints([0]), ints([1]), ints([0])),
                         axis=0)
         found = self.graph.add("ScatterND", [data, where, given], reduction=_SCATTERS[name])
+        if name in ("maximum", "minimum") and element_of(x) in FLOATS:      # these skip NaN
+            nans = [self.cast(self.add("IsNaN", y), "i32") for y in (data, given)]
+            nan = self.graph.add("ScatterND", [nans[0], where, nans[1]], reduction="max")
+            found = self._or_nan(found, self.cast(nan, "i1"), x)
         found = self.add("Slice", found, ints([0]), ints(sizes_of[:1]), ints([0]))
         return self.transpose(found, [(axes + rest).index(i) for i in range(len(shape))])
 
@@ -816,7 +695,7 @@ class _Converter:
         order, axis = orders_of(op), int_of(op, "dimension")
         ties = any(next(iter(x.uses), None) for x in list(body_of(op).arguments)[2:])
         if order is None or ties or element_of(keys) in ("bf16", "ui64"):
-            raise _refuse(op, f"of {element_of(keys)}, or with a function of its own")
+            raise refuse(op, f"of {element_of(keys)}, or with a function of its own")
         size = self.size_of(keys, axis)
         values, where = self.graph.add("TopK", [self.wide(keys), size], 2, axis=axis,
                                        largest=int(order == "GT"), sorted=1)

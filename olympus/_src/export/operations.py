@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from ..base.lib import mlir
 from ..base.typing import IrBlock, IrOperation, IrValue
 
-__all__ = ["NUMPY_OF", "body_of", "callee_of", "combiner_of", "direction_of", "element_of",
-           "int_of", "ints_of", "kind_of", "name_of", "orders_of", "pairs_of", "shape_of"]
+__all__ = ["NUMPY_OF", "array_of", "body_of", "callee_of", "combiner_of", "direction_of",
+           "element_of", "int_of", "ints_of", "kind_of", "name_of", "orders_of", "pairs_of",
+           "shape_of"]
 
 # NumPy's names of element types; it has no bfloat16, whose values float32 holds.
 NUMPY_OF = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i64": "int64",
@@ -24,6 +27,24 @@ def kind_of(x: IrValue) -> str:
     """The element type of a value; of tokens and others their own."""
     ir = mlir.ir
     return element_of(x) if isinstance(x.type, ir.RankedTensorType) else str(x.type)
+
+
+def array_of(op: IrOperation) -> np.ndarray:
+    """The elements of a constant; those of bfloat16 in float32."""
+    elements: Any = mlir.ir.DenseElementsAttr(op.attributes["value"])
+    if str(elements.type.element_type) != "bf16":
+        return np.array(elements)
+    # MLIR hands these over as text only: numbers, bits of one, or bits of all.
+    shape = elements.type.shape
+    text = str(elements).partition("<")[2].rpartition("> :")[0]
+    if text.startswith('"'):
+        found = np.frombuffer(bytes.fromhex(text[3:-1]), np.uint16)
+    else:
+        words = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
+        found = np.array([int(word, 16) if word.startswith("0x") else
+                          np.float32(word).view(np.uint32) >> 16 for word in words], np.uint16)
+    wide = (found.astype(np.uint32) << 16).view(np.float32)
+    return np.broadcast_to(wide, shape) if elements.is_splat else wide.reshape(shape)
 
 
 def shape_of(x: IrValue) -> list[int]:

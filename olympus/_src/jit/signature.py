@@ -441,8 +441,9 @@ def _exact(value: object, library: bool) -> bool:
         if library:
             return all(type(v) is not bool and _exact(v, library) for v in value)
         return all(map(_exact_item, value))
-    if isinstance(value, (float, complex)):
-        return value == value and value != 0    # NaN is not itself, and 0.0 is -0.0
+    if isinstance(value, (float, complex)):     # NaN is not itself, and 0.0 is -0.0
+        return value == value and value.real != 0 and (
+            isinstance(value, float) or value.imag != 0)
     return not isinstance(value, np.generic)    # which have NaN and zeros with signs as well
 
 

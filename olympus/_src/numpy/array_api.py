@@ -138,6 +138,11 @@ def dlpack_array(external_array: object, device: DeviceLike = None, copy: bool |
             x, "__dlpack_device__"):
         raise TypeError(f"from_dlpack: a value of type {type(x).__name__} given; an array with the "
                         "methods __dlpack__ and __dlpack_device__ is required.")
+    if (negated := getattr(x, "is_neg", None)) is not None and negated():
+        # PyTorch exports the memory as it is, up to 2.13 at least.
+        raise BufferError(f"from_dlpack: a {type(x).__name__} with a pending sign given, whose "
+                          "memory has the negative numbers; memory that has the numbers themselves "
+                          "is required; pass x.resolve_neg().")
     if type(x) is lib.ArrayImpl:
         out = lib.copied(x) if copy else x
     else:

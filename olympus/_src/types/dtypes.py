@@ -34,7 +34,7 @@ __all__ = [
     "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
     "python_scalar_dtype", "requested_dtype", "result_type", "scalar_kind", "scalar_type_of",
     "set_scalar_constructor", "short_name", "tangent_dtype", "to_complex_dtype",
-    "to_inexact_dtype", "to_real_dtype", "uint8", "uint16", "uint32", "uint64",
+    "to_inexact_dtype", "to_real_dtype", "uint8", "uint16", "uint32", "uint64", "wide_dtype",
 ]
 
 finfo = ml_dtypes.finfo
@@ -321,6 +321,12 @@ def is_floating(dtype: DTypeLike) -> bool:
     return scalar_kind(dtype) == "f"
 
 
+def wide_dtype(dtype: DType) -> DType:
+    """The dtype that a sum is accumulated in: float32 for narrower floats."""
+    return (as_dtype("float32") if scalar_kind(dtype) == "f" and itemsize_bits(dtype) < 32 else
+            dtype)
+
+
 def is_complex(dtype: DTypeLike) -> bool:
     """Whether the dtype is complex."""
     return scalar_kind(dtype) == "c"
@@ -485,6 +491,8 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     given, to = as_dtype(given), as_dtype(to)
     if is_extended(given) or is_extended(to):
         return given == to
+    if rule == "same_kind" and "V" in (given.kind, to.kind):   # NumPy knows no kind of bfloat16
+        return "buifc".index(scalar_kind(given)) <= "buifc".index(scalar_kind(to))
     return np.can_cast(given, to, rule)
 
 
