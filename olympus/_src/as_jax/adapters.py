@@ -195,7 +195,9 @@ ROWS = {
     "_src.flatten_util": Adapter(
         "BlackJAX takes `ravel_pytree` from it.", homes="olympus.flatten_util"),
     "_src.interpreters.ad": _primitives("ad"),
-    "_src.interpreters.batching": _primitives("batching"),
+    "_src.interpreters.batching": Adapter(
+        "jaxoplanet asks whether vmap knows a class.", {"as_jax.private": "is_vmappable"},
+        "olympus.interpreters.batching"),
     "_src.interpreters.mlir": _primitives("mlir"),
     "_src.interpreters.partial_eval": _primitives("partial_eval"),
     "_src.interpreters.pxla": Adapter(

@@ -39,6 +39,11 @@ def supports_inf(dtype: Any) -> bool:
     return bool(np.isinf(np.asarray(np.inf, dtypes.as_dtype(dtype))))
 
 
+def is_vmappable(x: object) -> bool:
+    """Whether `vmap` takes the value apart by rules of its class; pytrees of arrays it always does."""
+    return False
+
+
 class TypedNdArray:
     """A NumPy array with a weak type, as JAX's programs have them; there are none here."""
 
