@@ -124,7 +124,7 @@ class Node(NamedTuple):
     from_iter: Callable[[Any, Sequence[Any]], Any]
 
 
-def node_of(kind: type, aux: Any, children: Sequence[Any]) -> Any:
+def node_of(kind: type, aux: object, children: Sequence[object]) -> object:
     """The value of a class that `flatten_one_level` takes apart so."""
     leaves = [tree_structure(0)] * len(children)
     return PyTreeDef.from_node_data_and_children(registry, (kind, aux), leaves).unflatten(children)

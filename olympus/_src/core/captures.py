@@ -26,7 +26,7 @@ from collections import OrderedDict, defaultdict, deque
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from itertools import chain, repeat
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -141,7 +141,10 @@ class Watch:
             return False
 
 
-def _columns(rows: Sequence[tuple[Any, ...]]) -> tuple[tuple[Any, ...], ...]:
+_Row: TypeAlias = tuple[Any, ...]
+
+
+def _columns(rows: Sequence[_Row]) -> tuple[_Row, ...]:
     return tuple(zip(*rows, strict=True)) or ((), (), ())
 
 
@@ -221,7 +224,7 @@ class _ByValue:
         return False
 
 
-def _same_array(x: Any, y: Any) -> bool:
+def _same_array(x: lib.ArrayImpl, y: lib.ArrayImpl) -> bool:
     if x.aval != y.aval or x.is_deleted() or y.is_deleted() or not (
             x.is_fully_addressable and y.is_fully_addressable):
         return False
@@ -270,13 +273,13 @@ class _Walk:
         """How to see that nothing has changed."""
         return Watch(self._expected, self._bound, self._containers, self._reads)
 
-    def expect(self, x: object, attribute: str) -> Any:
+    def expect(self, x: object, attribute: str) -> object:
         """An attribute, which is to stay the object that it is."""
         value = getattr(x, attribute, _ABSENT)
         self._expected.append((x, attribute, value))
         return value
 
-    def in_names(self, names: Mapping[Any, Any], key: str) -> Any:
+    def in_names(self, names: Mapping[str, object], key: str) -> object:
         """What a name is bound to, which is to stay."""
         value = names.get(key, _ABSENT)
         if type(names) is not dict:
@@ -439,7 +442,7 @@ class _Walk:
                 self.value(vars(module)["__getattr__"], place)
         return value
 
-    def imported(self, name: str, level: int, names: Mapping[str, Any], tail: str) -> None:
+    def imported(self, name: str, level: int, names: Mapping[str, object], tail: str) -> None:
         """A module that is imported when the function is called."""
         if level:
             name = importlib.util.resolve_name("." * level + name, str(names.get("__package__")))
@@ -619,7 +622,7 @@ class _Walk:
                     self.value(item, here.within(f".{name}"))
         return None
 
-    def instance(self, x: Any, place: _Place) -> None:
+    def instance(self, x: object, place: _Place) -> None:
         if self.whole:
             return self.whole_instance(x, place)
         state, readable = state_of(x)
@@ -647,7 +650,7 @@ class _Walk:
             self.value(state[name], place.within(f".{name}"))
         return None
 
-    def whole_instance(self, x: Any, place: _Place) -> None:
+    def whole_instance(self, x: object, place: _Place) -> None:
         """An object with all its attributes."""
         cls, module = type(x), type(x).__module__
         users, ours = self.class_of_user(cls), module.partition(".")[0] in ("olympus", "jaxlib")
@@ -728,7 +731,7 @@ def _library(module: object) -> bool:
     return versioned(module) and str(module).partition(".")[0] not in _SET_ELSEWHERE
 
 
-def _of_its_module(f: Any) -> bool:
+def _of_its_module(f: Callable[..., object]) -> bool:
     """Whether a function of a library is what its module has by this name, and so no closure."""
     module = f.__module__
     if not _library(module):

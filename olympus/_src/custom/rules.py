@@ -479,7 +479,7 @@ class Apart:
         return [pvary(x, self.vma - alike) for x in outs]
 
 
-def _varies(aval: Aval) -> frozenset[Any]:
+def _varies(aval: Aval) -> frozenset[Hashable]:
     """The axes along which a value of this type varies."""
     return aval.vma if type(aval) is ShapedArray else frozenset()
 

@@ -109,7 +109,7 @@ class _Sums:
                 sum_so_far = acc.get(var)
                 acc[var] = ct if sum_so_far is None else self.sum_of(var, x.aval, sum_so_far, ct)
 
-    def sum_of(self, var: Any, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
+    def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
         dtype = aval.dtype
         if dtype.itemsize < 4 and (sum_dtype := dtypes.wide_dtype(dtype)) != dtype:
             if var in self.several:

@@ -35,7 +35,7 @@ class Precision(enum.Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
-        return cls.DEFAULT if value is None else _SPELLINGS.get(value)
+        return cls.DEFAULT if value is None else _SPELLINGS.get(str(value))
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"

@@ -152,13 +152,13 @@ class Executables:
                     self.bytes > self.MOST_BYTES and len(self.recent) > 1):
                 self.bytes -= self.recent.popitem(last=False)[1].bytes
 
-    def watch(self, loaded: Loaded, constants: Sequence[Any]) -> None:
+    def watch(self, loaded: Loaded, constants: Sequence[object]) -> None:
         """Release an executable when one of its large constants goes."""
         if loaded.constants <= self.LARGE:
             return
         held = ref(loaded)      # or the constants would keep it
 
-        def gone(_: ref[Any]) -> None:
+        def gone(_: object) -> None:
             if (found := held()) is not None:
                 self.release(found)
 

@@ -6,7 +6,7 @@ import itertools
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -49,7 +49,10 @@ def _image(name: str, x: ArrayLike) -> tuple[Array, DType]:
     return floating(x), typeof(x).dtype
 
 
-def _per_axis(name: str, what: str, given: object, count: int) -> list[Any]:
+Each: TypeAlias = Any     # one for each axis
+
+
+def _per_axis(name: str, what: str, given: object, count: int) -> Each:
     """An argument that holds for all axes, or a list or tuple of one per axis."""
     found = list(given) if isinstance(given, (list, tuple)) else [given] * count
     if len(found) != count:
@@ -339,7 +342,7 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: ArrayLike | Sequence[Ar
                     for order, edge in terms)).astype(dtype)
 
 
-def _terms(name: str, x: ArrayLike, order: int, mode: object) -> list[tuple[tuple[int, ...], Any]]:
+def _terms(name: str, x: ArrayLike, order: int, mode: object) -> list[tuple[tuple[int, ...], Each]]:
     """For each axis: the order along it with 0 along the others, and its mode."""
     ndim = typeof(x).ndim
     if not ndim:
