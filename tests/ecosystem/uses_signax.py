@@ -1,4 +1,4 @@
-"""signax: signatures of paths, their logarithms and gradients, streamed, combined and in modules."""
+"""signax: signatures of paths, their logarithms and gradients, streamed and combined."""
 
 import jax
 import jax.numpy as jnp

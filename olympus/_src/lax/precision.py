@@ -34,7 +34,7 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
     @classmethod
-    def _missing_(cls, value: object) -> Precision | None:
+    def _missing_(cls, value: Any) -> Precision | None:
         return cls.DEFAULT if value is None else _SPELLINGS.get(value)
 
     def __repr__(self) -> str:
