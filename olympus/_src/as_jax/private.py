@@ -40,7 +40,7 @@ def supports_inf(dtype: Any) -> bool:
 
 
 def is_vmappable(x: object) -> bool:
-    """Whether `vmap` takes the value apart by rules of its class; pytrees it always does."""
+    """Whether `vmap` maps the value by rules of its class; pytrees of arrays it always does."""
     return False
 
 

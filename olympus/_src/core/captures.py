@@ -149,11 +149,6 @@ def watch(fun: types.FunctionType) -> Watch | None:
     """How to see a change of what `fun` reads, but for its own code and defaults.
 
     None if it reads what cannot be compared. The watch does not hold the function.
-
-    >>> scale = [2.0]
-    >>> found = watch(lambda x: x * scale[0])
-    >>> before = found.same(); scale[0] = 3.0; before, found.same()
-    (True, False)
     """
     try:
         return _walk(fun, True).watch()

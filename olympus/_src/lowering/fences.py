@@ -332,7 +332,8 @@ class Fences:
         if eqn.primitive.op == "stablehlo.xor":     # XLA computes equal operations once
             p, q = self.makers.get(x), self.makers.get(y)
             same = p is not None and q is not None and p.primitive is q.primitive and (
-                getattr(p.primitive, "op", "") in ("GT", "LT")) and [*map(id, p.invars)] == [*map(id, q.invars)]
+                getattr(p.primitive, "op", "") in ("GT", "LT")) and (
+                [*map(id, p.invars)] == [*map(id, q.invars)])
         else:
             same = x is y and eqn.primitive.op in ("GT", "LT", "stablehlo.subtract")
         if same:
