@@ -34,8 +34,9 @@ class Precision(enum.Enum):
     HIGHEST = 2
 
     @classmethod
-    def _missing_(cls, value: Any) -> Precision | None:
-        return cls.DEFAULT if value is None else _SPELLINGS.get(value)
+    def _missing_(cls, value: object) -> Precision | None:
+        found = _SPELLINGS.get(value) if isinstance(value, str) else None
+        return cls.DEFAULT if value is None else found
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"
