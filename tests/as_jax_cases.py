@@ -266,6 +266,11 @@ def case_programs_are_made_of_their_parts_as_kfac_does():
     assert made.jaxpr.debug_info.func_name == "g" and jax.core.jaxpr_as_fun(made)(1.) == [2.]
 
 
+def case_vmap_knows_no_classes_of_its_own():
+    from jax._src.interpreters.batching import is_vmappable
+    assert not is_vmappable(jnp.ones(2)) and not is_vmappable([1])
+
+
 def case_compilations_can_be_refused_as_chex_does():
     from jax._src import compiler
     inner, asked = compiler.backend_compile_and_load, []

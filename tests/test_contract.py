@@ -65,6 +65,14 @@ def test_mapped_gradients_of_vectors_times_matrices_move_no_axes():
     assert moves == []
 
 
+def test_precision_is_made_of_the_strings_that_name_it():
+    given = ("fastest", "tensorfloat32", "highest", None, 1)
+    assert [lax.Precision(x).name for x in given] == ["DEFAULT", "HIGH", "HIGHEST", "DEFAULT",
+                                                      "HIGH"]
+    with pytest.raises(ValueError, match="not a valid Precision"):
+        lax.Precision("exact")
+
+
 @pytest.mark.parametrize("precision", [*lax.DotAlgorithmPreset, *lax.Precision, "bfloat16_3x",
                                        ("high", "default"), lax.DotAlgorithm(
                                            np.float32, np.float32, np.float32)], ids=str)

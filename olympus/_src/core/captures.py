@@ -214,7 +214,8 @@ class _ByValue:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, _ByValue) or type(self.value) is not type(other.value):
             return False
-        x, y = self.value, other.value
+        x: Any = self.value
+        y: Any = other.value
         if x is y or isinstance(x, Tracer):
             return x is y
         if isinstance(x, lib.ArrayImpl):

@@ -35,7 +35,8 @@ class Precision(enum.Enum):
 
     @classmethod
     def _missing_(cls, value: object) -> Precision | None:
-        return cls.DEFAULT if value is None else _SPELLINGS.get(str(value))
+        found = _SPELLINGS.get(value) if isinstance(value, str) else None
+        return cls.DEFAULT if value is None else found
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"
