@@ -123,7 +123,7 @@ class Fences:
             if p[0] == _SCALED and not _is_safe(p[1], q[1], aval.dtype):
                 self._fence((x,))
         elif p[0] == q[0] == _SCALED:
-            if single and not _is_safe(p[1], q[1], aval.dtype):
+            if (single or p[1] is None or q[1] is None) and not _is_safe(p[1], q[1], aval.dtype):
                 self._fence((x,))   # (x * c) * (y * d)
         elif p[0] == _SCALED and self._is_repeated(y, q, eqn):
             self._fence((x,))       # XLA multiplies the scalar with the constant
@@ -133,7 +133,9 @@ class Fences:
             self._fence((x,))       # a sum of 16 bits is no good exponent
 
     def _read_square(self, eqn: OlympusprEqn) -> None:
-        if _is_single(eqn.outvars[0].aval.shape) and self._is_inexact(eqn.outvars[0].aval):
+        aval = eqn.outvars[0].aval
+        if self._is_inexact(aval) and (
+                _is_single(aval.shape) or self._made(eqn.invars[0]) == (_SCALED, None)):
             self._fence(eqn.invars, (_SCALED,))
 
     _read_integer_power = _read_square
