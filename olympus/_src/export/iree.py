@@ -91,6 +91,11 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
     entries = dict(exported) if isinstance(exported, Mapping) else {"main": exported}
     program = _compiler(compiler)
     whole = _joined(entries)
+    for op in [*operations(whole)]:     # IREE simplifies less than XLA, and refuses open sizes here
+        if op.name == "stablehlo.optimization_barrier":
+            for result, x in zip(op.results, op.operands, strict=True):
+                result.replace_all_uses_with(x)
+            op.erase()
     doubles = any("f64" in str(x.type) for op in operations(whole) for x in op.results)
     module, weights = (portable(whole), {}) if parameters is None else _without_constants(whole)
     # Unless told, IREE computes float64 in float32, also where that is what a program is given.
