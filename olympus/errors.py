@@ -2,7 +2,8 @@
 
 from ._src.base.util import publish as _publish
 from ._src.base.errors import (
-    ConcretizationTypeError, DonatedArgumentError, FormatError, InconclusiveDimensionOperation,
+    ConcretizationTypeError, DonatedArgumentError, FormatError, IncompatibleDevicesError,
+    InconclusiveDimensionOperation,
     IndexTypeError, IndexValueError, KeyReuseError, LeakError, NonConcreteBooleanIndexError,
     OLYMPUSIndexError, OlympusprTypeError, OlympusRuntimeError, OLYMPUSTypeError, RetraceError,
     RetraceWarning, RuleMissingError,
@@ -13,7 +14,8 @@ from ._src.base.errors import (
 
 __all__ = [
     "ConcretizationTypeError", "DonatedArgumentError", "FormatError",
-    "InconclusiveDimensionOperation", "IndexTypeError", "IndexValueError", "KeyReuseError",
+    "IncompatibleDevicesError", "InconclusiveDimensionOperation",
+    "IndexTypeError", "IndexValueError", "KeyReuseError",
     "LeakError", "NonConcreteBooleanIndexError", "OLYMPUSIndexError",
     "OLYMPUSTypeError", "OlympusRuntimeError", "OlympusprTypeError", "RetraceError",
     "RetraceWarning", "RuleMissingError", "ShardingTypeError", "StaleValueError",

@@ -3,8 +3,11 @@
 Prints, as JSON, the traceback of each case that fails.
 """
 
+import collections
+import dataclasses
 import importlib
 import importlib.metadata
+import inspect
 import io
 import json
 import multiprocessing
@@ -206,6 +209,11 @@ def case_private_names_that_act():
     from jax._src.numpy.util import promote_dtypes_complex
     assert [x.dtype.name for x in promote_dtypes_complex(1, jnp.ones(2, jnp.float32))] == [
         "complex64"] * 2
+    from jax._src.api_util import infer_argnums_and_argnames
+    arguments = inspect.signature(lambda x, y, *, z: x)
+    assert infer_argnums_and_argnames(arguments, 1, None) == ((1,), ("y",))
+    assert infer_argnums_and_argnames(arguments, None, ["z", "x"]) == ((0,), ("z", "x"))
+    assert infer_argnums_and_argnames(arguments, None, None) == ((), ())
     scope = {"jit": jax.jit}
     exec(compile("def helper(f, x):\n    return f(x)", "/elsewhere/helper.py", "exec"), scope)
     hidden = traceback_util.api_boundary(lambda x: scope["helper"](jax.jit(lambda x: x[3, 3]), x))
@@ -214,6 +222,53 @@ def case_private_names_that_act():
     assert "/elsewhere/helper.py" in files()
     traceback_util.register_exclusion("/elsewhere")
     assert "/elsewhere/helper.py" not in files()
+
+
+def case_nodes_of_pytrees_are_taken_apart_and_made_as_jaxlie_does():
+    registry = importlib.import_module("jax._src.tree_util")._registry
+
+    @jax.tree_util.register_dataclass
+    @dataclasses.dataclass
+    class Pose:
+        turn: object
+        name: str = dataclasses.field(default="", metadata={"static": True})
+
+    for tree in ((1, [2]), [3, (4,)], {"b": 5, "a": [6]}, Pose([7], "p"), None,
+                 collections.OrderedDict(b=8, a=9), jax.tree_util.Partial(max, 10)):
+        node = registry[type(tree)]
+        children, aux = node.to_iter(tree)
+        made = node.from_iter(aux, list(children))
+        assert type(made) is type(tree) and jax.tree.structure(made) == jax.tree.structure(tree)
+        assert jax.tree.leaves(made) == jax.tree.leaves(tree)
+    raises(KeyError, lambda: registry[int])
+
+
+def case_places_of_equations_and_of_errors_as_jaxls_reads_them():
+    from jax._src import source_info_util, traceback_util
+    eqn, = jax.make_jaxpr(lambda x: jnp.sin(
+        x))(1.).eqns
+    frame = source_info_util.user_frame(eqn.source_info)
+    line = source_info_util.user_frame(eqn.source_info.traceback)._replace(start_line=0)
+    assert frame.file_name == __file__ and frame._replace(start_line=0) == line
+    assert frame.end_line == frame.start_line + 1 and "<lambda>" in frame.function_name
+    assert source_info_util.user_frame(None) is None
+    error = raises(ZeroDivisionError, lambda: jax.tree.map(lambda x: 1 / x, 0))
+    shown = traceback.extract_tb(traceback_util.filter_traceback(error.__traceback__))
+    assert len(shown) >= 3 and {entry.filename for entry in shown} == {__file__}
+
+
+def case_programs_are_made_of_their_parts_as_kfac_does():
+    closed = jax.make_jaxpr(lambda x: x + 1)(1.)
+    info = closed.jaxpr.debug_info
+    assert (info.traced_for, info.func_src_info.split()[0]) == ("jit", "<lambda>")
+    named = jax.extend.core.DebugInfo(info.traced_for, "g", info.arg_names, ("result",))
+    made = jax.extend.core.ClosedJaxpr(jaxpr=closed.jaxpr.replace(debug_info=named), consts=())
+    assert made.jaxpr.debug_info.func_name == "g" and jax.core.jaxpr_as_fun(made)(1.) == [2.]
+
+
+def case_vmap_knows_no_classes_of_its_own():
+    from jax._src.interpreters.batching import is_vmappable
+    assert not is_vmappable(jnp.ones(2)) and not is_vmappable([1])
 
 
 def case_compilations_can_be_refused_as_chex_does():

@@ -243,6 +243,17 @@ def case_sums_that_are_not_taken_yet():
             assert repr(z).startswith("Array(shape=(8, 8), dtype=float32, sharding=Named")
             for spec in (P(), P("x", "y"), P("y")):
                 np.testing.assert_allclose(np.asarray(olympus.reshard(z, spec)), want, rtol=1e-5)
+        for spelled, cut in (("ij,jk->ik", terms), ("ij,jk->ki", P("y", None, unreduced={"x"})),
+                             ("ji,kj->ki", P("y", unreduced={"x"}))):
+            args = (x, y) if spelled[0] == "i" else (x.T, y.T)
+            program = olympus.jit(lambda *args, spelled=spelled, cut=cut: onp.einsum(
+                spelled, *args, out_sharding=cut)).lower(*args).compile()
+            assert "all-reduce" not in program.as_text(), spelled
+            z = program(*args)
+            assert z.sharding.spec.unreduced == {"x"}
+            np.testing.assert_allclose(np.asarray(olympus.reshard(z, P())),
+                                       want if spelled.endswith("ik") else want.T, rtol=1e-5)
+        z = product(x, y)
         moved = olympus.jit(lambda z: (-z.T / 2 + z.T)[:, :4].reshape(2, 4, 4) * 3)(z)
         assert str(moved.aval) == "float32[2@y,4,4]{U:x}"
         np.testing.assert_allclose(np.asarray(olympus.reshard(moved, P())),
@@ -387,6 +398,15 @@ def case_gradients_of_batches_are_summed_over_devices_once():
         for kept in (None, olympus.checkpoint_policies.dots_saveable):
             program = olympus.jit(lambda ws, xs, kept=kept: step(
                 ws, xs, olympus.checkpoint(loss, policy=kept))).lower(*placed).compile()
+            assert program.as_text().count(" all-reduce(") == 1
+            np.testing.assert_allclose(np.asarray(program(*placed)), want, rtol=2e-5, atol=1e-5)
+        # As does a rule of a user's, whose gradient of the weight is of terms.
+        ruled = olympus.custom_vjp(onp.matmul)
+        ruled.defvjp(lambda x, w: (x @ w, (x, w)), lambda res, ct: (
+            ct @ res[1].T, onp.einsum("bi,bj->ij", res[0], ct, out_sharding=P(unreduced={"x"}))))
+        by_rule = lambda ws, x: loss(ws, x, ruled)
+        for f in (by_rule, olympus.checkpoint(by_rule)):
+            program = olympus.jit(lambda ws, xs, f=f: step(ws, xs, f)).lower(*placed).compile()
             assert program.as_text().count(" all-reduce(") == 1
             np.testing.assert_allclose(np.asarray(program(*placed)), want, rtol=2e-5, atol=1e-5)
         rows = olympus.device_put(xs, P(None, "x", "y"))        # features along another axis

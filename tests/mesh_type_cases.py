@@ -304,6 +304,25 @@ def case_types_may_leave_out_axes_of_one_device():
         with _without_single(True):
             assert str(olympus.typeof(cut["both"] * 2)) == "float32[4@x,4]"
             assert programs[3](cut["first"]).sharding.spec == P("x", None)
+            placed = olympus.device_put(np.ones((4, 4), np.float32), spec)
+            assert str(olympus.typeof(placed)) == "float32[4@x,4]"
+            assert placed.sharding.spec == spec
+            seen: list[str] = []
+            note = lambda *values: seen.extend([str(olympus.typeof(v)) for v in values])
+
+            def device(v):
+                note(v, lax.psum(v, "y"), lax.psum(v, "x"), lax.axis_index("y"), v + 1)
+                return v * lax.psum(v, "y")
+
+            for out in (spec, P("x")):      # as much as if the axis were not there
+                f = olympus.shard_map(device, in_specs=spec, out_specs=out)
+                for run in (f, olympus.jit(f)):
+                    seen.clear()
+                    assert np.array_equal(run(placed * 3), np.full((4, 4), 9))
+                    assert seen[:5] == ["float32[2,4]{V:x}", "float32[2,4]{V:x}", "float32[2,4]",
+                                        "int32[]", "float32[2,4]{V:x}"]
+                g = olympus.grad(lambda v, f=f: f(v).sum())(placed * 3)
+                assert np.array_equal(g, np.full((4, 4), 6))
         assert str(olympus.typeof(cut["both"] * 2)) == "float32[4@x,4@y]"
 
 

@@ -260,7 +260,23 @@ def case_demands_that_are_none_are_refused():
         error(kind, "requires a non-empty mesh in context",
               lambda: lax.with_sharding_constraint(X, P("x")))
     error(TypeError, "the context mesh cannot be empty",
-          lambda: olympus.ShapeDtypeStruct((8,), "float32", sharding=P("x")))
+          lambda: olympus.ShapeDtypeStruct((8,), "float32", sharding=P("x")).sharding)
+
+
+def case_a_constraint_to_one_device_leaves_the_mesh():
+    """The type had the mesh on, and of explicit axes it was an error."""
+    device = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])
+    for kind in (AxisType.Auto, EXPLICIT):
+        m = olympus.make_mesh((1,), ("x",), (kind,), devices=olympus.devices()[:1])
+        x = olympus.device_put(X, NamedSharding(m, P("x")))
+
+        def f(x):
+            y = lax.with_sharding_constraint(x * x, device)
+            assert olympus.typeof(y).sharding.mesh.empty, olympus.typeof(y)
+            return y.sum()
+
+        assert np.array_equal(olympus.jit(f)(x), (X * X).sum())
+        assert np.array_equal(olympus.jit(olympus.grad(f))(x), 2 * X)
 
 
 def case_arguments_on_other_devices_are_named():

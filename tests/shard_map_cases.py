@@ -49,6 +49,19 @@ def case_parts_go_in_and_come_out_as_specifications_say():
         assert out.sharding.is_equivalent_to(NamedSharding(mesh(), spec), 2), out.sharding
 
 
+def case_results_are_named_as_their_specifications():
+    """Of explicit axes the eager result was P(None, None), which does not equal P()."""
+    for kind in (AxisType.Auto, AxisType.Explicit):
+        m = olympus.make_mesh((4, 2), ("x", "y"), (kind,) * 2)
+        x = olympus.device_put(X, NamedSharding(m, P()))
+        for spec in (P(), P("x"), P(None, "y"), P("x", None)):
+            f = olympus.shard_map(lambda a: a, mesh=m, in_specs=P(), out_specs=spec,
+                                  check_vma=False)
+            assert f(x).sharding == NamedSharding(m, spec), (kind, spec, f(x).sharding)
+            placed = olympus.jit(lambda a: a + 1, out_shardings=NamedSharding(m, spec))
+            assert placed(x).sharding == NamedSharding(m, spec), (kind, spec)
+
+
 def case_sums_are_over_the_devices_of_an_axis():
     def f(a):
         along = lax.psum(a, "y"), lax.pmean(a, ("y", "x")), lax.psum(1, ("x", "y"))
@@ -543,6 +556,57 @@ def case_checks_say_which_device():
         assert "in device 7 of the mesh" in error.get()
     error, _ = checkify.checkify(olympus.pmap(lambda x: 1 / x), checkify.div_checks)(X + (X > 9))
     assert "at [0] of the shape (4,)" in error.get() and "device 0" in error.get()
+
+
+def case_rules_get_each_device_cotangents_as_a_loop_over_the_devices_does():
+    """Of outputs that do not depend on what varies: the rule saw the sum over devices, and each
+    device multiplied it."""
+    def vjp_of(fun, fwd, bwd):
+        made = olympus.custom_vjp(fun)
+        made.defvjp(fwd, bwd)
+        return made
+
+    def jvp_of(fun, rule):
+        made = olympus.custom_jvp(fun)
+        made.defjvp(rule)
+        return made
+
+    xs, y, weights = onp.array([0.5, -1.5, 2.0, 0.25]), 1.5, onp.array([3.0, -0.5, 1.0, 2.0])
+    functions = {
+        "hook": vjp_of(lambda x, y: 0.0, lambda x, y: (0.0, x), lambda x, ct: (x * ct, None)),
+        "shared": vjp_of(lambda x, y: y, lambda x, y: (y, x),
+                         lambda x, ct: (ct * 2, onp.clip(ct, -1, 1) * x)),
+        "several": vjp_of(lambda x, y: (x * y, y), lambda x, y: ((x * y, y), x),
+                          lambda x, cts: (cts[0] * cts[1], onp.tanh(cts[1]))),
+        "constant tangent": jvp_of(lambda x, y: 0.0, lambda p, t: (0.0, t[0] * p[0])),
+        "shared tangent": jvp_of(lambda x, y: y, lambda p, t: (
+            p[1], p[0] * t[1] + t[0] * p[1])),
+        "custom_gradient": olympus.custom_gradient(
+            lambda x, y: (y, lambda ct: (ct, onp.tanh(ct))))}
+    for name, f in functions.items():
+        def total(outs):
+            return sum((weights * out).sum() for out in olympus.tree.leaves(outs))
+
+        def loop(xs, y, f=f):
+            outs = [olympus.tree.leaves(f(x, y)) for x in xs]
+            return total([onp.stack([onp.asarray(o) for o in out]) for out in zip(*outs)])
+
+        each = olympus.vmap(f, (0, None))
+        for inner in (each, olympus.jit(each), lambda xs, y, f=f: lax.map(
+                lambda x: f(x, y), xs)):
+            g = olympus.shard_map(inner, mesh=mesh((4, 2)), in_specs=(P("x"), P()),
+                                  out_specs=P("x"))
+            wanted = olympus.grad(loop, (0, 1))(xs, y)
+            for have, want in zip(both(olympus.grad(lambda *a, g=g: total(g(*a)), (0, 1)), xs, y),
+                                  wanted):
+                np.testing.assert_allclose(have, want, rtol=1e-5, err_msg=name)
+
+    # Of a sum over devices all have one value, with one cotangent.
+    total_of = vjp_of(lambda x: lax.psum(x, "x"), lambda x: (lax.psum(x, "x"), None),
+                      lambda _, ct: (ct,))
+    for f in (total_of, olympus.jit(total_of)):
+        summed = olympus.shard_map(f, mesh=mesh((4, 2)), in_specs=P("x"), out_specs=P())
+        close(both(olympus.grad(lambda x: (summed(x) ** 2).sum()), xs), np.full(4, 2.5))
 
 
 CASES = names(globals())

@@ -354,16 +354,15 @@ def test_strict_promotion_of_dtypes_and_ranks(call: Call) -> None:
 MIXED_REFUSED = """
     searchsorted linspace logspace isclose allclose array_equal cov polyval polyadd digitize append
     kron cross outer convolve vdot setxor1d union1d isin intersect1d setdiff1d power corrcoef equal
-    maximum divmod histogram2d vecdot array_equiv ediff1d add subtract multiply divide hypot arctan2
+    maximum divmod histogram2d vecdot array_equiv add subtract multiply divide hypot arctan2
     concatenate stack hstack column_stack where select interp clip block
 """.split()    # noqa: SIM905
 MIXED_TAKEN = """
     ldexp repeat meshgrid logical_and logical_or logical_xor take average trapezoid gradient
-    histogram bincount place piecewise
+    histogram bincount place piecewise ediff1d
 """.split()    # noqa: SIM905
 DIFFERENT = {
     "array_equiv": "compares, as array_equal and equal do, which JAX refuses",
-    "ediff1d": "joins its operands, as concatenate does, which JAX refuses",
     "interp": "the values are interpolated at a dtype of all three; JAX casts them",
     "logical_and": "operands are booleans first, each by itself", "logical_xor": "as logical_and",
     "logical_or": "as logical_and", "average": "weights count, and are of any dtype",
@@ -379,7 +378,7 @@ MIXED_CALLS: dict[str, Call] = {
     "place": lambda o: o.place(F3, F3 > 1, I3, inplace=False),
     "gradient": lambda o: o.gradient(F3, I3), "bincount": lambda o: o.bincount(I3, F3),
     "histogram": lambda o: o.histogram(F3, 2, weights=I3),
-    "ediff1d": lambda o: o.ediff1d(F3, to_end=I3),
+    "ediff1d": lambda o: o.ediff1d(F3, to_end=I3, to_begin=F3.astype("f2")),
     **{name: lambda o, name=name: getattr(o, name)([F3, I3])
        for name in ("concatenate", "stack", "hstack", "column_stack")},
 }
@@ -408,7 +407,9 @@ REFUSALS: list[tuple[Callable[[], Any], type[Exception], str]] = [
     (lambda: onp.unique(X, size=1.5), TypeError, "unique: size: dimension 1.5"),
     (lambda: onp.unique(X[:0], size=2), ValueError, "pass fill_value"),
     (lambda: onp.ediff1d(X > 2), TypeError, "booleans have no differences"),
-    (lambda: onp.ediff1d(INTS, to_end=1.5), TypeError, "a dtype that it holds"),
+    (lambda: onp.ediff1d(INTS, to_end=1.5), TypeError, "a dtype of the same kind"),
+    (lambda: onp.cov(M, dtype=int), ValueError, "cov: dtype int"),
+    (lambda: onp.corrcoef(M, dtype=bool), ValueError, "corrcoef: dtype bool given"),
     (lambda: onp.linalg.cross(1.0, X), ValueError, "axis -1 is out of bounds"),
     *[(lambda m=m: onp.pad(M[:0], 1, m), ValueError, f"mode '{m}' given; can't extend empty axis")
       for m in ("edge", "linear_ramp", "maximum", "mean")],
@@ -538,3 +539,15 @@ def test_keywords_are_numpys(call: Call) -> None:
 def test_keywords_that_arrays_cannot_honour(call: Any, error: type[Exception], text: str) -> None:
     with pytest.raises(error, match=text):
         call()
+
+
+def test_quantiles_are_never_elements_without_weight() -> None:
+    """The running sum of the weights, in float32, moves where 0 is added."""
+    rng = np.random.default_rng(0)
+    w = rng.random(100_000).astype(np.float32)
+    w[rng.random(w.size) < 0.5] = 0
+    x = np.arange(w.size, dtype=np.float32)
+    q = np.float32([0.020444816, 0.25, 0.5])
+    found = olympus.jit(onp.quantile, static_argnames="method")(
+        x, q, weights=w, method="inverted_cdf")
+    assert np.all(w[np.asarray(found).astype(int)] > 0)

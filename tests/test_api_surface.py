@@ -34,9 +34,10 @@ OURS = {    # what nobody else has a name for
     "olympus.debug": {"Amplification", "CacheMemory", "Drawing", "FunctionMemory", "MemoryReport",
                       "NanFound", "Parting", "Precision", "Recording", "SlowOp", "SlowOps", "Step",
                       "bisect", "draw", "find_nan", "holds", "precision", "record", "slow_ops"},
-    "olympus.errors": {"DonatedArgumentError", "FormatError", "IndexTypeError", "IndexValueError",
-                       "LeakError", "RetraceError", "RetraceWarning", "RuleMissingError",
-                       "ShardingTypeError", "StaleValueError", "StaleValueWarning"},
+    "olympus.errors": {"DonatedArgumentError", "FormatError", "IncompatibleDevicesError",
+                       "IndexTypeError", "IndexValueError", "LeakError", "RetraceError",
+                       "RetraceWarning", "RuleMissingError", "ShardingTypeError",
+                       "StaleValueError", "StaleValueWarning"},
     "olympus.stages": {"CacheInfo", "Difference", "Explanation"}}
 
 

@@ -226,6 +226,8 @@ STANDING = {
     "stack": lambda v, x: onp.stack([v(x), x]), "list": lambda v, x: onp.array([v(x), x]),
     "where": lambda v, x: onp.where(x > 1, v(x), 0.0), "write": lambda v, x: x.at[0].set(v(x[1])),
     "reduce": lambda v, x: onp.sum(v(x), axis=0), "asarray": lambda v, x: onp.asarray(v(x)),
+    "rollaxis": lambda v, x: onp.rollaxis(v(x), 1), "block": lambda v, x: onp.block([[v(x)], [x]]),
+    "hsplit": lambda v, x: onp.hsplit(v(x), 2)[1], "dx": lambda v, x: onp.trapezoid(x, dx=v(x[1:])),
 }
 
 

@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -115,6 +116,8 @@ def test_programs_see_the_arguments_and_the_folder_that_python_gives_them(run, t
     assert run(str(program), "-x", "y") == 0
     assert run("-c", "import sys; print(__name__, sys.argv)", "z") == 0
     assert run("-m", "this") == 0
+    program.write_text("def f(x: 3): pass\nassert f.__annotations__ == {'x': 3}")
+    assert run(str(program)) == run("-c", program.read_text()) == 0     # no `__future__` of ours
     shown = capsys.readouterr().out.splitlines()
     assert shown[:2] == [f"__main__ ['-x', 'y'] 3 {program}", "__main__ ['-c', 'z']"]
     assert "Zen of Python" in shown[2]
@@ -238,6 +241,27 @@ def test_quantiles_beyond_the_data_are_its_ends():
     with compatible(True):
         np.testing.assert_array_equal(onp.quantile(onp.array(X), q), [0, 2, np.nan])
     assert onp.isnan(onp.quantile(onp.array(X), q)).all()
+
+
+def test_one_sample_has_the_shape_of_bounds_of_size_1():
+    draw = lambda: olympus.random.uniform(olympus.random.key(0), minval=onp.zeros((1, 1)))
+    with pytest.raises(ValueError, match="must broadcast"):
+        draw()
+    with compatible(True):
+        np.testing.assert_array_equal(draw(), [[olympus.random.uniform(olympus.random.key(0))]])
+        with pytest.raises(ValueError, match="must broadcast"):
+            olympus.random.uniform(olympus.random.key(0), maxval=onp.ones(2))
+
+
+def test_many_traces_are_logged_where_jax_says_nothing(caplog):
+    def trace(many):
+        for _ in range(many):
+            assert olympus.jit(lambda x: x + 1)(1.0) == 2.0
+
+    with compatible(True), warnings.catch_warnings(), caplog.at_level("INFO", "olympus"):
+        warnings.simplefilter("error")
+        trace(12)
+    assert caplog.text.count("was made and traced") == 1
 
 
 def test_tree_transpose_goes_by_the_number_of_leaves():

@@ -329,6 +329,35 @@ def test_what_is_equal_is_not_the_same(apply, dtype):
             assert np.signbit(found).tolist() == np.signbit(expected).tolist(), k
 
 
+COMPLEX = [complex(a, b) for a in (1.0, 0.0, -0.0) for b in (2.0, 0.0, -0.0)]
+
+
+def parts(x, k):
+    """The real and the imaginary part of the complex number in k, times ones."""
+    k = next(k for k in olympus.tree.leaves(k) if isinstance(k, complex | np.complexfloating))
+    return x * np.array([k.real, k.imag], "float32")
+
+
+static_parts = olympus.jit(parts, static_argnums=1)
+named_parts = olympus.jit(parts, static_argnames="k")
+
+
+@pytest.mark.parametrize("wrap", [lambda k: k, lambda k: (k,), lambda k: (1, (k, 2)), np.complex64,
+                                  lambda k: (np.complex128(k),)],
+                         ids=["number", "tuple", "nested", "complex64", "tuple of complex128"])
+@pytest.mark.parametrize("apply", [
+    static_parts, lambda x, k: named_parts(x, k=k), olympus.checkpoint(parts, static_argnums=1),
+    lambda x, k: lax.map(lambda _: parts(x, k), x)[0],
+    lambda x, k: olympus.vmap(static_parts, (0, None))(x[None], k)[0]],
+    ids=["static", "static by name", "checkpoint", "map", "vmap"])
+def test_complex_numbers_are_told_apart_by_the_signs_of_their_zeros(apply, wrap):
+    x = onp.ones(2)
+    for _ in range(3):
+        for k in COMPLEX:
+            found = np.asarray(apply(x, wrap(k)))
+            assert [*map(str, found)] == [str(k.real), str(k.imag)], k
+
+
 @pytest.fixture
 def work(monkeypatch):
     """What was lowered and what was compiled, by name."""
@@ -705,8 +734,12 @@ CACHES = {
     ("jit/persistent.py", "programs"): "types, tree, statics by bits, Context, placement | "
         "the jitted function | 4096",
     ("jit/guards.py", "captures"): "none | the jitted function, or `f.clear_cache` | 1",
-    ("jit/guards.py", "names_read"): "code | process | 4096",
-    ("jit/stable_key.py", "_globals_read"): "code | process | 4096",
+    ("base/code_reads.py", "own_reads"): "code | process | 4096",
+    ("base/code_reads.py", "all_reads"): "code | process | 4096",
+    ("base/users.py", "_of_users"): "file, module | process | 4096",
+    ("base/users.py", "impure"): "name | process | 4096",
+    ("core/captures.py", "_library"): "module | process | 4096",
+    ("control/bodies.py", "_made"): "code | process | 4096 numbers",
     ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",

@@ -478,6 +478,10 @@ def test_what_a_checkpoint_keeps_is_logged(caplog):
     caplog.clear()
     olympus.grad(f)(2.0, 3.0)
     assert not caplog.records
+    with caplog.at_level("DEBUG", logger="olympus"):
+        olympus.grad(f)(2.0, 3.0)
+    assert [(r.levelname, r.message[:29]) for r in caplog.records if "keeps" in r.message] == [
+        ("DEBUG", "checkpoint: <lambda> keeps 2 ")]
 
 
 def test_meshes_enter_no_block_where_that_is_asked_for():

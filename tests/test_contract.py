@@ -65,6 +65,14 @@ def test_mapped_gradients_of_vectors_times_matrices_move_no_axes():
     assert moves == []
 
 
+def test_precision_is_made_of_the_strings_that_name_it():
+    given = ("fastest", "tensorfloat32", "highest", None, 1)
+    assert [lax.Precision(x).name for x in given] == ["DEFAULT", "HIGH", "HIGHEST", "DEFAULT",
+                                                      "HIGH"]
+    with pytest.raises(ValueError, match="not a valid Precision"):
+        lax.Precision("exact")
+
+
 @pytest.mark.parametrize("precision", [*lax.DotAlgorithmPreset, *lax.Precision, "bfloat16_3x",
                                        ("high", "default"), lax.DotAlgorithm(
                                            np.float32, np.float32, np.float32)], ids=str)
@@ -231,3 +239,20 @@ def test_einsum_of_weak_numbers_is_weak():
     assert onp.einsum("i,i->i", weak, weak).weak_type and onp.einsum("i->", weak).weak_type
     assert not onp.einsum("i,i->", weak, onp.arange(3)).weak_type
     assert onp.einsum(",i->i", 2.0, onp.arange(3)).dtype == onp.float32
+
+
+@pytest.mark.parametrize("dtype, out", [
+    ("int4", "int32"), ("uint4", "uint32"), ("int2", "int32"), ("int4", "int8"),
+    ("float4_e2m1fn", "float32"), ("float4_e2m1fn", "bfloat16"), ("int4", "float32")])
+def test_products_of_less_than_8_bits_into_wider_dtypes(dtype: str, out: str) -> None:
+    a, b = [onp.asarray(np.arange(12).reshape(s) % 2).astype(dtype) for s in ((3, 4), (4, 3))]
+    x, y = [np.asarray(v).astype(float) for v in (a, b)]
+    for f in (lax.dot, onp.matmul, lambda x, y, **kw: onp.einsum("ij,jk->ik", x, y, **kw)):
+        found = olympus.jit(lambda x, y, f=f: f(x, y, preferred_element_type=out))(a, b)
+        assert found.dtype == out
+        np.testing.assert_array_equal(np.asarray(found).astype(float), x @ y)
+    found = lax.conv(a[None, None], b[None, None, :2, :2], (1, 1), "VALID",
+                     preferred_element_type=out)
+    views = np.lib.stride_tricks.sliding_window_view(x, (2, 2))
+    np.testing.assert_array_equal(np.asarray(found)[0, 0].astype(float),
+                                  (views * y[:2, :2]).sum((2, 3)))

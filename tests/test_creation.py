@@ -158,3 +158,20 @@ def test_linspace_of_integers_is_numpys():
     np.testing.assert_allclose(step, [2.5, 5 / 3], rtol=1e-6)
     with pytest.raises(ValueError, match="linspace: num -1 given; it is not negative"):
         onp.linspace(0, 1, -1, dtype=int)
+
+
+@pytest.mark.parametrize(("f", "at", "right"), [
+    (lambda i: onp.arange(i) * i, 3.0, 3), (lambda i: onp.arange(1, 5, i) * i, 2.0, 4),
+    (lambda i: onp.split(onp.arange(4.0), i)[0] * i, 2.0, 1),
+    (lambda i: onp.array_split(onp.arange(4.0), i)[0] * i, 3.0, 1)])
+def test_counts_may_be_floats_that_grad_knows(f, at, right):
+    """As whole floats, which NumPy takes; was: "the number of elements must be known"."""
+    assert olympus.grad(lambda i: f(i).sum())(at) == right
+    assert olympus.grad(olympus.grad(lambda i: (f(i) * i).sum()))(at) == 2 * right
+    with pytest.raises(olympus.errors.ConcretizationTypeError):
+        olympus.jit(f)(at)
+
+
+def test_a_shape_that_grad_knows_is_no_number_of_elements():
+    with pytest.raises(TypeError, match=r"zeros: dimension float32\[\] .* an int is required; "):
+        olympus.grad(lambda i: onp.zeros(i).sum())(2.0)

@@ -20,6 +20,7 @@ from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
 from olympus._src.lax.transcendental import cos, sin
 from olympus._src.loops.scan import scan
+from olympus.custom_batching import custom_vmap
 from olympus.dtypes import float0
 from olympus.lax import stop_gradient
 
@@ -279,6 +280,32 @@ def test_pytrees_keywords_and_nondiff():
     out = vjp(lambda t: q(n=3, tree=t), tree)[1]({"out": ONE, "aux": (ONE,)})[0]
     close(out["x"], 30)
     close(out["y"], 0)
+
+
+def test_keywords_after_a_default_that_is_skipped_have_positions():
+    def fun(x, a=2.0, b=3.0, *, c=1.0):
+        return mul(mul(x, a), mul(b, c))
+
+    ways = {"jvp": custom_jvp(fun), "jvps": custom_jvp(fun), "static": custom_jvp(fun, (1,)),
+            "vjp": custom_vjp(fun), "static vjp": custom_vjp(fun, nondiff_argnames="a")}
+    ways["jvp"].defjvp(lambda p, t: (fun(*p), mul(10.0, jvp(fun, p, t)[1])))
+    ways["jvps"].defjvps(*[lambda t, out, *p, i=i: mul(10.0, mul(t, grad(fun, i)(*p)))
+                           for i in range(3)])
+    ways["static"].defjvp(lambda a, p, t: (fun(p[0], a, p[1]), mul(
+        10.0, jvp(lambda x, b: fun(x, a, b), p, t)[1])))
+    ways["vjp"].defvjp(lambda *xs: (fun(*xs), xs), lambda xs, ct: tuple(
+        mul(mul(10.0, ct), grad(fun, i)(*xs)) for i in range(3)))
+    ways["static vjp"].defvjp(lambda x, a, b: (fun(x, a, b), (x, b)), lambda a, res, ct: tuple(
+        mul(mul(10.0, ct), s) for s in grad(lambda x, b: fun(x, a, b), (0, 1))(*res)))
+    batched = custom_vmap(fun)
+    batched.def_vmap(lambda size, mapped, x, a, b: (mul(mul(x, a), b), True))
+    close(vmap(lambda x: batched(x, b=5.0))(XS), 10 * XS)
+    for h in ways.values():
+        close(h(4.0, b=5.0), 40)
+        for way in (lambda d: d, jit):
+            close(way(grad(lambda x, b, h=h: h(x, b=b), (0, 1)))(4.0, 5.0), [100, 80])
+        with pytest.raises(TypeError, match="resolved to positions: c$"):
+            h(4.0, b=5.0, c=2.0)
 
 
 def test_defjvps():

@@ -7,6 +7,8 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.debug import bisect, find_nan, precision, record
+from olympus.sharding import AxisType
+from olympus.sharding import PartitionSpec as P
 
 
 def line_of(text):
@@ -165,6 +167,24 @@ def test_what_one_version_has_besides_is_passed_over():
                      lambda x: onp.exp(onp.sin(x) * 1.0) * 3, 1.0)
     assert (parting.operation, parting.values) == ("mul", pytest.approx((
         2 * np.exp(np.sin(1.0)), 3 * np.exp(np.sin(1.0))), rel=1e-5))
+
+
+@pytest.mark.parametrize("wrap", [
+    lambda f: f, olympus.jit, olympus.checkpoint, lambda f: olympus.grad(lambda x: f(x).sum()),
+    lambda f: lambda x: olympus.vmap(f)(x[None])],
+    ids=["call", "jit", "checkpoint", "grad", "vmap"])
+def test_operations_in_a_shard_map_are_compared_by_their_names(wrap):
+    def mapped(shift):
+        def f(x):
+            return onp.exp(onp.sin(x * 2) + shift)
+        return olympus.shard_map(f, mesh=mesh, in_specs=P("x"), out_specs=P("x"))
+
+    mesh = olympus.make_mesh((1,), ("x",), (AxisType.Auto,))
+    x = onp.arange(3.0)
+    parting = bisect(wrap(mapped(0.5)), wrap(mapped(0.75)), x)
+    assert parting.operation == "add"
+    assert "onp.exp(onp.sin(x * 2) + shift)" in parting.lines[0]
+    assert bisect(wrap(mapped(0.5)), wrap(mapped(0.5)), x) is None
 
 
 def test_dtypes_part_beyond_the_tolerance():

@@ -20,6 +20,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.base import config, lib
+from olympus._src.runtime import compile as compiling
 from olympus._src.runtime import disk_cache
 from olympus.errors import RetraceWarning
 from olympus.experimental.compilation_cache import compilation_cache
@@ -120,6 +121,38 @@ def test_a_damaged_entry_is_told_of_and_made_anew(cache, change):
                                          "'jit__lambda': ValueError: .*damaged"):
         assert cache.run() == (1, 0)
     assert cache.run() == (0, 1)
+
+
+def test_the_file_of_one_entry_is_not_taken_for_another(cache):
+    cache.run()
+    entry, = cache.entries()
+    cache.run(lambda x: x * 7, X * 7)
+    other = next(e for e in cache.entries() if e != entry)
+    entry.write_bytes(other.read_bytes())
+    with pytest.warns(UserWarning, match="ValueError: .*damaged .its checksum is wrong"):
+        assert cache.run() == (1, 0)
+    assert cache.run() == (0, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_in_the_place_of_an_entry_is_not_waited_for(cache):
+    cache.run()
+    entry, = cache.entries()
+    entry.unlink()
+    os.mkfifo(entry)
+    with pytest.warns(UserWarning, match="damaged .it is no regular file"):
+        assert cache.run() == (1, 0)
+    assert cache.run() == (0, 1)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="there are no pipes")
+def test_a_pipe_in_the_place_of_the_lock_is_not_waited_for(cache):
+    cache.path.mkdir(0o700)
+    os.mkfifo(cache.path / ".lock")
+    with pytest.warns(UserWarning, match=r"Error writing .*it is no regular file"):
+        cache.run()
+        disk_cache.flush()
+        olympus.jit(lambda x: x - 9)(X)
 
 
 @pytest.mark.parametrize("content", [b"", b"no executable" * 50])
@@ -347,7 +380,12 @@ def test_contents_are_checked(cache):
         assert cache.run() == (0, 1)
         cache.run(lambda x: x * 7, X * 7)
         other = next(e for e in cache.entries() if e != entry)
-        entry.write_bytes(other.read_bytes())
+        # As if both were one program to the key.
+        directory, (key, from_key) = disk_cache.current(), [
+            e.name.removesuffix("-cache") for e in (entry, other)]
+        data, seconds = directory.get(from_key)
+        directory.drop(key)
+        directory.put(key, data, seconds)
         disk_cache._verified.clear()
         with pytest.warns(UserWarning, match="RuntimeError: .*another program"):
             assert cache.run() == (1, 1)
@@ -398,6 +436,17 @@ def test_hits_and_misses_are_logged(cache, caplog):
     assert "for 'jit__lambda' because it took < 100000.00 seconds to compile" in caplog.text
     assert "because it is inspected while it is compiled" in caplog.text
     assert "Persistent compilation cache hit for 'jit__lambda'" in caplog.text
+
+
+def test_large_constants_are_not_written(cache, caplog, monkeypatch):
+    """Regression: an entry of 100 MB of constants took longer to read than to compile."""
+    monkeypatch.setattr(compiling, "_MOST_CONSTANTS", 1 << 20)
+    large, small = (np.arange(n, dtype=np.float32) for n in (1 << 19, 1 << 17))
+    with config.explain_cache_misses(True), caplog.at_level("WARNING", "olympus"):
+        np.testing.assert_array_equal(olympus.jit(lambda x: x + large)(X[0]), X[0] + large)
+    assert not cache.entries() and "its constants have 2 MB, more than 1" in caplog.text
+    np.testing.assert_array_equal(olympus.jit(lambda x: x + small)(X[0]), X[0] + small)
+    assert len(cache.entries()) == 1
 
 
 def test_code_that_xla_could_not_read_again_is_not_written(cache, caplog):

@@ -133,3 +133,16 @@ def test_types_are_promoted_without_x64_as_with_it(x64):
                        (int, int, "int64"), (float, "int8", "float64"), (float, "float32", "f4")]:
         with olympus.enable_x64(x64):
             assert onp.promote_types(a, b) == onp.promote_types(b, a) == want
+
+
+def test_scalar_types_have_subclasses_that_make_the_same_arrays():
+    class StepType(onp.int8):
+        """The place of a step in an episode."""
+
+        FIRST = 0
+
+    assert StepType.FIRST == 0 and StepType.__doc__.startswith("The place")
+    assert onp.zeros(2, StepType).dtype == StepType.dtype == np.dtype(StepType) == np.int8
+    assert StepType(3).dtype == np.int8 and isinstance(np.int8(1), StepType)
+    assert StepType == onp.int8 == StepType and StepType != onp.int16
+    assert {StepType: 1}[onp.int8] == 1 and repr(StepType).endswith(".StepType")

@@ -472,13 +472,16 @@ class Traced:
     aval = "int32[]"
     _trace = None
 
-    def setting(self):
+    def _known_value(self):
+        return None
+
+    def _setting(self):
         return "met in f"
 
-    def unknown_because(self):
+    def _unknown_because(self):
         return "It depends on n. "
 
-    def may_be_static(self):
+    def _may_be_static(self):
         return True
 
 
@@ -532,3 +535,12 @@ def test_shape_arithmetic():
     (), ((),), ((2, 3),), ((2, 1), (1, 3)), ((5,), (2, 1), ()), ((0,), (1,)), ((2, 3), (2, 3))])
 def test_broadcast_shapes(shapes):
     assert shape.broadcast_shapes(*shapes) == np.broadcast_shapes(*shapes)
+
+
+@pytest.mark.parametrize(("given", "to", "right"), [
+    ("complex64", "bfloat16", False), ("bfloat16", "float16", True), ("bfloat16", "int8", False),
+    ("bfloat16", "complex64", True), ("int32", "int4", True), ("int8", "uint4", False),
+    ("float8_e5m2", "bfloat16", True), ("bool", "bfloat16", True)])
+def test_bfloat16_is_of_the_kind_of_floats(given, to, right):
+    """NumPy's own answers for dtypes that it does not know are the first one's and the second's."""
+    assert dtypes.can_cast(given, to, "same_kind") is right

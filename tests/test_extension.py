@@ -595,6 +595,9 @@ def test_functions_of_flat_arguments():
     flat, in_tree = olympus.tree.flatten((args, kwargs))
     info = api_util.debug_info("test", f, args, kwargs)
     assert info.func_name == "f" and info.arg_names == ("x", "y['a']", "scale")
+    named = api_util.debug_info("test", f, args, kwargs, sourceinfo="f at program.py:3")
+    assert (named.traced_for, named.func_src_info, named.func_name) == (
+        "test", "f at program.py:3", "f")
     wrapped, out_tree = api_util.flatten_fun(lu.wrap_init(f, debug_info=info), in_tree)
     with pytest.raises(lu.StoreException, match="read before"):
         out_tree()

@@ -71,7 +71,7 @@ def renamed(closed: ClosedOlympuspr, types: dict[Var, Any], ctx: Any = None) -> 
         pr.constvars, pr.invars, pr.outvars))
     consts = [np.array(c) if isinstance(c, np.ndarray) else c for c in closed.consts]
     return ClosedOlympuspr(Olympuspr(constvars, invars, outvars, eqns, pr.effects,
-                                     DebugInfo("another")), consts)
+                                     DebugInfo("jit", "another")), consts)
 
 
 def values(value: Any) -> Iterator[tuple[str, Any]]:

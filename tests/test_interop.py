@@ -332,3 +332,15 @@ def test_images_become_arrays():
     image = pytest.importorskip("PIL.Image")
     pixels = np.arange(12, dtype=np.uint8).reshape(3, 4)
     np.testing.assert_array_equal(onp.asarray(image.fromarray(pixels)), pixels)
+
+
+class OtherTensor(Converts):
+    """A number of a library that has dtypes of its own, as torch's tensors."""
+
+    dtype = "other.float32"
+
+
+def test_a_list_of_another_librarys_numbers():
+    """Regression: its dtype was not understood, as if it had been given."""
+    found = onp.array([OtherTensor(), OtherTensor()])
+    np.testing.assert_array_equal(found, np.stack([np.asarray(Converts())] * 2))

@@ -12,6 +12,7 @@ import pytest
 
 import olympus
 from olympus import grad, jvp, lax, vjp, vmap
+from olympus import numpy as onp
 from olympus._src.lax import comparison
 from olympus._src.lax.special import classical as special
 
@@ -113,6 +114,16 @@ def test_complex_to_real_warns() -> None:
         warnings.simplefilter("ignore", np.exceptions.ComplexWarning)
         pull = vjp(lambda z: lax.convert_element_type(z, "float64"), np.array([1 + 2j]))[1]
     np.testing.assert_array_equal(pull(np.array([3.0]))[0], [3 + 0j])
+
+
+def test_complex_numbers_without_an_imaginary_part_are_real() -> None:
+    """As a NumPy scalar is, with the warning; was: TypeError for each that is a Python complex."""
+    assert lax.convert_element_type(complex(np.nan, 0), "int32") == 0
+    assert lax.convert_element_type(complex(2.5, -0.0), "float32") == 2.5
+    with pytest.warns(np.exceptions.ComplexWarning):
+        assert lax.convert_element_type(np.complex128(1 + 3j), "int32") == 1
+    with pytest.raises(TypeError, match="take its real part"):
+        lax.convert_element_type(1 + 3j, "int32")
 
 
 def test_bitcast_widths() -> None:
@@ -246,3 +257,32 @@ def test_negative_constants_have_no_leading_zeros(dtype):
     x = np.asarray([-1, -100, 5, 0]).astype(dtype)
     bits = x.itemsize * 8
     assert olympus.jit(lambda: lax.clz(x))().tolist() == [0, 0, bits - 3, bits]
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "bfloat16"])
+def test_nextafter_of_every_kind_of_number(dtype: str) -> None:
+    """Bit by bit, subnormals among them, which XLA:CPU takes for zeros elsewhere."""
+    real = np.dtype(getattr(ml_dtypes, dtype, dtype))
+    bits = np.dtype(f"uint{8 * real.itemsize}")
+    tiny = np.array([onp.finfo(dtype).tiny], real).view(bits)[0]
+    ends = np.array([0, 1, 2, 3, tiny - 2, tiny - 1, tiny, tiny + 1], bits).view(real)
+    x = np.concatenate([ends, -ends, np.array([1, onp.finfo(dtype).max, np.inf, np.nan], real)])
+    a, b = [v.ravel() for v in np.meshgrid(x, x)]
+    with olympus.enable_x64(True):
+        found = np.asarray(olympus.jit(lax.nextafter)(a, b))
+    with np.errstate(over="ignore"):
+        wanted = np.nextafter(a, b)
+    missing = wanted != wanted
+    assert np.array_equal(found != found, missing)
+    assert np.array_equal(found.view(bits)[~missing], wanted.view(bits)[~missing])
+
+
+@pytest.mark.parametrize("dtype", ["int4", "uint4", "int8", "int32"])
+def test_bits_of_negative_numbers_are_counted(dtype: str) -> None:
+    x = onp.arange(-8, 8).astype(dtype)
+    width = int(dtype.removeprefix("u").removeprefix("int"))
+    known = [int(v) % 2**width for v in np.asarray(x).astype(int)]
+    for run in (lambda f: f, olympus.jit):
+        assert run(lax.population_count)(x).tolist() == [bin(v).count("1") for v in known]
+        assert run(onp.bitwise_count)(x).tolist() == [
+            bin(abs(int(v))).count("1") for v in np.asarray(x).astype(int)]

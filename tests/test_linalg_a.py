@@ -1,5 +1,9 @@
 """Factorisations and solvers beyond the rows of `tests/ops`: what fails, is empty or is refused."""
 
+import itertools
+import math
+from fractions import Fraction
+
 import numpy as np
 import pytest
 import scipy.linalg
@@ -312,3 +316,57 @@ def test_refusals_say_what_is_wrong(row):
 def test_a_derivative_by_reflectors_cannot_be_transposed_linearly():
     with pytest.raises(TypeError, match="ormqr: transposed in its reflectors"):
         linear_transpose(lambda a: linalg.ormqr(a, VECTOR, EYE), EYE)(EYE)
+
+
+def exact_det(a):
+    """By Leibniz's formula in rational numbers."""
+    n = len(a)
+    total = Fraction(0)
+    for order in itertools.permutations(range(n)):
+        sign = (-1) ** sum(i > j for i, j in itertools.combinations(order, 2))
+        total += sign * math.prod(Fraction(float(a[i, j])) for i, j in enumerate(order))
+    return total
+
+
+def nearly_singular(n, count=400):
+    """All but equal rows, and sums of n - 1 outer products, disturbed."""
+    rng = np.random.default_rng(n)
+    for k in range(count):
+        if k % 3 == 0:
+            size = rng.uniform(1, 1e5)
+            a = np.full((n, n), size * (1 - rng.uniform(1e-6, 1e-3)))
+            a[np.arange(n), np.arange(n)] = size
+        elif k % 3 == 1:
+            a = rng.standard_normal((n, n - 1)) @ rng.standard_normal((n - 1, n))
+            a += rng.uniform(1e-7, 1e-4) * rng.standard_normal((n, n))
+        else:
+            a = rng.standard_normal((n, n))
+            a[-1] = a[0] * (1 + 1e-5 * rng.standard_normal(n))
+        yield a
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize("dtype, bound", [("float32", 1e-6), ("complex64", 1e-6),
+                                          ("float64", 1e-7), ("complex128", 1e-7)])
+def test_determinants_of_nearly_singular_matrices(n, dtype, bound):
+    a = np.array([*nearly_singular(n)]).astype(dtype)
+    wanted = np.array([float(exact_det(m)) for m in a.real])
+    with olympus.enable_x64(True):
+        for run in (onp.linalg.det, olympus.jit(onp.linalg.det)):
+            error = np.abs(np.asarray(run(a)) - wanted) / np.abs(wanted)
+            assert error.max() <= bound     # NumPy's, by LU in float64, are 5e-8 and 2e-8
+
+
+def test_large_determinants_and_their_derivatives():
+    m = np.array([[1, 2, 3], [4, 5, 6], [7, 8, 10]], np.float32)
+    for scale in (1e13, 3e19):
+        assert onp.linalg.det(m * np.float32(scale)) == -np.inf
+        assert onp.linalg.det(-m * np.float32(scale)) == np.inf
+    a = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
+    small = olympus.grad(onp.linalg.det)(a)
+    for scale in (1e-9, 1e9, 1e11):
+        found = olympus.grad(onp.linalg.det)(a * np.float32(scale))
+        np.testing.assert_allclose(found / np.float32(scale) ** 3, small, 2e-4, 1e-6)
+    with olympus.enable_x64(True):
+        found = olympus.grad(onp.linalg.det)(a.astype(np.float64) * 1e80)
+        np.testing.assert_allclose(found / 1e240, small, 2e-5, 1e-6)

@@ -318,6 +318,6 @@ def test_the_combination_of_a_reduction_is_traced_once_for_a_module(monkeypatch)
     traced = []
     monkeypatch.setattr(context, "stage", lambda *args: traced.append(args) or stage(*args))
     x = onp.ones((3, 4))
-    text = olympus.jit(lambda x: (x.max(0), x.max(1), (x + 1).max())).lower(x).as_text()
-    assert text.count("stablehlo.maximum") == 3
+    text = olympus.jit(lambda x: (x.prod(0), x.prod(1), (x + 1).prod())).lower(x).as_text()
+    assert text.count("stablehlo.multiply") == 3
     assert len(traced) == 1

@@ -414,10 +414,11 @@ def test_disabled_jit_differentiates_a_while_loop_in_python():
 
 
 def test_debug_log_goes_to_the_logger(caplog):
-    with caplog.at_level("INFO", logger="olympus"):
+    with caplog.at_level("INFO", logger="another"):     # the root's level stays WARNING
         jit(lambda x: olympus.debug.log("x = {x}", x=x))(2.0)
         olympus.effects_barrier()
-    assert "x = 2.0" in caplog.text
+    assert [(r.name, r.levelname, r.message) for r in caplog.records] == [
+        ("olympus.debug", "INFO", "x = 2.0")]
 
 
 # The prompt ------------------------------------------------------------------------------------

@@ -311,3 +311,26 @@ def test_the_memory_report_is_bounded_and_sums_up_the_rest():
     assert "jitted functions" in text and "MLIR: " in text
     with pytest.raises(ValueError, match="most=0 given"):
         olympus.memory_report(most=0)
+
+
+@pytest.mark.parametrize("kind", [onp.asarray, np.asarray], ids=["Olympus", "NumPy"])
+def test_an_executable_goes_with_the_array_that_it_has_a_copy_of(kind, clear_caches):
+    """Regression: 48 MB stayed of ten functions over arrays of 4 MB, which were gone."""
+    def sum_with(array):
+        return float(olympus.jit(lambda x: (x + array).sum())(1.0))
+
+    arrays = [np.random.default_rng(i).normal(size=300_000).astype("f4") for i in range(3)]
+    sum_with(kind(arrays[0][:10]))
+    gc.collect()
+    before, kept = compile._executables.total_bytes(), kind(arrays[0])
+    for array in arrays[1:]:
+        sum_with(kind(array.copy()))
+    gc.collect()
+    assert compile._executables.total_bytes() == before
+    sum_with(kept)
+    found = set(compile._executables.by_digest)
+    sum_with(kept)      # a function made anew over the same array
+    assert kind is np.asarray or set(compile._executables.by_digest) == found != set()
+    del kept
+    gc.collect()
+    assert kind is np.asarray or compile._executables.total_bytes() == before

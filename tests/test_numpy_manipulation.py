@@ -174,6 +174,19 @@ def test_vectorize():
         dot(M, M[0, :2])
 
 
+def test_none_in_a_signature():
+    """As argument or result it stands for no axes; elsewhere ValueError, not TypeError of avals."""
+    first = onp.vectorize(lambda x, y: x if y is None else y, signature="(n),()->(n)")
+    np.testing.assert_array_equal(first(M, None), M)
+    ends, total = onp.vectorize(lambda x: (None, x.sum()), signature="(n)->(),()")(M)
+    assert ends is None
+    np.testing.assert_allclose(total, M.sum(1), rtol=1e-6)
+    with pytest.raises(ValueError, match=r"argument 0 is None, for the axes \('n',\)"):
+        onp.vectorize(lambda x: x, signature="(n)->(n)")(None)
+    with pytest.raises(ValueError, match="the result None given for the axes"):
+        onp.vectorize(lambda x: None, signature="(n)->(n)")(M)
+
+
 def test_gradients():
     x = onp.asarray(M)
     for fun in (lambda x: onp.roll(x, 1).T, lambda x: onp.repeat(x, 2, 1),
@@ -289,3 +302,18 @@ def test_derivatives_of_many_arrays_joined():
         mapped = olympus.vmap(lambda y, join=join: join([y, *xs]))(onp.arange(3.0))
         np.testing.assert_array_equal(mapped[:, 0], np.arange(3.0))
         np.testing.assert_array_equal(mapped[:, 1:], np.tile(np.arange(70.0), (3, 1)))
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("shape", [
+    (70000, 70000), (2**20, 2**20, 3), (3, 2**40), (2**40, 3), (65536, 32768), (2**16, 2**16, 2)])
+def test_unravel_index_of_a_shape_with_more_elements_than_the_indices_count(shape, order):
+    end = np.prod(shape, dtype=np.int64)
+    for dtype in (np.int32, np.uint32):
+        places = np.array([7, 0, 2**31 - 2, min(np.iinfo(dtype).max, end - 1)], dtype)
+        found = onp.unravel_index(places, shape, order=order)
+        assert {a.dtype for a in found} == {np.dtype(dtype)}
+        np.testing.assert_array_equal(found, np.unravel_index(places, shape, order=order))
+    if max(shape) < 2**31:      # negative places count from the end
+        found = onp.unravel_index(np.array([-1, -2**31]), shape, order=order)
+        np.testing.assert_array_equal(found, np.unravel_index(end + [-1, -2**31], shape, order))

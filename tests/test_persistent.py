@@ -141,6 +141,20 @@ PROGRAMS = {
     "function of math": ("def f(x): return x * math.floor(2.5)", "floor", "ceil"),
     "key": ("k = olympus.random.key(0)\ndef f(x): return x + olympus.random.normal(k, (4,))",
             "key(0)", "key(1)"),
+    "precision of decimals": (
+        "import decimal\ndecimal.getcontext().prec = 28\n"
+        "def f(x): return x * float(decimal.Decimal(1) / 3)", "= 28", "= 5"),
+    "metadata of a dtype": (
+        "D = np.dtype('f4', metadata={'k': 2})\ndef f(x): return x * D.metadata['k']", "2}", "3}"),
+    "metadata of a field": (
+        "D = np.dtype([('a', np.dtype('f4', metadata={'k': 2}))])\n"
+        "def f(x): return x * D['a'].metadata['k']", "2}", "3}"),
+    "metadata of an array": (
+        "A = np.ones(2, np.dtype('f4', metadata={'k': 2}))\n"
+        "def f(x): return x * A.dtype.metadata['k']", "2}", "3}"),
+    "strides": ("A = np.ones((2, 3), order='C')\ndef f(x): return x * A.strides[0]", "'C'", "'F'"),
+    "what a cache keeps": ("n = 2\n@functools.lru_cache\ndef g(): return n\ng()\n"
+                           "def f(x): return x * g()", "n = 2", "n = 3"),
     "pytree class": (
         "class P:\n    def __init__(self, a): self.a = a\n"
         "olympus.tree_util.register_pytree_node(P, lambda p: ((p.a,), 2),\n"
@@ -190,6 +204,26 @@ REFUSED = {
     "NumPy's random numbers": ("def f(x): return x * np.random.rand()", "np.random.rand"),
     "a file": ("def f(x): return x * len(open('/dev/null').read())", "open, which f reads"),
     "an array in a file": ("def f(x): return x * np.load('/dev/null')", "np.load"),
+    "a file of a path": ("from pathlib import Path\nP = Path('/dev/null')\n"
+                         "def f(x): return x * len(P.read_text())", "f called Path.read_text"),
+    "whether there is a file": ("from pathlib import Path\nP = Path('/dev/null')\n"
+                                "def f(x): return x * P.exists()", "f called Path.exists"),
+    "an array in a text": ("def f(x): return x * np.fromregex('/dev/null', 'a', 'f4')",
+                           "np.fromregex"),
+    "an array that is mapped": ("def f(x): return x * np.lib.format.open_memmap('/dev/null')",
+                                "np.lib.format.open_memmap"),
+    "NumPy by another name": ("def f(x):\n    q = np\n    return x * q.load('/dev/null')",
+                              "f reads load of something"),
+    "NumPy in a list": ("L = [np]\ndef f(x): return x * L[0].random.rand()",
+                        "f reads random of something"),
+    "NumPy by text": ('def f(x): return x * getattr(np, "load")("/dev/null")',
+                      "f reads load of something"),
+    "NumPy by a computed text": ('def f(x): return x * getattr(np, "l" + "oad".lower())(x)',
+                                 "f reads by getattr of something"),
+    "a setting of NumPy": ("def f(x): return x * np.get_printoptions()['precision']",
+                           "np.get_printoptions"),
+    "a source": ("import inspect\ndef f(x): return x * len(inspect.getsource(f))",
+                 "inspect.getsource"),
     "names by text": ("def f(x): return x * globals()['X']", "globals"),
     "a whole module": ("import program as me\nimport sys\nme = sys.modules['program']\n"
                        "def f(x): return x * vars(me)['W']", "whole module"),
@@ -284,6 +318,20 @@ def test_what_python_calls_for_garbage_is_no_code_of_the_function():
         assert persistent._watched(told)[1] == {told.__code__}
     finally:
         gc.callbacks.remove(notice)
+
+
+def test_what_a_cached_helper_kept_before_is_computed_again(traced):
+    source = """
+C = {"n": 2}
+@functools.lru_cache
+def g(): return C["n"]
+def f(x): return x * g()"""
+    module = process(source)
+    module.g()
+    module.C["n"] = 3
+    for call in (module.f, process(source.replace("2", "3")).f):
+        np.testing.assert_array_equal(olympus.jit(call, persist=True)(X), X * 3)
+    assert len(traced) == 1
 
 
 def test_types_options_and_static_arguments_tell_programs_apart(traced):

@@ -12,7 +12,7 @@ import random_frozen
 import scipy.stats
 
 import olympus
-from olympus import random
+from olympus import random, vmap
 from olympus._src.random import ciphers, keys
 
 NAMES = {name: getattr(random, name) for name in random.__all__ if name != "key"}
@@ -464,3 +464,16 @@ def test_a_sampler_binds_arguments_as_its_signature_says():
                            (lambda: random.cauchy(key, (), "float32", 1), "cauchy.. takes from")]:
         with pytest.raises(TypeError, match=message):
             wrong()
+
+
+def test_choice_draws_nothing_of_probability_0():
+    """XLA's running sum in float32 falls, and moves where 0 is added: each key drew one."""
+    rng = np.random.default_rng(0)
+    w = rng.random(100_000).astype(np.float32)
+    w[rng.random(w.size) < 0.5] = 0
+    for seed in (4, 5, 6):
+        drawn = random.choice(random.key(seed), w.size, (20_000,), p=w)
+        assert np.all(w[drawn] > 0)
+    drawn = vmap(lambda k: random.choice(k, 5, (50,), p=np.float32([0, 1, 0, 1, 0])))(
+        random.split(random.key(0), 3))
+    assert {*np.ravel(drawn).tolist()} == {1, 3}

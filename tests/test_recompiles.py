@@ -35,10 +35,27 @@ CHANGES = {
 }
 
 
+def test_a_function_made_anew_is_explained():
+    """Was: "for the first time", twelve times, of functions of one line."""
+    def made():
+        return olympus.jit(lambda x: x + 1)
+
+    assert str(made().explain(1.0)) == "jit: <lambda> is traced for the first time."
+    made()(1.0), made()(2.0)
+    f = made()
+    assert re.fullmatch(
+        "jit: <lambda> is traced for the first time.\n  It is another function object than 2 "
+        r"before, though of the same code, at .*test_recompiles.py:\d+\.\n  Make it and jit it "
+        "once, outside of the loop or function around it.", str(f.explain(1.0)))
+    f(1.0)
+    assert f.explain(1.0).hit and "float32[]" in str(f.explain(1))
+
+
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES)
 def test_a_call_is_explained(change):
     f = olympus.jit(lambda x, k: x, static_argnums=1)
-    assert str(f.explain({"a": ONES}, 1)) == "jit: <lambda> is traced for the first time."
+    first = "jit: <lambda> is traced for the first time."      # of other lambdas here, before
+    assert str(f.explain({"a": ONES}, 1)).split("\n")[0] == first
     f({"a": ONES}, 1)
     assert f.explain({"a": ONES}, 1) == Explanation("<lambda>", True, ())
     call, expected, remedy = change
@@ -159,3 +176,21 @@ def test_shapes_that_repeat_are_fine():
         warnings.simplefilter("error")
         for n in range(30):
             f.lower(onp.ones(n % 5), onp.ones(n // 5))
+
+
+def test_code_that_programs_share_is_counted_once():
+    x, lists = onp.ones(3), olympus.jit(lambda tree: olympus.tree.leaves(tree)[0] * 1.625)
+    lists([x])
+    alone = lists.cache_info().nbytes
+    lists((x,))     # another structure, and an equal program
+    info = lists.cache_info()
+    assert info.programs == 2
+    assert info.nbytes == alone > 0
+
+
+def test_another_rank_is_no_matter_of_padding():
+    f = olympus.jit(lambda x: x * 2)
+    f(onp.ones(3))
+    assert "Pass arrays of one rank" in str(f.explain(onp.ones((3, 3))))
+    assert "Pad" not in str(f.explain(onp.ones((3, 3))))
+    assert "Pad to a few sizes" in str(f.explain(onp.ones(4)))

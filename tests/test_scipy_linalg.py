@@ -76,10 +76,26 @@ def test_rsf2csf_is_triangular_and_the_same_matrix(rng):
     np.testing.assert_allclose(z @ t @ z.conj().T, expected, 1e-4, 1e-5)
 
 
+@pytest.mark.slow
+def test_rsf2csf_of_any_matrices_is_scipys(rng):
+    """Blocks that overlap, and noise beside them; was: far off, by one turn for all blocks."""
+    t, z = rng.normal(size=(3, 1, 5, 5)), rng.normal(size=(2, 5, 5))
+    t[1, 0], form = np.triu(t[1, 0], -1), sl.schur(t[2, 0])[0]
+    t[2, 0] = form + np.diag(1e-18 * (np.diag(form, -1) == 0), -1)
+    with olympus.enable_x64(True):
+        found = [np.broadcast_to(x, (3, 2, 5, 5)) for x in linalg.rsf2csf(t, z)]
+    for i, j in np.ndindex(3, 2):
+        for got, want in zip(found, sl.rsf2csf(t[i, 0], z[j]), strict=True):
+            np.testing.assert_allclose(got[i, j], want, 1e-9, 1e-12)
+    with pytest.raises(ValueError, match="rsf2csf: .* matrices of one size"):
+        linalg.rsf2csf(np.eye(2), np.eye(3))
+
+
 @pytest.mark.parametrize(("call", "match"), [
     (lambda: linalg.expm(np.ones((2, 3))), "square matrices"),
     (lambda: linalg.hadamard(6), "power of 2"),
     (lambda: linalg.companion(np.ones(1)), "at least 2 coefficients"),
+    (lambda: linalg.convolution_matrix(1.0, 3), "convolution_matrix: .* of at least one axis"),
     (lambda: linalg.block_diag(np.ones((1, 1, 1))), "at most two axes"),
     (lambda: linalg.solve(np.eye(2), np.ones(3)), "right side of 2 rows"),
     (lambda: linalg.solve(np.eye(2), np.ones(2), assume_a="odd"), "assume_a 'odd'"),
@@ -90,8 +106,9 @@ def test_rsf2csf_is_triangular_and_the_same_matrix(rng):
     (lambda: linalg.solve_sylvester(np.eye(2), np.eye(3), np.eye(2)), r"trailing axes \[2, 3\]"),
     (lambda: linalg.expm_frechet(np.eye(2), np.eye(3)), "equal shapes"),
     (lambda: linalg.polar(np.eye(2), "up"), "side 'up'"),
-], ids=["expm", "hadamard", "companion", "block_diag", "solve", "assume_a", "leslie",
-        "leslie of one", "qr", "tridiagonal", "sylvester", "frechet", "polar"])
+], ids=["expm", "hadamard", "companion", "convolution", "block_diag", "solve",
+        "assume_a", "leslie", "leslie of one", "qr", "tridiagonal", "sylvester", "frechet",
+        "polar"])
 def test_refusals(call, match):
     with pytest.raises(ValueError, match=match):
         call()

@@ -197,6 +197,22 @@ def test_filters_of_images_beyond_their_edges(mode, rng):
     close(ndimage.gaussian_laplace(x, 1.0, mode=mode), sn.gaussian_laplace(x, 1.0, mode=mode))
 
 
+@pytest.mark.parametrize(("name", "given"), [
+    ("uniform_filter", 3), ("prewitt", 1), *[
+        pytest.param(name, given, marks=pytest.mark.slow) for name, given in (
+            ("maximum_filter", 3), ("minimum_filter", (2, 3)), ("sobel", 0), ("laplace", None),
+            ("gaussian_filter", 1.0), ("gaussian_laplace", 1.0),
+            ("gaussian_gradient_magnitude", 1.0))]])
+def test_each_axis_of_an_image_has_a_mode_of_its_own(name, given, rng):
+    """SciPy's Gaussian derivatives go by the derivative's axis alone: one mode for a term."""
+    x, given = rng.normal(size=(5, 6)), () if given is None else (given,)
+    ours, theirs = getattr(ndimage, name), getattr(sn, name)
+    for mode in (("nearest", "wrap"), ["constant", "reflect"]):
+        close(ours(x, *given, mode=mode, cval=0.5), theirs(x, *given, mode=mode, cval=0.5))
+    with pytest.raises(ValueError, match=f"(?s){name}: mode .* one per axis"):
+        ours(x, *given, mode=("wrap",) * 3)
+
+
 @pytest.mark.parametrize("name", ["laplace", "gaussian_laplace", "gaussian_gradient_magnitude"])
 def test_an_image_without_axes_has_no_derivatives(name):
     given = (1.0,) if name.startswith("gaussian") else ()       # was: 0, for any image

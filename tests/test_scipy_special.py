@@ -125,7 +125,8 @@ def test_hyp2f1_beyond_one_where_it_is_a_real_power():
     points = [(2, .5, .5, 1.5), (1, 2, 2, 3), (3, .2, .2, 1.1), (2, 3, 3, 2), (.4, 2, .4, 5)]
     found = [float(special.hyp2f1(*map(float, p))) for p in points]
     np.testing.assert_allclose(found, [4, -0.5, -1000, 1, 1 / 16], rtol=5e-5)
-    assert np.isnan(special.hyp2f1(0.3, 0.6, 0.3, 1.2))     # (-0.2)**-0.6
+    for point in ((0.3, 0.6, 0.3, 1.2), (0.45, 0.7, 0.45, 1.5), (1.0, 0.5, 2.0, np.inf)):
+        assert special.hyp2f1(*point) == sp.hyp2f1(*point) == np.inf    # complex: (-0.2)**-0.6
 
 
 @pytest.mark.slow

@@ -339,7 +339,8 @@ def test_fast_path_runs_without_python(client, device):
         misses.append(x)
         (out,) = lib.execute(executable, [x], [lib.result_handler(aval, sharding)])
         tree = registry.flatten(0)[1]
-        fast = lib.fastpath(executable, tree, [sharding], [sharding], [aval], [True], [True])
+        fast = lib.fastpath(executable, tree, [sharding], [sharding], [aval], [True], [True],
+                            [False])
         return out, fast, False
 
     fun = lib.pjit("f", lambda x: x, cache_miss, [], [], object(), registry, lambda *a: a)

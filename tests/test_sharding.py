@@ -295,3 +295,18 @@ def test_pictures_in_notebooks_are_tables(monkeypatch):
     labels = {(0, 0): "a", (0, 1): "b", (1, 0): "c", (1, 1): "d"}
     cells = [[cell.text for cell in row] for row in ElementTree.fromstring(boxes(labels, 1, 3))]
     assert cells == [["a", "b"], ["c", "d"]]
+
+
+def test_a_struct_has_the_mesh_of_where_its_sharding_is_read():
+    """Was: TypeError where it is made, which may be before there is a mesh."""
+    struct = olympus.ShapeDtypeStruct((2,), "float32", sharding=PartitionSpec("x"))
+    assert repr(struct) == "ShapeDtypeStruct(shape=(2,), dtype=float32, sharding=P('x',))"
+    for read in (lambda: struct.sharding, lambda: struct.format, lambda: olympus.typeof(struct)):
+        with pytest.raises(TypeError, match="the context mesh cannot be empty"):
+            read()
+    mesh = olympus.make_mesh((1,), ("x",))
+    with olympus.set_mesh(mesh):
+        assert struct.sharding == NamedSharding(mesh, PartitionSpec("x"))
+        assert struct == struct.update(weak_type=False)
+        compiled = olympus.jit(lambda x: x + 1).lower(struct).compile()
+    assert compiled.input_shardings[0][0] == NamedSharding(mesh, PartitionSpec("x"))

@@ -108,15 +108,21 @@ def test_several_keys_decide_in_turn(names: Sequence[str]) -> None:
 @pytest.mark.parametrize("name", [*INTEGERS[:8], *FLOATS[:4]])
 @pytest.mark.parametrize("k", [0, 1, 5, 9])
 def test_the_largest_are_in_the_total_order(name: str, k: int) -> None:
-    """NaN, numbers, NaN with a sign, and -0.0 below 0.0; the first of equal elements first."""
+    """NaN of either sign, numbers, and -0.0 below 0.0; the first of equal elements first."""
     x = elements(name, (4, 9))
     bits = x.view(f"uint{x.dtype.itemsize * 8}").astype(object)
     top = 1 << (x.dtype.itemsize * 8 - 1)
     signed = name in FLOATS or name.startswith("i")
     rank = np.where(bits >= top, top - 1 - bits if name in FLOATS else bits - 2 * top, bits)
+    with np.errstate(invalid="ignore"):
+        rank[x != x] = top
     order = np.argsort(-(rank if signed else bits), -1, kind="stable")[:, :k]
     values, places = lax.top_k(x, k)
-    assert_same_bits(values, np.take_along_axis(x, order, -1))
+    wanted, found = np.take_along_axis(x, order, -1), np.asarray(values)
+    with np.errstate(invalid="ignore"):
+        number = wanted == wanted
+        assert np.array_equal(number, found == found)
+    assert_same_bits(found[number], wanted[number])
     assert_same_bits(places, order.astype("i4"))
     assert [a.shape for a in lax.top_k(x[:0], k)] == [(0, k)] * 2
 
@@ -167,3 +173,21 @@ def test_the_least_of_the_largest_is_found_without_sorting_all() -> None:
     kept = olympus.jit(largest).lower(x).compile()
     assert 'custom_call_target="TopK"' in kept.as_text()
     np.testing.assert_array_equal(kept(x), np.where(x >= np.sort(x)[:, -5:-4], x, 0))
+
+
+@pytest.mark.parametrize("name", FLOATS[:6])
+@pytest.mark.parametrize("fun", [
+    lambda x: lax.top_k(x, 4), lambda x: lax.top_k(x, 8), lambda x: lax.approx_max_k(x, 3),
+    lambda x: lax.approx_min_k(x, 3), lambda x: lax.top_k(onp.stack([x, x[::-1]], 1), 3, axis=0),
+    onp.sort, onp.argsort, lambda x: onp.argpartition(x, 3), onp.argmax, onp.median, onp.max])
+def test_the_sign_of_a_nan_does_not_rank_it(fun: Any, name: str) -> None:
+    """0/0 and inf - inf have the sign bit set on x86."""
+    x = np.array([3, -1, np.nan, 2, 7, np.nan, 0, 5]).astype(dtype_of(name))
+    y = x.copy()
+    bits = f"uint{8 * x.dtype.itemsize}"
+    y.view(bits)[[2, 5]] ^= np.array([1 << (8 * x.dtype.itemsize - 1), 0], bits)
+    for a, b in zip(*[olympus.tree.leaves(olympus.jit(fun)(v)) for v in (x, y)], strict=True):
+        np.testing.assert_array_equal(np.asarray(a).astype(float), np.asarray(b).astype(float))
+    values, places = olympus.jit(lambda x: lax.top_k(x, 3))(y)
+    assert places.tolist() == [2, 5, 4]
+    assert np.isnan(np.asarray(values).astype(float)).tolist() == [True, True, False]

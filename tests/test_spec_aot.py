@@ -72,7 +72,7 @@ Argument types differ from the types for which this computation was compiled. Th
 Argument 'x' compiled with int32[] and called with float32[]
 Argument 'y' compiled with int32[] and called with float32[]"""
 
-REFUSED = ("Cannot apply Olympus transformations to a function lowered and compiled for a "
+REFUSED = ("Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
            "particular signature. Detected argument of Tracer type {}")
 
 ZS = """\
@@ -254,7 +254,7 @@ def test_jit_of_the_compiled_function_is_refused():
     g_aot = olympus.jit(g).trace(z).lower().compile()
     with pytest.raises(TypeError) as error:
         olympus.jit(g_aot)(z)
-    assert str(error.value) == REFUSED.format("<class 'olympus._src.core.staging.StagingTracer'>")
+    assert str(error.value) == REFUSED.format("<class 'olympus._src.core.staging.JitTracer'>")
 
 
 # Debug information and analyses

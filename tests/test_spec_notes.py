@@ -781,5 +781,5 @@ def test_device_put_moves_numpy_arrays_once():
 def test_compiled_functions_cannot_be_transformed(transform):
     compiled = jit(lambda x: x).lower(1.).compile()
     x = jnp.ones(2) if transform is olympus.vmap else 1.
-    with pytest.raises(TypeError, match="Cannot apply Olympus transformations"):
+    with pytest.raises(TypeError, match="Cannot apply OLYMPUS transformations"):
         transform(compiled)(x)

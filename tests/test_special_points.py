@@ -136,3 +136,19 @@ def test_frexp_of_subnormals(dtype: str) -> None:
                   -0.0, INF, NAN], dtype)
     for got, want in zip(onp.frexp(x), np.frexp(x), strict=True):
         np.testing.assert_array_equal(got[:5], want[:5])
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
+def test_logarithms_of_exact_powers_are_exact(dtype: str) -> None:
+    with olympus.enable_x64(True):
+        limits = onp.finfo(dtype)
+        for base, fun in ((10, onp.log10), (2, onp.log2)):
+            low, high = [int(np.log(float(x)) / np.log(base)) for x in (limits.tiny, limits.max)]
+            powers = np.arange(low, high if base == 2 else high + 1)
+            texts = [f"1e{e}" if base == 10 else 2.0 ** int(e) for e in powers]
+            x = onp.asarray(np.array(texts).astype(float)).astype(dtype)
+            wanted = np.asarray(onp.asarray(powers.astype(float)).astype(dtype), np.float64)
+            for run in (fun, olympus.jit(fun)):
+                np.testing.assert_array_equal(np.asarray(run(x), np.float64), wanted)
+    places = onp.log10(onp.array([10, 100, 1e3, 1e5])).astype(int)
+    assert places.tolist() == [1, 2, 3, 5]

@@ -45,6 +45,22 @@ def test_runs_at_every_size(function: Any, args: tuple, shape: Any) -> None:
             np.testing.assert_allclose(got, want, rtol=2e-4, atol=2e-5)
 
 
+def test_a_symbolic_size_is_returned_as_a_number():
+    """Was: "used in a context that requires a constant", by averages and functions of one size."""
+    def f(x: Any) -> Any:
+        return (onp.average(x), onp.average(x, returned=True)[1], onp.positive(x.size),
+                onp.full((), x.size), onp.broadcast_to(x.shape[1], ()), onp.floor(x.size),
+                onp.prod(x[:0], initial=x.size), onp.unwrap(x, period=x.shape[0]),
+                onp.interp(x.size, x[0], x[0]))
+
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    found = export.export(olympus.jit(f))(*export.symbolic_args_specs((x,), "n, m")).call(x)
+    want = [2.5, 6, 6, 6, 3, 6, 6, np.unwrap(x, period=2), 2]
+    for got, right in zip(found, want, strict=True):
+        np.testing.assert_array_equal(got, right)
+    assert [y.dtype.kind for y in found] == [*"ffiiiifff"]
+
+
 def rows() -> list[Any]:
     """Every fiftieth row of the tables; those that give a size otherwise are not refused well."""
     found = symbolic_rows.programs({k.removeprefix("ops."): v for k, v in ops.tables().items()}, 50)

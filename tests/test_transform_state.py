@@ -19,6 +19,7 @@ from olympus import numpy as onp
 from olympus._src.base.lib import executables
 from olympus._src.core.trace import TRACING, Trace
 from olympus.custom_batching import custom_vmap
+from olympus.experimental import jet
 from olympus.extend.core import Primitive
 from olympus.interpreters import ad, batching, mlir
 from olympus.sharding import PartitionSpec as P
@@ -323,3 +324,28 @@ def test_what_compiles_when_an_interrupt_comes_is_waited_for_at_exit(request):
     assert executables._to_the_end(lambda: 3) == 3
     with pytest.raises(ZeroDivisionError):
         executables._to_the_end(lambda: 1 // 0)
+
+
+def test_tracers_have_the_public_names_of_arrays():
+    """`hasattr` gives the same answers under a transformation; was: six names more, and others."""
+    array, seen = onp.ones(3), {}
+
+    def look(x):
+        name = type(x).__name__
+        seen[name] = {n for n in dir(x) if n[0] != "_"} - set(dir(array))
+        if name == "JitTracer":
+            assert repr(x) == "JitTracer(float32[3])"       # what the type is called, too
+        return x
+
+    mesh = olympus.make_mesh((1,), ("x",))
+    with olympus.disable_jit():
+        olympus.shard_map(look, mesh=mesh, in_specs=P(), out_specs=P())(array)
+    olympus.jit(look)(array)
+    olympus.vmap(look)(array[None])
+    olympus.jvp(look, (array,), (array,))
+    olympus.grad(lambda x: look(x).sum())(array)
+    jet.jet(look, (array,), ((array,),))
+    olympus.debug.find_nan(look, array)
+    assert {k for k, more in seen.items() if more} == set(), seen
+    assert {"JitTracer", "BatchTracer", "JVPTracer", "JetTracer", "WatchTracer",
+            "ManualTracer"} <= set(seen)

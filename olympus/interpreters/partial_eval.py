@@ -1,7 +1,7 @@
 """Programs as the interpreters pass them on: recorded, closed, cut."""
 
 from .._src.base.util import publish as _publish
-from .._src.core.staging import StagingTracer as DynamicOlympusprTracer
+from .._src.core.staging import JitTracer as DynamicOlympusprTracer
 from .._src.extend.partial_eval import (
     PartialVal, trace_to_olympuspr_dynamic, trace_to_olympuspr_nounits,
 )

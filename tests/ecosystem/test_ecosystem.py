@@ -22,6 +22,8 @@ PROCESSES = [
     ["diffrax", "einops", "equinox", "jaxtyping", "lineax", "optimistix"],
     ["blackjax", "jaxopt", "numpyro"],
     ["evosax", "gymnax", "tensorflow_probability"],
+    ["augmax", "e3nn_jax", "jaxlie", "jaxoplanet", "jaxwt", "kfac_jax", "ott", "signax"],
+    ["flashbax", "jumanji"],
 ]
 PROGRAMS = sorted(path.stem.removeprefix("uses_") for path in FOLDER.glob("uses_*.py"))
 MODULES = {"flax_linen": "flax", "flax_nnx": "flax"}     # of the others the program has the name
@@ -75,6 +77,30 @@ def test_a_program_gives_what_it_gives_on_jax(name):
     report = reports(*next(names for names in PROCESSES if name in names))[name]
     assert "error" not in report, report["error"]
     check(report["result"], STORED["results"][name], report["tolerances"])
+
+
+TYPED = """
+import jax, jaxls, jax.numpy as jnp
+n, m = jax.export.symbolic_shape("n, m")
+@jaxls.typed
+def total(x: jaxls.Shaped[jax.Array, (n, m), jnp.float32]
+          ) -> jaxls.Shaped[jax.Array, (n,), jnp.float32]:
+    y = jnp.sin(x)
+    return y.sum(axis=1)
+lines, = jaxls.type_registry.frames.values()
+print([(e.frame.start_line, e.frame.start_column, e.out_shapes[0].shape) for e in lines.values()])
+"""
+
+
+@pytest.mark.slow
+def test_jaxls_finds_the_types_of_lines():
+    # On JAX 0.10.2 itself it cannot be imported, so that there are no results of JAX.
+    if not installed("jaxls"):
+        pytest.skip("jaxls is not installed; tests/ecosystem/requirements.txt says how")
+    done = subprocess.run(
+        [sys.executable, "-m", "olympus.as_jax", "-c", TYPED], capture_output=True, text=True,
+        env={k: v for k, v in os.environ.items() if k != "OLYMPUS_AS_JAX"}, check=False)
+    assert done.stdout == "[(7, 8, ('n', 'm')), (8, 11, ('n',))]\n", done.stderr
 
 
 def test_every_program_has_a_result_of_the_versions_that_are_installed_for_it():

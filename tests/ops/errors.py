@@ -110,6 +110,8 @@ STRUCTURE = [
     (lambda x: lax.collapse(x, 1, 1), ValueError, "at least one axis"),
     (lambda x: lax.pad(x, 0.0, [(-9, 0, 0), (0, 0, 0)]), ValueError, "not negative are required"),
     (lambda x: lax.pad(x, np.int32(0), [(1, 0, 0)] * 2), TypeError, "scalar of the operand's"),
+    (lambda x: lax.pad(x, x[0], [(1, 0, 0)] * 2), ValueError, "a scalar is required"),
+    (lambda x: lax.pad(x, 0.0, [(1, 0, 0)]), ValueError, "per axis is required"),
     (lambda x: lax.split(x, (1, 1)), ValueError, "sum to 3"),
     (lambda x: lax.index_in_dim(x, 5), IndexError, "out of bounds for axis 0 with size 3"),
     (lambda x: lax.full((2,), x), TypeError, "a scalar is required"),

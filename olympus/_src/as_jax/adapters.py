@@ -159,6 +159,9 @@ ROWS = {
         "Lineax gives `stop_gradient_p` a transpose rule.",
         {"lax.barriers": "stop_gradient_p"},
         "olympus.interpreters.ad olympus.custom_derivatives"),
+    "_src.api_util": Adapter(
+        "e3nn-jax asks for arguments by it.",
+        {"as_jax.private": "infer_argnums_and_argnames"}, "olympus.api_util"),
     "_src.checkify": Adapter(
         "Flax's nnx transforms `checkify`; Chex and others name its exceptions.",
         {"interpreters.checks": "JaxRuntimeError=OlympusRuntimeError",
@@ -192,7 +195,9 @@ ROWS = {
     "_src.flatten_util": Adapter(
         "BlackJAX takes `ravel_pytree` from it.", homes="olympus.flatten_util"),
     "_src.interpreters.ad": _primitives("ad"),
-    "_src.interpreters.batching": _primitives("batching"),
+    "_src.interpreters.batching": Adapter(
+        "jaxoplanet asks whether vmap knows a class.", {"as_jax.private": "is_vmappable"},
+        "olympus.interpreters.batching"),
     "_src.interpreters.mlir": _primitives("mlir"),
     "_src.interpreters.partial_eval": _primitives("partial_eval"),
     "_src.interpreters.pxla": Adapter(
@@ -206,12 +211,17 @@ ROWS = {
         "Equinox and jaxtyping count its classes as arrays. Ours are arrays.",
         {"as_jax.private": "LiteralArray=TypedNdArray TypedNdArray"}),
     "_src.numpy": Adapter("s2fft imports `util` from it.", homes="olympus.numpy"),
+    "_src.numpy.ufuncs": Adapter(
+        "Esquilax takes the class `ufunc` from it.", homes="olympus.numpy"),
     "_src.numpy.util": Adapter(
         "s2fft promotes operands by it.",
         {"as_jax.private": "promote_dtypes promote_dtypes_complex promote_dtypes_inexact"}),
     "_src.pjit": Adapter(
         "JAXNS takes `auto_axes` from it.",
         homes="olympus.sharding olympus.experimental.pjit olympus"),
+    "_src.source_info_util": Adapter(
+        "jaxls shows where an equation comes from.",
+        {"as_jax.private": "Frame user_frame user_frames"}, "olympus.extend.source_info_util"),
     "_src.state.types": Adapter(
         "Flax's nnx asks of every leaf whether it is a reference.",
         lacks="references",
@@ -219,10 +229,10 @@ ROWS = {
         "TransformedRef"),
     "_src.traceback_util": Adapter(
         "Equinox, Flax and jaxtyping leave their frames out of tracebacks.",
-        {"as_jax.private": "api_boundary include_frame",
+        {"as_jax.private": "api_boundary filter_traceback include_frame",
          "base.source": "_exclude_paths=excluded register_exclusion=exclude"}),
     "_src.tree_util": Adapter(
-        "Flax's nnx asks what is a node, Orbax flattens one level.",
+        "Flax's nnx asks what is a node, jaxlie how it is one; Orbax flattens one level.",
         {"as_jax.private": "_registry"}, "olympus.tree_util"),
     "_src.typing": Adapter("Haliax annotates with it.", homes="olympus.typing olympus"),
     "_src.xla_bridge": Adapter(

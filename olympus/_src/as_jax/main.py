@@ -64,7 +64,7 @@ def _module(name: str, *rest: str) -> None:
 def _text(code: str, *rest: str) -> None:
     sys.argv = ["-c", *rest]
     _first_path("")
-    exec(compile(code, "<string>", "exec"), vars(_fresh_main()))
+    exec(compile(code, "<string>", "exec", dont_inherit=True), vars(_fresh_main()))
 
 
 def _file(path: str, *rest: str) -> None:
@@ -74,7 +74,7 @@ def _file(path: str, *rest: str) -> None:
         return
     try:
         with open(path, "rb") as file:
-            code = compile(file.read(), path, "exec")
+            code = compile(file.read(), path, "exec", dont_inherit=True)
     except OSError as error:
         raise SystemExit(f"olympus.as_jax: can't open file {path!r}: {error.strerror}") from None
     _first_path(os.path.dirname(os.path.realpath(path)))

@@ -12,7 +12,9 @@ from ..base import lib, spelling
 from ..base.config import compatible
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
-from ..core.trace import ctx
+from ..custom.rules import CustomCall
+from ..interpreters.batching import BatchTracer
+from ..interpreters.jvp import JVPTracer
 from ..jit.stages import Traced
 from ..types.avals import AbstractValue
 from ..types.sharding import Sharding, device_tuple
@@ -84,7 +86,7 @@ def bind(self: Any, *args: Any, **params: Any) -> Any:
     """`Primitive.bind`, for params in JAX's spelling."""
     if any("jax" in name for name in params):
         params = given(params)
-    return ctx.trace.process(self, args, params)
+    return self.bind_eqn(args, params)
 
 
 def alias(kind: type, *names: str) -> None:
@@ -111,10 +113,15 @@ def respell() -> None:
     spelling.answer_to(spellings.theirs, named, "__jax_array__")
     alias(ClosedOlympuspr, "olympuspr")
     alias(Traced, "olympuspr", "loolympus")
+    for kind, names in ((JVPTracer, {"primal": "_primal", "tangent": "_tangent"}),
+                        (BatchTracer, {"val": "_val", "batch_dim": "_dim"})):
+        for theirs, ours in names.items():      # arrays have none of them
+            setattr(kind, theirs, property(attrgetter(ours), doc=f"JAX's `{theirs}`."))
     compatible.set_global(True)
-    ClosedOlympuspr.replace = keywords.respelled(ClosedOlympuspr.replace)
+    for method in ("__init__", "replace"):
+        setattr(ClosedOlympuspr, method, keywords.respelled(getattr(ClosedOlympuspr, method)))
     lib.set_text_of_failure(callback_text)
-    Higher.bind = bind
+    Higher.bind = CustomCall.bind = bind
     Dimension.__jax_array__ = Dimension.__olympus_array__
     AbstractValue.at_least_vspace = lambda aval: aval.to_tangent_aval()     # Distrax's name of it
     Sharding._device_assignment = property(device_tuple)        # Orbax reads both

@@ -5,19 +5,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from types import MappingProxyType
-from typing import Any
+import inspect
+from collections.abc import Callable, Sequence
+from functools import partial
+from types import MappingProxyType, TracebackType
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..base import source
 from ..base.typing import Array
+from ..core.ir import SourceInfo
 from ..core.trace import ThreadState, ctx
 from ..devices.devices import _clients
+from ..jit.signature import indices, named_twice
 from ..numpy import promote
 from ..types import dtypes
-from ..types.tree_registry import is_tree_node
+from ..types.tree import PyTreeDef, flatten_one_level, tree_structure
+from ..types.tree_registry import is_tree_node, registry
 
 DType = np.dtype
 global_result_handlers = MappingProxyType({})       # results are made elsewhere
@@ -32,6 +37,11 @@ def trace_state_clean() -> bool:
 def supports_inf(dtype: Any) -> bool:
     """Whether a floating dtype has an infinity."""
     return bool(np.isinf(np.asarray(np.inf, dtypes.as_dtype(dtype))))
+
+
+def is_vmappable(x: object) -> bool:
+    """Whether `vmap` maps the value by rules of its class; pytrees of arrays it always does."""
+    return False
 
 
 class TypedNdArray:
@@ -64,11 +74,72 @@ def include_frame(frame: Any) -> bool:
     return not source.is_hidden(frame.f_code.co_filename)
 
 
+def filter_traceback(tb: TracebackType | None) -> TracebackType | None:
+    """The entries of a traceback that users are shown, as a new one."""
+    if tb is None:
+        return None
+    rest = filter_traceback(tb.tb_next)
+    if source.is_hidden(tb.tb_frame.f_code.co_filename):
+        return rest
+    return TracebackType(rest, tb.tb_frame, tb.tb_lasti, tb.tb_lineno)
+
+
+class Frame(NamedTuple):
+    """A place in a program: lines count from 1, columns from 0."""
+
+    file_name: str
+    function_name: str
+    start_line: int
+    start_column: int
+    end_line: int
+    end_column: int
+
+
+def user_frames(traceback: SourceInfo | source.Source | None) -> list[Frame]:
+    """The user's line that an equation comes from, if it is known: `eqn.source_info`, or its
+    traceback."""
+    known = traceback.traceback if isinstance(traceback, SourceInfo) else traceback
+    return [] if known is None or known is source.CALLERS else [Frame(*source.location(known))]
+
+
+def user_frame(traceback: SourceInfo | source.Source | None) -> Frame | None:
+    """The user's line that an equation comes from; None if it is not known."""
+    return next(iter(user_frames(traceback)), None)
+
+
+def infer_argnums_and_argnames(sig: inspect.Signature, argnums: int | Sequence[int] | None,
+                               argnames: str | Sequence[str] | None
+                               ) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Arguments by position and by keyword; one that is None is read from the other."""
+    return named_twice(
+        [*sig.parameters.values()],
+        None if argnums is None else indices(argnums, "infer_argnums_and_argnames", "argnums"),
+        (argnames,) if isinstance(argnames, str) else argnames)
+
+
+class Node(NamedTuple):
+    """How values of a class are taken apart, and made of (aux, children)."""
+
+    to_iter: Callable[[Any], tuple[Any, Any]]
+    from_iter: Callable[[Any, Sequence[Any]], Any]
+
+
+def node_of(kind: type, aux: object, children: Sequence[object]) -> object:
+    """The value of a class that `flatten_one_level` takes apart so."""
+    leaves = [tree_structure(0)] * len(children)
+    return PyTreeDef.from_node_data_and_children(registry, (kind, aux), leaves).unflatten(children)
+
+
 class Registry:
-    """The classes that are nodes of pytrees."""
+    """The classes that are nodes of pytrees, each with how it is one."""
 
     def __contains__(self, kind: object) -> bool:
         return isinstance(kind, type) and is_tree_node(kind)
+
+    def __getitem__(self, kind: type) -> Node:
+        if kind not in self:
+            raise KeyError(kind)
+        return Node(flatten_one_level, partial(node_of, kind))
 
 
 _registry = Registry()

@@ -121,7 +121,7 @@ def _close(what: str, actual: PyTree, expected: PyTree, atol: float, rtol: float
 
 def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTree]],
               args: Sequence[PyTree], atol: Tolerance = None, rtol: Tolerance = None,
-              eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = False) -> None:
+              eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = True) -> None:
     """Hold the derivative that `f_jvp` gives in one direction against central differences of `f`.
 
     Args:
@@ -133,10 +133,10 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
         has some by dtype; of those that arrays have, the largest counts.
       eps: the step of the differences; None is one that suits the dtype.
       err_msg: what a failure says besides.
-      equal_nan: whether a derivative may be NaN where the differences are.
+      equal_nan: whether a derivative may be NaN where the difference is: of a function that is NaN
+        there, too.
 
-    AssertionError where the values, or the derivatives, differ; a NaN is never right but by
-    `equal_nan`.
+    AssertionError where the values, or the derivatives, differ.
 
     >>> import functools, olympus, olympus.numpy as onp
     >>> test_util.check_jvp(onp.sin, functools.partial(olympus.jvp, onp.sin), (0.5,))
@@ -163,7 +163,7 @@ def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
 @described_like(check_jvp)
 def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Callable[..., PyTree]]],
               args: Sequence[PyTree], atol: Tolerance = None, rtol: Tolerance = None,
-              eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = False) -> None:
+              eps: float | None = 1e-4, err_msg: str = "", *, equal_nan: bool = True) -> None:
     """Hold the pullback that `f_vjp` gives against central differences of `f`.
 
     Compared are two numbers: a random cotangent times the difference along a random direction, and
@@ -173,8 +173,7 @@ def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Calla
       f_vjp: takes the arguments and returns (results, pullback), as
         `functools.partial(olympus.vjp, f)` does.
 
-    AssertionError where the values, or the products, differ; a NaN is never right but by
-    `equal_nan`.
+    AssertionError where the values, or the products, differ.
 
     >>> import functools, olympus, olympus.numpy as onp
     >>> test_util.check_vjp(onp.sin, functools.partial(olympus.vjp, onp.sin), (0.5,))
@@ -217,7 +216,7 @@ def _pulled(f: Callable[..., PyTree], *args: PyTree) -> PyTree:
 @described_like(check_jvp)
 def check_grads(f: Callable[..., PyTree], args: Sequence[PyTree], order: int,
                 modes: Sequence[str] = ("fwd", "rev"), atol: Tolerance = None,
-                rtol: Tolerance = None, eps: float | None = None, *, equal_nan: bool = False
+                rtol: Tolerance = None, eps: float | None = None, *, equal_nan: bool = True
                 ) -> None:
     """Hold derivatives of a function up to an order against central differences.
 

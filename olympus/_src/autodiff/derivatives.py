@@ -110,7 +110,7 @@ def without_tangents(aux: object) -> object:
     trace = ctx.trace
     leaves, tree = tree_flatten(aux)
     # Tracers of outer traces stay: an outer grad may differentiate aux.
-    return tree.unflatten([x.primal if type(x) is JVPTracer and x._trace is trace else x
+    return tree.unflatten([x._primal if type(x) is JVPTracer and x._trace is trace else x
                            for x in leaves])
 
 
@@ -184,7 +184,7 @@ def one(aval: ShapedArray, out: Array) -> ArrayLike:
             while isinstance(out, Tracer):      # the array below it knows the devices
                 if isinstance(out, ManualTracer):       # within shard_map none is named
                     return unit
-                out = out.val if isinstance(out, BatchTracer) else out.primal
+                out = out._val if isinstance(out, BatchTracer) else out._primal
             where = NamedSharding(out._sharding.mesh, aval.sharding.spec)
             return reshard_p.bind(result_array(unit), sharding=where.of_cotangent())
         return unit
@@ -813,7 +813,7 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     leaves, in_tree = tree_flatten(primals)
     avals = [abstract(x) for x in leaves]
     flat = FlatFunction("linear_transpose", fun, lambda xs: fun(*in_tree.unflatten(xs)), False)
-    closed = stage(flat, avals, DebugInfo(name_of(fun)))
+    closed = stage(flat, avals, DebugInfo("linear_transpose", name_of(fun)))
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}

@@ -452,7 +452,8 @@ no_execution = _option(
     doc="Refuse to run compiled programs; tracing, lowering and compiling still work.")
 remove_size_one_mesh_axis_from_type = _option(
     "olympus_remove_size_one_mesh_axis_from_type", False, _BOOL, trace_key=True,
-    doc="Leave mesh axes of size 1 out of types.")
+    doc="Leave mesh axes of size 1 out of types, also out of the axes along which values in "
+    "`shard_map` vary. An array keeps the type with which it was made.")
 no_collectives = _option(
     "olympus_no_collectives", False, _BOOL, trace_key=True,
     doc="Refuse to compile programs whose devices would communicate.")
@@ -460,7 +461,8 @@ compatible = _option(
     "olympus_compatible", False, _BOOL, trace_key=True,
     doc="Behave as JAX where Olympus differs on purpose: indices known to be out of bounds (with a "
     "warning), dtypes of histograms' counts, quantiles beyond the data, structures in "
-    "`tree_transpose`. `olympus.as_jax` sets it.")
+    "`tree_transpose`, bounds of one random number, no `RetraceWarning` about many traces. "
+    "`olympus.as_jax` sets it.")
 random_seed_offset = _option(
     "olympus_random_seed_offset", 0, _INT, trace_key=True,
     doc="An integer to add to every seed of a random key.")
@@ -612,7 +614,8 @@ captured_constants_warn_bytes = _option(
     "of the compiled program; -1 never warns.")
 log_checkpoint_residuals = _option(
     "olympus_log_checkpoint_residuals", False, _BOOL,
-    doc="Log, at level WARNING, the residuals that each differentiated `checkpoint` keeps.")
+    doc="Log, at level WARNING instead of DEBUG, the residuals that each differentiated "
+        "`checkpoint` keeps.")
 disallow_mesh_context_manager = _option(
     "olympus_disallow_mesh_context_manager", False, _BOOL,
     doc="Refuse `with mesh:`, which `set_mesh` replaces.")

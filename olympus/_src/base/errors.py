@@ -30,6 +30,7 @@ Each says its message in lines, and which page of docs/errors shows how it comes
      |   +- FormatError                    a format string has a field without an argument
      +- ValueError
      |   +- TypePromotionError             dtypes without an implicit promotion
+     |   +- IncompatibleDevicesError       arguments of one call on different devices
      +- NotImplementedError
      |   +- RuleMissingError               a primitive lacks the rule that was asked for
      +- InconclusiveDimensionOperation     a comparison of symbolic dimensions is undecided
@@ -44,7 +45,7 @@ from .messages import in_lines
 
 __all__ = [
     "ConcretizationTypeError", "DonatedArgumentError", "FormatError",
-    "InconclusiveDimensionOperation",
+    "IncompatibleDevicesError", "InconclusiveDimensionOperation",
     "IndexTypeError", "IndexValueError", "KeyReuseError", "LeakError",
     "NonConcreteBooleanIndexError", "OLYMPUSIndexError", "OLYMPUSTypeError",
     "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError", "OlympusprTypeError",
@@ -177,6 +178,10 @@ class OlympusprTypeError(_WithPage, TypeError):
 
 class TypePromotionError(_WithPage, ValueError):
     """Dtypes have no implicit promotion; cast one of the operands."""
+
+
+class IncompatibleDevicesError(_WithPage, ValueError):
+    """Parts of one program, or its arguments, are bound to different devices."""
 
 
 class RuleMissingError(_WithPage, NotImplementedError):

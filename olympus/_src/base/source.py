@@ -270,8 +270,10 @@ def respell(error: BaseException) -> None:
             error.args = (said,)
         where = _operands(entries) if plain and len(error.args) == 1 else ""
         error.args = tuple([_laid_out(a, where) if isinstance(a, str) else a for a in error.args])
-    elif plain and (said := in_our_words(error)) is not None:
-        error.args = (_laid_out(said, ""),)
+    elif plain and entries and (said := in_our_words(error)) is not None:
+        last = entries[-1]      # the user's line: Python or NumPy raised it there
+        where = f"at {summarize((last.tb_frame.f_code, last.tb_lasti))}"
+        error.args = (_laid_out(said, where),)
 
 
 def _called_by_user(entries: list[TracebackType]) -> list[str]:

@@ -153,7 +153,10 @@ class _Together:
             current.client.key_value_set(f"{errors}/{process_index()}", repr(error))
         current.client.wait_at_barrier(f"{self._key}/{name}", _WAIT_SECONDS * 1000)
         if failure is not None:
-            raise failure
+            try:
+                raise failure
+            finally:
+                del failure     # a frame that kept it would be one of a cycle
         others = current.client.key_value_dir_get(errors)
         if others:
             listed = "; ".join(f"{current.members[int(key.rpartition('/')[2])]}: {text}"

@@ -4,7 +4,8 @@ Every value that the function closes over becomes a leading operand, so that pro
 tracers, one program serves all values of an array, and transformations see all there is.
 
 A function is staged once per types of its arguments and context, as a jitted function is; again
-where a name that it reads means another object than then.
+where anything that it reads has changed since, and at each call if it reads what cannot be compared
+(`core/captures.py`).
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ import numpy as np
 
 from ..base import lib, source
 from ..base.typing import Array, ArrayLike, PyTree
-from ..base.util import Noted, Owned, name_of
+from ..base.util import Memo, Noted, Owned, name_of
 from ..core import tags
+from ..core.captures import watch
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
@@ -80,6 +82,10 @@ class Derived:
         return self.fun(*args)
 
 
+#: How many functions of some code were staged.
+_made: Memo = Memo(4096)
+
+
 def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
                finish: Finish | None = None, finish_key: Hashable = None) -> Body:
     """Stage `fun(*args)` for the flattened tuple `args`; `finish` maps the flat results.
@@ -98,25 +104,26 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
         return _stage_body(fun, in_tree, in_avals, finish)
     memo = Owned.memo(of, "bodies", 64)
     key = (own, jitted, finish_key, in_tree, tuple(in_avals), current_context())
-    read = _read_by(of)
-    found, known = memo.get(key, (None, []))
-    if found is None or len(read) != len(known) or not all(map(operator.is_, read, known)):
-        found = _stage_body(fun, in_tree, in_avals, finish)
-        # Tracers belong to one call of one transformation: a body that closes over any is not kept.
-        if not any(isinstance(c, Tracer) for c in (*found.consts, *read)):
-            memo[key] = found, read
-    return found
-
-
-def _read_by(fun: FunctionType) -> Sequence[object]:
-    """The values of the names that a function reads from enclosing functions and its module."""
-    read = list(map(fun.__globals__.get, fun.__code__.co_names))
-    for cell in fun.__closure__ or ():
-        try:
-            read.append(cell.cell_contents)
-        except ValueError:      # not bound yet
-            read.append(None)
-    return read
+    own_parts = of.__code__, of.__defaults__, of.__kwdefaults__
+    if found := memo.get(key):
+        body, parts, watched = found
+        if all(map(operator.is_, own_parts, parts)) and watched.same():
+            return body
+        memo.pop(key, None)
+    elif key not in memo and not any(memo.values()):
+        if not memo:
+            _made[of.__code__] = _made.get(of.__code__, 0) + 1
+        if _made.get(of.__code__, 1) > 1:   # they are made for each call, and then are seen once
+            memo[key] = None
+            return _stage_body(fun, in_tree, in_avals, finish)
+    # Before and after: a body may change what it reads.
+    watched = watch(of)
+    body = _stage_body(fun, in_tree, in_avals, finish)
+    # Tracers belong to one call of one transformation: a body that closes over any is not kept.
+    if watched is not None and not any(isinstance(c, Tracer) for c in body.consts) and (
+            watched.same()):
+        memo[key] = body, own_parts, watched
+    return body
 
 
 def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
@@ -129,7 +136,7 @@ def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequen
 
     noted = Noted(flat)
     # Arrays become operands as well, not only tracers: one program then serves all values.
-    closed, consts = all_consts_as_inputs(stage(noted, in_avals, DebugInfo(name)))
+    closed, consts = all_consts_as_inputs(stage(noted, in_avals, DebugInfo("body", name)))
     return Body(closed, consts, noted.found, name)
 
 

@@ -122,7 +122,7 @@ def compute_on2(f: Callable[..., PyTree] | None = None, *, compute_type: str,
 
         noted = Noted(flat)
         closed, tracers = closure_convert(stage(noted, [typeof(x) for x in leaves],
-                                                DebugInfo(name_of(f))))
+                                                DebugInfo("compute_on", name_of(f))))
         outs = compute_on_p.bind(*tracers, *leaves, olympuspr=closed, compute_type=compute_type,
                                  compiler_options=options)
         spaces = flatten_axes("compute_on2 out_memory_spaces", noted.found, out_memory_spaces)

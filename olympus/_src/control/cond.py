@@ -427,7 +427,7 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
 
 def _known(x: ArrayLike) -> ArrayLike | None:
     """The value itself; None where it is traced and not known yet."""
-    return x.concrete() if isinstance(x, Tracer) else x
+    return x._known_value() if isinstance(x, Tracer) else x
 
 
 def _scalar(message: str, x: object, more: str = "") -> ShapedArray:
@@ -451,16 +451,22 @@ def _operands(what: str, operands: tuple, operand: object) -> tuple:
     return (operand,)
 
 
+def _bodies(functions: Sequence[Callable[..., PyTree]], *how: Any) -> list[Body]:
+    """The body of each branch; a function of several branches is staged once."""
+    staged = {id(f): stage_body(f, *how) for f in {id(f): f for f in functions}.values()}
+    return [staged[id(f)] for f in functions]
+
+
 def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]], operands: tuple
             ) -> PyTree:
     leaves, avals, tree = flatten(f"{what}: operands", operands)
-    bodies = [stage_body(f, tree, avals) for f in functions]
+    bodies = _bodies(functions, tree, avals)
     wanted = _check_branches(what, bodies)
     # `_check_branches` refuses everything else.
     if any(a.weak_type != b.weak_type for body in bodies
            for a, b in zip(body.out_avals, wanted, strict=True)):
-        bodies = [stage_body(f, tree, avals, lambda out: list(map(cast, out, wanted)),
-                             tuple(wanted)) for f in functions]
+        bodies = _bodies(functions, tree, avals, lambda out: list(map(cast, out, wanted)),
+                         tuple(wanted))
     programs, consts = share_consts(bodies)
     operands = (*consts, *leaves)
     # Devices that take different branches have different results, and their own share in the

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..base.config import notes_failures
 from ..base.typing import Array, ArrayLike, Params
 from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr
@@ -12,7 +11,7 @@ from ..core.primitive import Axis
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
-from ..interpreters.checks import Checks, check_p, check_program, first_run, looked_for
+from ..interpreters.checks import Checks, check_p, check_program, first_run, looked_for, looking
 from ..interpreters.dce import dce_closed
 from ..lax.barriers import stop_gradient
 from ..lax.comparison import select, select_n
@@ -88,7 +87,7 @@ def put_one(here: Array, one: Array, x: ArrayLike, dim: int) -> Array:
 
 def replaces_others() -> bool:
     """Whether elements must not fail of what is not computed for them, as checks would see it."""
-    return bool(looked_for.value) or notes_failures()
+    return looking()
 
 
 def check_elements(axis: Axis, here: Array, args: Sequence[ArrayLike], dims: Sequence[int | None],
@@ -111,5 +110,5 @@ def check_elements(axis: Axis, here: Array, args: Sequence[ArrayLike], dims: Seq
     outs = unchecked_call_p.bind(*map(stop_gradient, args), olympuspr=failure, name="checks")
     code, words = [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
     code = select(here, code, zeros_of(typeof(code)))
-    first, sites = first_run("element {} of a vmap", axis.size, [code, words], body.sites)
+    first, sites = first_run("element {} of a vmap", (axis.size,), [code, words], body.sites)
     check_p.bind(*first, sites=sites, debug=False)

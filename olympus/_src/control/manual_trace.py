@@ -64,21 +64,21 @@ class ManualTracer(Tracer):
     <BLANKLINE>
     """
 
-    __slots__ = ("val",)
+    __slots__ = ("_val",)
 
     def __init__(self, trace: ManualTrace, aval: ShapedArray, val: Array) -> None:
         super().__init__(trace, aval)
-        self.val = val
+        self._val = val
 
-    def concrete(self) -> ArrayLike | None:
+    def _known_value(self) -> ArrayLike | None:
         trace: ManualTrace = self._trace
         if not trace.manual.check or self.aval.vma or self.aval.sums[0]:
             return None
-        found = trace.outside(lambda: self.val[0])
-        return found.concrete() if isinstance(found, Tracer) else found
+        found = trace.outside(lambda: self._val[0])
+        return found._known_value() if isinstance(found, Tracer) else found
 
-    def differentiated(self) -> bool:
-        return isinstance(self.val, Tracer) and self.val.differentiated()
+    def _differentiated(self) -> bool:
+        return isinstance(self._val, Tracer) and self._val._differentiated()
 
     def _origin(self) -> str:
         return f"one part of a value, on each device of {self._trace.manual.mesh}"
@@ -92,7 +92,7 @@ class ManualTracer(Tracer):
 
         def shown(where: Sequence[int], device: DeviceLike) -> str:
             place = [where[names.index(n)] for n in own]
-            part = self.val[int(np.ravel_multi_index(place, sizes)) if own else 0]
+            part = self._val[int(np.ravel_multi_index(place, sizes)) if own else 0]
             return f"On {device} at mesh coordinates ({axes}) = {where}:\n{part}\n"
 
         # The picture belongs to the outer trace: it is not an operation of the function.
@@ -179,7 +179,7 @@ class ManualTrace(Trace):
             lambda: (stage(noted, wide), noted.found))
         ins = [self.spec_of(a) if own else PartitionSpec()
                for a, own in zip(avals, mine, strict=True)]
-        found = self.outside(self._apply, closed, [a.val if own else a for a, own in zip(
+        found = self.outside(self._apply, closed, [a._val if own else a for a, own in zip(
             args, mine, strict=True)], ins, specs or list(map(self.spec_of, out_avals)))
         return found if specs is not None else [
             ManualTracer(self, a, x) for a, x in zip(out_avals, found, strict=True)]
@@ -223,19 +223,24 @@ class ManualTrace(Trace):
         return [ManualTracer(self, a, x) for a, x in zip(avals, vals, strict=True)]
 
 
-def step_through(run: Callable[..., list[Array]], manual: Manual, args: Sequence[Array],
-                 params: Params) -> None:
-    """Run the body of a `shard_map`, by `run(closed, *parts)`, on the devices of its operands."""
+def step_through(run: Callable[..., Sequence[Array]], manual: Manual, args: Sequence[Array],
+                 params: Params) -> list[Array] | None:
+    """Run the body of a `shard_map`, by `run(closed, *parts)`, on the devices of its operands.
+
+    None if no mesh names devices, or if a loop or branch is gone through in different ways by
+    them: that is looked at as a whole.
+    """
     meshes = [getattr(getattr(x, "sharding", None), "mesh", None) for x in args]
     mesh = next((m for m in (manual.mesh, *meshes, current_mesh()) if isinstance(m, Mesh)), None)
     if mesh is None:
-        return
+        return None
     trace = ManualTrace(ctx.trace, manual, mesh)
     outer = enter(trace)
     try:
         with manual.within(), contextlib.suppress(ConcretizationTypeError):
-            # A loop or branch that devices go through in different ways is looked at as a whole.
-            run(params["olympuspr"], *trace.parts_of(args, params["in_specs"]))
+            outs = run(params["olympuspr"], *trace.parts_of(args, params["in_specs"]))
+            return trace.run(lambda *xs: xs, outs, params["out_specs"], "whole")
+        return None
     finally:
         leave(outer)
         trace.alive = False

@@ -16,7 +16,7 @@ from ..base.typing import Array, ArrayLike, DType, IrValue, PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import Axis, Builder, Primitive, Tangent, spread_tangents
+from ..core.primitive import Axis, Builder, Primitive, Tangent, spread_tangents, subolympusprs
 from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
@@ -24,6 +24,7 @@ from ..lax import reduce as monoids
 from ..lax.arithmetic import max_p, min_p, mul_p
 from ..lax.bits import and_p, or_p, xor_p
 from ..lax.families import add_p, operand
+from ..lax.reduce import highest, lowest
 from ..lax.shape import broadcast_in_dim, instantiate, reduce_sum, reshape, shifted, transpose
 from ..lax.sharding import constrain
 from ..lax.slicing import concatenate, slice_in_dim
@@ -42,6 +43,7 @@ from .bodies import (
     stage_body,
     structure_error,
 )
+from .call import call_p
 
 __all__ = ["reduce", "reduce_p"]
 
@@ -105,7 +107,37 @@ def monoid_of(program: ClosedOlympuspr) -> Primitive | None:
         return None
     eqn = pr.eqns[0]
     # In either order: the operations of `_MONOIDS` commute.
-    return eqn.primitive if {*map(id, eqn.invars)} == {*map(id, pr.invars)} else None
+    if {*map(id, eqn.invars)} != {*map(id, pr.invars)}:
+        return None
+    return monoid_of(eqn.params["olympuspr"]) if eqn.primitive is call_p else eqn.primitive
+
+
+def combined_by(b: Builder, program: ClosedOlympuspr) -> Callable[..., Sequence[IrValue]]:
+    """What combines scalars in the region of a reduction, by a program.
+
+    It ends in a `clamp` that changes nothing where XLA could simplify it to one maximum, for the
+    reason that `combining` has. XLA's partitioner would not know it.
+    """
+    def body(*pq: IrValue) -> Sequence[IrValue]:
+        outs = b.call_inline(program, pq)
+        if len(outs) != 1 or b.module.platform != "cpu" or not b.module.keeps:
+            return outs
+        aval = program.out_avals[0]
+        if dtypes.scalar_kind(aval.dtype) != "f" or not program.derived("extrema", extrema):
+            return outs
+        bounds = [b.scalar(bound(aval.dtype), aval.dtype) for bound in (lowest, highest)]
+        return [b.op("stablehlo.clamp", [bounds[0], *outs, bounds[1]], None, aval)]
+
+    def extrema() -> bool:
+        pending = [program.olympuspr]
+        while pending:
+            pr = pending.pop()
+            if any(eqn.primitive in (max_p, min_p) for eqn in pr.eqns):
+                return True
+            pending += subolympusprs(pr)
+        return False
+
+    return body
 
 
 def initial_values(what: str, leaves: Sequence[ArrayLike], avals: Sequence[ShapedArray],
@@ -161,7 +193,7 @@ class Reduce(Primitive):
               ) -> list[IrValue]:
         op = b.ops("stablehlo.reduce", args, {"dimensions": b.i64s(dimensions)}, regions=1)
         scalars = [b.type(make_aval((), a.dtype)) for a in b.avals_in[:len(args) // 2]]
-        b.region(op, 0, scalars * 2, lambda *pq: b.call_inline(olympuspr, pq))
+        b.region(op, 0, scalars * 2, combined_by(b, olympuspr))
         return list(op.results)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,

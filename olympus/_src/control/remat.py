@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import logging
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple, cast
@@ -119,8 +120,9 @@ class Checkpoint(Call):
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
             rest = [a for a, u in zip(args, unknown, strict=True) if u]
             operands = [*known, *out[num_known:], *rest]
-            if log_checkpoint_residuals.value:
-                _log_kept(olympuspr, operands[:len(operands) - len(rest)], used)
+            level = logging.WARNING if log_checkpoint_residuals.value else logging.DEBUG
+            if LOGGER.isEnabledFor(level):
+                _log_kept(level, olympuspr, operands[:len(operands) - len(rest)], used)
             if type(prevent_cse) is tuple:
                 prevent_cse = tuple(compress(
                     (*compress(prevent_cse, [not u for u in unknown]), *(True,) * len(saved),
@@ -135,11 +137,12 @@ class Checkpoint(Call):
         return super().transpose(cts, *args, **{**params, "differentiated": True})
 
 
-def _log_kept(program: ClosedOlympuspr, known: Sequence[object], used: Sequence[bool]) -> None:
+def _log_kept(level: int, program: ClosedOlympuspr, known: Sequence[object],
+              used: Sequence[bool]) -> None:
     """Log what a checkpoint keeps until it computes the rest again."""
     kept = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
-    LOGGER.warning("checkpoint: %s keeps %d arrays: %s",
-                   program.olympuspr.debug_info.func_name, len(kept), ", ".join(kept))
+    LOGGER.log(level, "checkpoint: %s keeps %d arrays: %s",
+               program.olympuspr.debug_info.func_name, len(kept), ", ".join(kept))
 
 
 def _unused(xs: Sequence[Array]) -> Sequence[Array]:

@@ -20,9 +20,11 @@ from ..core.staging import stage
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Residual, Split, TapeTrace
 from ..interpreters.transpose import transpose_program
+from ..lax.convert import in_dtype
 from ..lax.families import add
 from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
+from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, maximum
 from .groups import Runs, woven
@@ -161,12 +163,15 @@ class Scan(Runs):
         flags[len(read):len(read) + len(carry)] = [True] * len(carry)
         back, _ = transpose_program(closed, flags, (True,) * len(cts))
         nl, nr, nk = len(l_read), len(r_read), len(carry)
-        acc_avals = [a.aval.to_cotangent_aval() for a in l_read]
+        # The sum is rounded once, though the terms have 16 bits.
+        ct_avals = [a.aval.to_cotangent_aval() for a in l_read]
+        acc_avals = [a.update(dtype=dtypes.wide_dtype(a.dtype)) for a in ct_avals]
 
         def body(*values: Array) -> list[Array]:
             res, acc, ct_k, ct_y, rows = cut(values, nr, nl, nk, len(cts) - nk)
             out = eval_closed(back, *res, *rows, *ct_k, *ct_y)
-            return [*map(add, acc, out), *out[nl:]]
+            terms = [in_dtype(ct, a.dtype) for ct, a in zip(out[:nl], acc_avals, strict=True)]
+            return [*map(add, acc, terms), *out[nl:]]
 
         def program() -> ClosedOlympuspr:
             res, rows, ct_k, ct_y = cut(back.in_avals, nr, len(r_each), nk)
@@ -178,6 +183,7 @@ class Scan(Runs):
         params = {**params, "reverse": not params["reverse"]}
         out = self.bind(*r_read, *zeros, *ct_k, *ct_y, *r_each, **self.regrouped(
             params, [back.derived(("scan", nr, nl, nk), program)], nr, range(nl + nk)))
+        out[:nl] = [in_dtype(ct, a.dtype) for ct, a in zip(out[:nl], ct_avals, strict=True)]
         # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
         return [ct if type(a) is Linear else None
                 for a, ct in zip(args, merged(flags, out, repeat(None)), strict=True)]

@@ -172,7 +172,7 @@ def cut_by_vmap(trace: Trace | None) -> frozenset[str]:
     return found
 
 
-def _manual(params: Params) -> Manual:
+def manual_of(params: Params) -> Manual:
     return Manual(params["mesh"], params["newly_manual_axes"], params["check_vma"])
 
 
@@ -194,18 +194,18 @@ class ShardMap(Call):
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
               **params: Hashable) -> list[ShapedArray]:
-        return list(map(_manual(params).whole, olympuspr.out_avals, out_specs))
+        return list(map(manual_of(params).whole, olympuspr.out_avals, out_specs))
 
     def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
-        return list(map(_manual(params).part, avals, params["in_specs"]))
+        return list(map(manual_of(params).part, avals, params["in_specs"]))
 
     def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool]) -> R:
-        with _manual(params).within():
+        with manual_of(params).within():
             return make(params["olympuspr"], *args)
 
     def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
                  transposed: bool = False) -> Params:
-        manual, of = _manual(params), _of_cotangents if transposed else tuple
+        manual, of = manual_of(params), _of_cotangents if transposed else tuple
         specs = [s for own in (params["in_specs"], params["out_specs"]) for s in (own, of(own))]
         in_specs, out_specs = tuple(ins(*specs)), tuple(outs(*specs))
         with manual.within():
@@ -215,7 +215,7 @@ class ShardMap(Call):
         return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
-        manual = _manual(params)
+        manual = manual_of(params)
         names = tuple(manual.ordered(manual.names))
         with manual.within():
             body = checks.body(params["olympuspr"])
@@ -236,7 +236,7 @@ class ShardMap(Call):
             program_uses_axis(params["olympuspr"], name))
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-        manual = _manual(eqn.params)
+        manual = manual_of(eqn.params)
         parts = [None if c is None else manual.blocks(c, s)
                  for c, s in zip(cells, eqn.params["in_specs"], strict=True)]
         outs = use.call(eqn.params["olympuspr"], [None if p is None else p[0] for p in parts])
@@ -250,7 +250,10 @@ class ShardMap(Call):
 
     def step_through(self, run: Callable[..., list[Array]], *args: Array, **params: Hashable
                      ) -> None:
-        _manual_trace.step_through(run, _manual(params), args, params)
+        _manual_trace.step_through(run, manual_of(params), args, params)
+
+    def specs_out(self, params: Params) -> Sequence[Any]:
+        return params["out_specs"]
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr,
               mesh: Mesh | AbstractMesh, in_specs: Specs, out_specs: Specs,
@@ -281,7 +284,7 @@ class ShardMap(Call):
         # put together along a first axis, which a scalar gets for that.
         #
         #     known    parts ──► residuals of each device  ── P(axes) ──►  parts    unknown
-        manual = _manual(params)
+        manual = manual_of(params)
         known_specs, unknown_specs, out_specs = map(
             tuple, pick(params["in_specs"], params["out_specs"]))
         kinds = split.unknown_out
@@ -319,7 +322,7 @@ class ShardMap(Call):
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
                   ) -> list[Cotangent]:
-        manual, free = _manual(params), cut_by_vmap(ctx.trace)
+        manual, free = manual_of(params), cut_by_vmap(ctx.trace)
         if not manual.check:    # each device has a part of a cotangent that all have alike
             cts = [ct if type(ct) is Zero else
                    _divided(ct, manual.count(manual.others(s, free | s.reduced)))
@@ -329,7 +332,7 @@ class ShardMap(Call):
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, in_specs: Specs, out_specs: Specs, **params: Hashable
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
-        manual = _manual(params)
+        manual = manual_of(params)
         mesh_axes = manual.ordered(axes_of(axis.mesh_axis))
         # Inside, an axis of the mesh hides one of vmap that has its name.
         inner = Axis(axis.size, None if axis.name in manual.names else axis.name, axis.mesh_axis)

@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base import errors, source
 from ..types.avals import ShapedArray
-from ..types.mesh import mesh_of_types
+from ..types.mesh import get_abstract_mesh, mesh_of_types
 from ..types.sharding import axes_of, entry_of, told_axes
 from .effects import Effect, of_equations
 from .ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
@@ -194,6 +194,9 @@ def _strict(aval: object) -> object:
     # Whether types name axes of one device is an option, which may have changed meanwhile.
     if not isinstance(aval, ShapedArray):
         return aval
+    if aval.vma:
+        sizes = (aval.sharding.mesh if aval.sharded else get_abstract_mesh()).shape
+        aval = aval.update(vma=frozenset([n for n in aval.vma if sizes.get(n) != 1]))
     if not aval.explicit:
         return aval.update(weak_type=False, sharding=None)
     where, told = aval.sharding, told_axes(aval.sharding.mesh, True)

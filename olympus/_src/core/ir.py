@@ -212,7 +212,7 @@ class OlympusprEqn:
         return OlympusprEqn(**{**fields, **changes})
 
 
-class DebugInfo:
+class DebugInfo(NamedTuple):
     """The name of a program and the origins of its inputs and outputs.
 
     >>> import olympus
@@ -220,14 +220,18 @@ class DebugInfo:
     ('x',)
     """
 
-    __slots__ = ("func_name", "arg_names", "result_paths")
+    traced_for: str         # the transformation
+    func_src_info: str      # the function's name, before anything else that is said of it
+    arg_names: tuple[str, ...] = ()
+    result_paths: tuple[str, ...] = ()
 
-    def __init__(self, func_name: str, arg_names: tuple[str, ...] = (),
-                 result_paths: tuple[str, ...] = ()) -> None:
-        self.func_name, self.arg_names, self.result_paths = func_name, arg_names, result_paths
+    @property
+    def func_name(self) -> str:
+        """The function's name."""
+        return self.func_src_info.partition(" at ")[0]
 
 
-NO_DEBUG_INFO = DebugInfo("<unknown>")
+NO_DEBUG_INFO = DebugInfo("", "<unknown>")
 
 
 class Olympuspr:

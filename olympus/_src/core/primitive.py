@@ -163,7 +163,7 @@ def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[Ar
                         f"{what}) is required.")
     outs, more = found
     if prim.multiple_results:
-        if params is not None and prim.open and prim.abstract_eval is not None:
+        if params is not None and prim.open and not prim.unshaped:
             count = len(prim.result_avals(tuple(map(typeof, args)), params))
             if not isinstance(outs, (tuple, list)) or len(outs) != count:
                 raise TypeError(f"{prim.name}: its {rule} rule returned {outs!r} as its results; "
@@ -218,6 +218,9 @@ class Primitive:
     arity: int | None = None    # how many operands it takes; None: any number
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     scalars = False         # and, among those, whether any operand may be of rank 0
+    #: what it is to a compiler that simplifies algebra, for `lowering.fences`; "": nothing that is
+    #: merged with the operations before or after it
+    algebra = ""
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
     open = False            # whether its params may be any hashable values: compared by their bits
     foreign = False         # whether functions of users are called by its rules, or when it runs
@@ -226,7 +229,7 @@ class Primitive:
     by_groups: Any = None   # how it joins many operands, eagerly: those of each group, then all
     impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
     uncompiled = False      # whether it can be evaluated in no other way
-    abstract_eval: Any = None   # the inference rule of an outsider's operation
+    unshaped = False        # whether its outsider has not said which types its results have
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
     # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
@@ -266,13 +269,13 @@ class Primitive:
         if "infer" in cls.__dict__:
             cls.arity = _operands_of(cls.__dict__["infer"])
         missing = [rule for rule in cls.RULES if not hasattr(cls, rule)]
-        if missing and not abstract:
+        if missing and not abstract and not {"infer", "lower"} <= {*missing}:
             raise TypeError(f"primitive {cls.__name__}: no rule {', '.join(missing)}; every rule "
                             "must be defined or set to None on purpose; add it to the class.")
 
     def __new__(cls, *args: object, **kwargs: object) -> Self:
-        # Outsiders know the name `Primitive` only, and give the rules later.
-        kind: Any = OpenPrimitive if cls is Primitive else cls
+        # Outsiders call or subclass `Primitive`, and give the rules one at a time.
+        kind: Any = cls if hasattr(cls, "infer") else opened(cls)
         return object.__new__(kind)
 
     def __init__(self, name: str) -> None:
@@ -295,9 +298,18 @@ class Primitive:
                         "required, since its rules are not pickled; assign it where its module is "
                         "imported.")
 
+    def abstract_eval(self, *avals: ShapedArray, **params: Hashable
+                      ) -> tuple[Any, frozenset[Effect]]:
+        """The avals of results (one, or a list), and the effects, for operands of these avals."""
+        return self.result_avals(avals, params), self.effects(avals, params)
+
     def bind(self, *args: object, **params: object) -> Any:
         """Apply the operation in the current trace."""
         return ctx.trace.process(self, args, params)
+
+    def get_bind_params(self, params: Params) -> Params:
+        """What `bind` takes besides the operands to apply an equation of these params again."""
+        return params
 
     def def_impl(self, impl: T) -> T:
         """Evaluate with `impl(*arrays, **params)`; with None, the lowering is compiled and run."""
@@ -390,7 +402,6 @@ class OpenPrimitive(Primitive):
 
     open = foreign = True
     jvp = transpose = vmap = None
-    _effects: Any = None
     effectful = False
     programs = None
 
@@ -398,26 +409,31 @@ class OpenPrimitive(Primitive):
     def uncompiled(self) -> bool:
         return self.impl is not None and "lower" not in vars(self) and not self.platform_rules
 
+    @property
+    def unshaped(self) -> bool:
+        return getattr(self.abstract_eval, "__func__", None) is OpenPrimitive.abstract_eval
+
+    def abstract_eval(self, *avals: ShapedArray, **params: Hashable
+                      ) -> tuple[Any, frozenset[Effect]]:
+        raise RuleMissingError(f"{self.name}: Abstract evaluation for {self.name!r} not "
+                               f"implemented; give it a rule with {self.name}_p."
+                               "def_abstract_eval(rule).")
+
     def def_abstract_eval(self, rule: F) -> F:
         """Give the result's aval (or a list of them) as a function of the operands' avals."""
-        self.abstract_eval = rule
+        self.abstract_eval = lambda *avals, **params: (rule(*avals, **params), NO_EFFECTS)
         return rule
 
     def def_effectful_abstract_eval(self, rule: F) -> F:
         """Give (result's aval or a list of them, set of effects) as a function of the avals."""
-        self.abstract_eval = lambda *avals, **params: rule(*avals, **params)[0]
-        self._effects, self.effectful = rule, True
+        self.abstract_eval, self.effectful = rule, True
         return rule
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[Effect]:
-        return frozenset(self._effects(*avals, **params)[1])
+        return frozenset(self.abstract_eval(*avals, **params)[1])
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> Any:
-        if self.abstract_eval is None:
-            raise RuleMissingError(f"{self.name}: Abstract evaluation for {self.name!r} not "
-                                   f"implemented; give it a rule with {self.name}_p."
-                                   "def_abstract_eval(rule).")
-        out = self.abstract_eval(*avals, **params)
+        out, _ = self.abstract_eval(*avals, **params)
         several = isinstance(out, (tuple, list))
         if several != self.multiple_results:
             raise ValueError(f"{self.name}: {self.name}.abstract_eval() method should return a "
@@ -436,6 +452,22 @@ class OpenPrimitive(Primitive):
 
     # Not memoised: 1 and True are equal keys, and an outsider's params are his own.
     result_avals = Primitive.inferred
+
+
+def opened(kind: type[Primitive]) -> type[Primitive]:
+    """A subclass of `Primitive` in which an outsider defines no rules, as an `OpenPrimitive`.
+
+    Its methods `impl` and `abstract_eval` are what `def_impl` and `def_effectful_abstract_eval` of
+    others are given.
+    """
+    if kind is Primitive:
+        return OpenPrimitive
+    if "_opened" not in vars(kind):
+        setattr(kind, "_opened", types.new_class(  # noqa: B010
+            kind.__name__, (kind, OpenPrimitive), exec_body=lambda body: body.update({
+                "__module__": kind.__module__, "__qualname__": kind.__qualname__,
+                "effectful": kind.abstract_eval is not Primitive.abstract_eval})))
+    return vars(kind)["_opened"]
 
 
 def missing_rule(prim: Primitive, message: str) -> Exception:
@@ -464,6 +496,7 @@ class Higher(Primitive, abstract=True):
     RULES = (*Primitive.RULES, "partial_eval", "dce")
     multiple_results = True
     spread = staticmethod(by_body)
+    algebra = "called"
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
 
@@ -478,6 +511,10 @@ class Higher(Primitive, abstract=True):
     def evaluated(self, params: Params) -> Callable[..., list[Array]] | None:
         """A function to evaluate it operation by operation; None if it is compiled as a whole."""
         return None
+
+    def specs_out(self, params: Params) -> Sequence[Any]:
+        """The specifications of results that users gave, or ()."""
+        return ()
 
     def stays(self, params: Params) -> bool:
         """Whether the compiler shall keep the body apart from the program around it, if it can."""

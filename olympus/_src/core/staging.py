@@ -37,7 +37,7 @@ from .primitive import Primitive
 from .tags import VaryingError, ZeroNeededError, vary_alike
 from .trace import DEPENDS, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
 
-__all__ = ["StagingTrace", "StagingTracer", "stage"]
+__all__ = ["StagingTrace", "JitTracer", "stage"]
 
 _user_frame = source.user_frame
 new: Any = object.__new__
@@ -45,7 +45,7 @@ _UNLEAKED = 2           # references to a trace without tracers: `stage`'s, and 
 ASK: Any = object()     # for a source: that of the user's line
 
 
-class StagingTracer(Tracer):
+class JitTracer(Tracer):
     """A value of the program being recorded.
 
     >>> import olympus
@@ -55,7 +55,6 @@ class StagingTracer(Tracer):
     """
 
     __slots__ = ("_bound", "_name")
-    shown = "JitTracer"
 
     def __init__(self, trace: StagingTrace, bound: Var) -> None:
         self._trace = trace
@@ -73,7 +72,7 @@ class StagingTracer(Tracer):
             return made_at(*origin)
         return f"traced in {self._trace.debug_info.func_name}"
 
-    def unknown_because(self) -> str:
+    def _unknown_because(self) -> str:
         given, needed, made = self._trace.inputs, {self._bound}, []
         for eqn in reversed(self._trace.eqns):
             if not needed.isdisjoint(eqn.outvars):
@@ -97,11 +96,11 @@ class StagingTracer(Tracer):
         return "\n".join(["This value became a tracer due to operations on these lines:", *shown,
                           ""])
 
-    def may_be_static(self) -> bool:
+    def _may_be_static(self) -> bool:
         found = source.traced_function(stage.__code__, self._trace)
         return found is not None and found[1] in ("jit", "make_olympuspr", "checkpoint")
 
-    def setting(self) -> str:
+    def _setting(self) -> str:
         found = source.traced_function(stage.__code__, self._trace)
         return "" if found is None else (
             f"met while tracing the function {self._trace.debug_info.func_name} at "
@@ -122,13 +121,13 @@ class StagingTrace(Trace):
 
     __slots__ = ("eqns", "inputs", "consts", "debug_info", "source", "effectful", "height",
                  "leaked")
-    made: type[StagingTracer] = StagingTracer      # the class of its tracers
+    made: type[JitTracer] = JitTracer      # the class of its tracers
 
     def __init__(self, debug_info: DebugInfo = NO_DEBUG_INFO) -> None:
         super().__init__()
         self.recorded = True
         self.eqns: list[OlympusprEqn] = []
-        self.inputs: list[StagingTracer] = []
+        self.inputs: list[JitTracer] = []
         # By id of the value, which the entry holds, so that no other value gets that id.
         self.consts: dict[int, tuple[Any, Var]] = {}
         self.debug_info = debug_info
@@ -138,7 +137,7 @@ class StagingTrace(Trace):
         # By id of a variable, once the trace has ended and a tracer is left: what made it, where.
         self.leaked: dict[int, tuple[Primitive, Any]] = {}
 
-    def new_input(self, aval: Any, name: str | None = None) -> StagingTracer:
+    def new_input(self, aval: Any, name: str | None = None) -> JitTracer:
         """A tracer for the next input of the program."""
         tracer = self.made(self, Var(aval))
         tracer._name = name
@@ -245,7 +244,7 @@ class StagingTrace(Trace):
         outvars = [self.atom(x) for x in outs]
         info = self.debug_info
         if result_paths:
-            info = DebugInfo(info.func_name, info.arg_names, result_paths)
+            info = info._replace(result_paths=result_paths)
         constvars = [var for _, var in self.consts.values()]
         inputs = [t._bound for t in self.inputs]
         effects = of_equations([*constvars, *inputs], self.eqns) if self.effectful else NO_EFFECTS

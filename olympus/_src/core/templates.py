@@ -30,7 +30,7 @@ from ..types.tree_registry import PyTreeDef
 from .context import Name, Scope, ctx, current_context
 from .ir import NO_EFFECTS, Literal, OlympusprEqn, Var
 from .primitive import Primitive
-from .staging import StagingTrace, StagingTracer, stage
+from .staging import JitTracer, StagingTrace, stage
 from .trace import Trace, Tracer
 
 __all__ = ["by_identity", "call"]
@@ -93,7 +93,7 @@ def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Hashable],
     """
     for a in args:
         kind = type(a)
-        if kind is StagingTracer and (a._trace is own or own is None):
+        if kind is JitTracer and (a._trace is own or own is None):
             operands.append(a)
             key.append(a.aval)
         elif kind in _exact:
@@ -140,7 +140,7 @@ class Template:
         self.eqns, self.literals, self.consts = eqns, literals, consts
         self.height, self.result, self.tree = height, result, tree
 
-    def write(self, trace: StagingTrace, operands: Sequence[StagingTracer]) -> PyTree:
+    def write(self, trace: StagingTrace, operands: Sequence[JitTracer]) -> PyTree:
         """Record the equations once more, and return the result."""
         values: list[Any] = [*map(_bound, operands), *self.literals]
         for const in self.consts:
@@ -168,7 +168,7 @@ class Template:
             if i < len(operands):
                 found.append(operands[i])
             else:
-                out = new(StagingTracer)
+                out = new(JitTracer)
                 out._trace, out._bound, out.aval = trace, values[i], values[i].aval
                 found.append(out)
         return found[0] if self.tree is None else tree_unflatten(self.tree, found)
@@ -192,7 +192,7 @@ class Template:
         return found[0] if self.tree is None else tree_unflatten(self.tree, found)
 
 
-def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[StagingTracer],
+def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[JitTracer],
             fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[str, object]
             ) -> PyTree:
     """Run the function, and keep what it recorded as the template of such calls."""
@@ -214,7 +214,7 @@ def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[
     operands: list[Tracer] = []
     _note([*args, *kwargs.values()], None, [], operands)
 
-    def recorded(*tracers: StagingTracer) -> tuple[tuple[()], Template | None]:
+    def recorded(*tracers: JitTracer) -> tuple[tuple[()], Template | None]:
         left = iter(tracers)
         given = _with_tracers([*args, *kwargs.values()], left)
         result = fun(*given[:len(args)], **dict(zip(kwargs, given[len(args):], strict=True)))
@@ -247,12 +247,12 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Ar
 
     Constants of theirs are among the `known` ones.
     """
-    if type(result) is StagingTracer:
+    if type(result) is JitTracer:
         leaves, tree = [result], None
     else:
         leaves, tree = tree_flatten(result)
     if any(eqn.effects for eqn in recorded) or any(
-            type(x) is not StagingTracer or x._trace is not trace for x in leaves):
+            type(x) is not JitTracer or x._trace is not trace for x in leaves):
         return None
     made = {var for eqn in recorded for var in eqn.outvars}
     read = dict.fromkeys([*[v for eqn in recorded for v in eqn.invars if v not in made],

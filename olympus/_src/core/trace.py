@@ -154,7 +154,6 @@ class Tracer(ArrayBase):
     """
 
     __slots__ = ("_trace", "aval", "__weakref__")
-    shown = ""      # what `repr` calls it, if not by its class
     _known = True   # whether it stands for a value that there is when the function runs
     # NumPy's operators give way to ours: `ndarray + tracer` is the tracer's `__radd__`.
     __array_priority__ = 1000
@@ -174,23 +173,23 @@ class Tracer(ArrayBase):
         """One sentence on where the value came from, for error messages."""
         return ""
 
-    def unknown_because(self) -> str:
+    def _unknown_because(self) -> str:
         """A sentence on what its value depends on, for error messages, or nothing."""
         return ""
 
-    def setting(self) -> str:
+    def _setting(self) -> str:
         """Which function is being traced, and for what: a clause of messages, or nothing."""
         return ""
 
-    def may_be_static(self) -> bool:
+    def _may_be_static(self) -> bool:
         """Whether what traces the function takes static arguments, one of which it could be."""
         return False
 
-    def concrete(self) -> Array | None:
+    def _known_value(self) -> Array | None:
         """The value itself where the trace knows it (grad, jvp), else None."""
         return None
 
-    def differentiated(self) -> bool:
+    def _differentiated(self) -> bool:
         """Whether it has a tangent, which a Python number made of it would not."""
         return False
 
@@ -269,7 +268,7 @@ class Tracer(ArrayBase):
 
     def __repr__(self) -> str:
         weak = "~" if getattr(self.aval, "weak_type", False) else ""
-        return f"{self.shown or type(self).__name__}({weak}{self.aval})"
+        return f"{type(self).__name__}({weak}{self.aval})"
 
 
 _rewriting: Any = lazy_module("olympus._src.base.rewriting")    # for messages
@@ -280,7 +279,7 @@ VALUE_REMEDY = "keep the computation in olympus.numpy, or do this outside the tr
 CAST_REMEDY = "try using `x.astype({})`, or do this outside the transformed function"
 PRINT_REMEDY = "print it with olympus.debug.print, whose format is filled in when the program runs"
 
-# Why a value is not known, as `unknown_because` begins where a static argument would help.
+# Why a value is not known, as `_unknown_because` begins where a static argument would help.
 DEPENDS = "This concrete value was not available in Python because it depends on the value"
 
 # Python's requests, in the words that users of the field look for.
@@ -303,15 +302,15 @@ def describe(tracer: Tracer, here: str = "") -> str:
     """
     origin = tracer._origin().removesuffix(f" at {here}")
     known = ", ".join(filter(None, [printed_name(tracer), origin]))
-    return f"a traced value {tracer.aval} ({'; '.join(filter(None, [known, tracer.setting()]))})"
+    return f"a traced value {tracer.aval} ({'; '.join(filter(None, [known, tracer._setting()]))})"
 
 
 def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Array:
-    value = tracer.concrete()
+    value = tracer._known_value()
     if value is not None:
         return value
-    why = tracer.unknown_because()
-    if what in ATTEMPTS and tracer.may_be_static() and (not why or why.startswith(DEPENDS)):
+    why = tracer._unknown_because()
+    if what in ATTEMPTS and tracer._may_be_static() and (not why or why.startswith(DEPENDS)):
         remedy += STATIC_REMEDY
     frame = source.user_frame()
     here = source.summarize(frame)
@@ -326,7 +325,7 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Array:
 
 def _constant(tracer: Tracer, what: str, remedy: str = VALUE_REMEDY) -> Array:
     """The value of a tracer for what keeps all of it: not where its derivative would be lost."""
-    if tracer.differentiated():
+    if tracer._differentiated():
         raise errors.ConcretizationTypeError(
             f"{what}(): {ATTEMPTED} {describe(tracer)} at "
             f"{source.summarize(source.user_frame())}; a value that is not being differentiated "

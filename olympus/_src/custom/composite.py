@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors
+from ..base.source import api_boundary
 from ..base.typing import IrValue, P, R
 from ..base.util import Noted
 from ..control.bodies import check_callable, flatten
@@ -75,13 +76,14 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
     if type(version) is not int or not 0 <= version < 2**31:
         raise ValueError(f"composite: version {version!r} given; an int from 0 is required.")
 
+    @api_boundary
     def call(*args: Any, **attributes: Any) -> Any:
         texts = {key: attribute_text(f"composite {name}: attribute {key}", value)
                  for key, value in attributes.items()}
         leaves, avals, tree = flatten(f"composite {name}", args)
         noted = Noted(lambda *xs: tree_flatten(
             decomposition(*tree_unflatten(tree, xs), **attributes)))
-        closed, tracers = closure_convert(stage(noted, avals, DebugInfo(name)))
+        closed, tracers = closure_convert(stage(noted, avals, DebugInfo("composite", name)))
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"composite {name}: Found an Olympus Tracer as a constant in the decomposition for "

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, cast
 
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
 from ..base.util import cut, merged, name_of, wraps
 from ..control.bodies import (
@@ -118,6 +119,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
     return wrapped
 
 
+@api_boundary
 def closure_convert(fun: Callable[..., R], *example_args: PyTree
                     ) -> tuple[Callable[..., R], list[Array]]:
     """Turn the differentiable traced values that `fun` closes over into arguments.
@@ -219,6 +221,7 @@ class LinearCall(Bodied):
 linear_call_p = LinearCall("linear_call")
 
 
+@api_boundary
 def linear_call(fun: Callable[..., PyTree], fun_transpose: Callable[..., PyTree],
                 residual_args: PyTree, linear_args: PyTree) -> PyTree:
     """Call a linear function whose transpose is given.

@@ -6,18 +6,21 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, F, P, PyTree, R
 from ..base.util import name_of
 from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
 from ..core.primitive import Tangent, Zero
 from ..core.staging import closure_convert, stage
-from ..core.trace import Tracer, typeof
+from ..core.tags import pvary
+from ..core.trace import Tracer, ctx, typeof
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..types.avals import ShapedArray, is_float0
 from ..types.tree import tree_flatten, tree_map, tree_structure
 from .rules import (
+    Apart,
     Batched,
     Chosen,
     CustomCall,
@@ -63,6 +66,7 @@ class custom_jvp(Ruled[P, R]):
     what, _rules, _setters = "custom_jvp", ("jvp",), "defjvp or defjvps"
     jvp: Callable[..., Any] | None
 
+    @api_boundary
     def defjvp(self, jvp: F, symbolic_zeros: bool = False) -> F:
         """Set the rule `jvp(*nondiff, primals, tangents) -> (out, tangent of out)`; return it.
 
@@ -73,6 +77,7 @@ class custom_jvp(Ruled[P, R]):
         self.jvp, self.symbolic_zeros = jvp, symbolic_zeros
         return jvp
 
+    @api_boundary
     def defjvps(self, *jvps: Callable[..., PyTree] | None) -> None:
         """Set one rule per argument: `jvp(tangent, out, *primals) -> tangent of out`, or None."""
         if self.nondiff_argnums:
@@ -108,6 +113,7 @@ class _JvpRules(UserRules):
     def __call__(self, primals: Sequence[ArrayLike], tangents: Sequence[Array | Zero]
                  ) -> tuple[list[Array], list[Array | Zero]]:
         unflatten = self.in_tree.unflatten
+        start = Apart(primals) if ctx.axes else None
         result = self.rules[0](*self.statics.values(), tuple(unflatten(primals)),
                                tuple(unflatten(self.zeros(tangents))))
         what = f"Custom JVP rule {self.names[0]} for function {name_of(self.fun)}"
@@ -117,6 +123,8 @@ class _JvpRules(UserRules):
             f"(pytree) structures, but got {tree_structure(out)} and {tree_structure(t_out)} "
             "respectively")
         leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
+        if start is not None:
+            leaves = start.varying(leaves)
         return leaves, [_tangent(what, path, x, t) for path, x, t in
                         zip(leaf_paths(self.out_tree), leaves, tree_flatten(t_out)[0], strict=True)]
 
@@ -133,7 +141,7 @@ def _tangent(what: str, path: str, x: Array, t: Any) -> Tangent:
                         f"corresponding shapes and dtypes.\n  Expected {aval} (tangent type of "
                         f"{typeof(x)}) but got {found}.\n  {at(path)}{what}.")
     # An integer output has no derivative: what the rule gave for it is dropped.
-    return Zero(aval) if is_float0(aval) else t
+    return Zero(aval) if is_float0(aval) else t if type(t) is Zero else pvary(t, aval.vma)
 
 
 class _StagedJvp(Rules):

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..base import errors, lib
+from ..base.source import api_boundary
 from ..base.typing import Array, Device, F, IrType, IrValue, P, Params, PyTree, R
 from ..base.util import Noted, name_of
 from ..control.shard_map import Manual
@@ -127,7 +128,7 @@ class Parts:
             return tree_leaves(fun(*tree_unflatten(p.in_tree, xs)))
 
         with Manual(mesh, frozenset(mesh.axis_names), False).within():
-            closed = stage(flat, avals, DebugInfo(f"{p.name}_part"))
+            closed = stage(flat, avals, DebugInfo("custom_partitioning", f"{p.name}_part"))
         promised = [_part(x, t) for x, t in zip(results, wanted_out, strict=True)]
         if [(a.shape, a.dtype) for a in closed.out_avals] != [
                 (a.shape, a.dtype) for a in promised]:
@@ -250,6 +251,7 @@ class custom_partitioning(CustomFunction[P, R]):
             self.sharding_rule = _no_rule
         return partition
 
+    @api_boundary
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         if self.partition is None:
             raise AttributeError(f"custom_partitioning {name_of(self.fun)}: called without "
@@ -276,7 +278,7 @@ class custom_partitioning(CustomFunction[P, R]):
 
         noted, name = Noted(flat), name_of(self.fun)
         closed, tracers = closure_convert(stage(noted, [typeof(x) for x in leaves],
-                                                DebugInfo(name)))
+                                                DebugInfo("custom_partitioning", name)))
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"custom_partitioning {name}: the function closes over traced values; those are "

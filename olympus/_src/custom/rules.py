@@ -17,6 +17,7 @@ from typing import Any, Generic, NoReturn
 
 import numpy as np
 
+from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
 from ..base.util import Noted, name_of, wraps
 from ..control.bodies import with_leading
@@ -26,6 +27,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, stage
+from ..core.tags import pvary
 from ..core.trace import Trace, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
@@ -36,7 +38,7 @@ from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..runtime.eager import result_array
-from ..types.avals import ShapedArray, is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.tree import (
     tree_flatten,
     tree_leaves,
@@ -48,8 +50,9 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted", "SymbolicZero",
-           "UserRules", "WithTangents", "merged", "packed", "run_batched", "zero_from_primal"]
+__all__ = ["Apart", "Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted",
+           "SymbolicZero", "UserRules", "WithTangents", "merged", "packed", "run_batched",
+           "zero_from_primal"]
 
 WithTangents = tuple[Sequence[Array], Sequence[Tangent]]     # results and their tangents
 
@@ -199,11 +202,12 @@ class CustomFunction(Generic[P, R]):
             bound = self._signature.bind(*args, **kwargs)
         except TypeError as error:
             raise self._unresolved(str(error)) from None
-        if bound.kwargs:
-            raise self._unresolved("The following keyword arguments could not be resolved to "
-                                   f"positions: {', '.join(bound.kwargs)}")
+        bound.apply_defaults()      # one that is skipped has a position in front of later ones
         # Of keyword-only parameters the function has the defaults itself.
-        bound.apply_defaults()
+        placeless = [name for name in bound.kwargs if name in kwargs]
+        if placeless:
+            raise self._unresolved("The following keyword arguments could not be resolved to "
+                                   f"positions: {', '.join(placeless)}")
         return bound.args
 
     def _unresolved(self, why: str) -> TypeError:
@@ -295,13 +299,12 @@ def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Se
 
 
 def mapped_by_rule(trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> bool | None:
-    """True if rules may give mapped outputs where the function does not; None: nobody knows yet.
+    """True if outputs are mapped whatever the function returns; None: the first run finds out.
 
-    They do if what they close over is mapped: both must agree on it, whichever runs first.
+    If an operand is mapped, or a value that the rules close over, every element's output has
+    (co)tangents of its own, which the rule takes apart: an output that all elements share has, too.
     """
-    # Operands in front of `own[1]` are what function and rules close over.
-    if any(d is not None for d in dims[:rules.own[1]]) or \
-            any(depends_on(t, trace) for t in rules.closed_over()):
+    if any(d is not None for d in dims) or any(depends_on(t, trace) for t in rules.closed_over()):
         return True
     return None
 
@@ -333,20 +336,24 @@ class Ruled(CustomFunction[P, R]):
         self.symbolic_zeros = self.optimize_remat = False
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
-        rules = tuple([getattr(self, name) for name in self._rules])
-        if None in rules:
-            raise AttributeError(f"{self.what}: No {self.what[-3:].upper()} defined for "
-                                 f"{self.what} function {name_of(self.fun)} using "
-                                 f"{self._setters}. Define it before the first call.")
-        given = self.resolve(args, kwargs)
-        statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
-        leaves, tree = tree_flatten([a for i, a in enumerate(given)
-                                     if i not in self.nondiff_argnums])
-        own = self._kind(self, rules, statics, tree)
-        out = ctx.trace.process_custom(
-            self._prim, own.run, own, tuple(leaves),
-            {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
-        return own.result(out)
+        try:
+            rules = tuple([getattr(self, name) for name in self._rules])
+            if None in rules:
+                raise AttributeError(f"{self.what}: No {self.what[-3:].upper()} defined for "
+                                     f"{self.what} function {name_of(self.fun)} using "
+                                     f"{self._setters}. Define it before the first call.")
+            given = self.resolve(args, kwargs)
+            statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
+            leaves, tree = tree_flatten([a for i, a in enumerate(given)
+                                         if i not in self.nondiff_argnums])
+            own = self._kind(self, rules, statics, tree)
+            out = ctx.trace.process_custom(
+                self._prim, own.run, own, tuple(leaves),
+                {"name": name_of(self.fun), "symbolic_zeros": self.symbolic_zeros})
+            return own.result(out)
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
 
 # Rules wrap each other as the call travels:
@@ -410,7 +417,10 @@ class UserRules(Rules):
         return args
 
     def run(self, *flat: Array) -> list[Array]:
+        start = Apart(flat) if ctx.axes else None
         leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
+        if start is not None:
+            leaves = start.varying(leaves)
         self.out_avals = list(map(typeof, leaves))
         return leaves
 
@@ -438,6 +448,40 @@ class UserRules(Rules):
                                 f"the function's is {aval}, and they must agree.")
         self.out_tree = tree
         return leaves
+
+
+class Apart:
+    """The axes of a mesh along which outputs vary, as vmap's mapped outputs do: see `Batched`.
+
+    They are the arguments' axes, as far as nothing is recorded, from here on, that makes a value
+    alike along one (a sum over devices). An output that does not depend on an argument would be
+    one value for all devices otherwise, whose cotangent is the sum of theirs before a rule sees it.
+    """
+
+    __slots__ = ("vma", "eqns", "start")
+
+    def __init__(self, args: Sequence[object]) -> None:
+        self.vma = frozenset().union(*[_varies(typeof(x)) for x in args])
+        trace: Any = ctx.trace
+        while trace.parent is not None:
+            trace = trace.parent
+        self.eqns: list[OlympusprEqn] = getattr(trace, "eqns", [])
+        self.start = len(self.eqns)
+
+    def varying(self, outs: list[Array]) -> list[Array]:
+        """The outputs, cast where they have to vary."""
+        if not self.vma or all(self.vma <= _varies(typeof(x)) for x in outs):
+            return outs
+        alike: set[Any] = set()
+        for eqn in self.eqns[self.start:]:
+            taken = frozenset().union(*[_varies(v.aval) for v in eqn.invars])
+            alike |= taken.difference(*[_varies(v.aval) for v in eqn.outvars])
+        return [pvary(x, self.vma - alike) for x in outs]
+
+
+def _varies(aval: Aval) -> frozenset[Hashable]:
+    """The axes along which a value of this type varies."""
+    return aval.vma if type(aval) is ShapedArray else frozenset()
 
 
 class Shifted(Rules):
@@ -476,12 +520,26 @@ class Batched(Rules):
     def closed_over(self) -> list[Tracer]:
         return self.rules.closed_over()
 
-    def place(self, outs: Sequence[Array], dims: Sequence[int | None]) -> list[Array]:
-        """Outputs all mapped or none, as the first run (of function or rule) finds."""
+    def place(self, outs: Sequence[Array], dims: Sequence[int | None],
+              others: Sequence[int | None] = ()) -> list[Array]:
+        """Outputs all mapped or none, as the first run (of function or rule) finds.
+
+        The rule's other results, mapped as `others` says, count too.
+        """
         if self.mapped is None:
-            self.mapped = any(d is not None for d in dims)
+            self.mapped = any(d is not None for d in (*dims, *others))
+        self.check_shared((*dims, *others))
         return [to_axis(x, d, 0, self.trace.axis.size) for x, d in zip(outs, dims, strict=True)
                 ] if self.mapped else list(outs)
+
+    def check_shared(self, dims: Sequence[int | None]) -> None:
+        """ValueError if some results differ between elements that share the outputs."""
+        if not self.mapped and any(d is not None for d in dims):
+            raise ValueError(
+                f"vmap: the rules {', '.join(self.names)} return values that differ between the "
+                "mapped elements; the function's arguments and outputs do not, so that all "
+                "elements share one call and its derivative; pass what differs (a mapped value in "
+                "an object, lax.axis_index) to the function as an argument.")
 
     @property
     def out_dim(self) -> int | None:
@@ -685,7 +743,14 @@ class CustomCall(Bodied, abstract=True):
                                *compress(cts, nonzero)))
         return [next(out) if lin else None for lin in linear]
 
-    def bind_eqn(self, args: Sequence[Array], params: Params) -> list[Array]:
+    def bind(self, *args: object, **params: object) -> list[Array]:
+        """Apply an equation's operation, as an interpreter of programs does.
+
+        Calls of functions with rules go to `process_custom` themselves.
+        """
+        return self.bind_eqn(args, params)
+
+    def bind_eqn(self, args: Sequence[Any], params: Params) -> list[Array]:
         rules, rest = self.unpack(params)
         body = params["call_olympuspr"]
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,

@@ -12,6 +12,7 @@ from itertools import compress
 from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
@@ -40,6 +41,7 @@ from ..types.avals import ShapedArray, is_float0
 from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, treedef_children
 from ..types.tree_registry import PyTreeDef
 from .rules import (
+    Apart,
     Batched,
     Chosen,
     CustomCall,
@@ -126,6 +128,7 @@ class custom_vjp(Ruled[P, R]):
     fwd: Callable[..., Any] | None
     bwd: Callable[..., Any] | None
 
+    @api_boundary
     def defvjp(self, fwd: Callable[..., PyTree], bwd: Callable[..., PyTree],
                symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """Set the rules `fwd(*args) -> (out, residuals)` and `bwd(*nondiff, residuals, ct) -> cts`.
@@ -165,12 +168,15 @@ class _VjpRules(UserRules):
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         what = f"Custom VJP fwd rule {self.names[0]} for function {name_of(self.fun)}"
         given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
+        start = Apart(primals) if ctx.axes else None
         out, res = check_pair(what, self.rules[0](*self.arguments(given)),
                               "the primal output and residuals")
         leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
+        if start is not None:
+            leaves = start.varying(leaves)
         tree = self.out_tree
         res_leaves, _, res_tree = flatten(f"{self.what}: the residuals of fwd {self.names[0]}", res)
-        in_avals = [typeof(x).to_tangent_aval() for x in primals]
+        in_avals = [typeof(x).to_cotangent_aval() for x in primals]
 
         def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(res_tree.unflatten(res), tree, in_avals, cts)
@@ -271,7 +277,7 @@ class _StagedVjp(Rules):
         # structure.
         self.num_outs, bwd = forward.found
         outs, res_avals = cut(self.fwd.out_avals, self.num_outs)
-        ct_avals = [a.to_tangent_aval() for a in outs]
+        ct_avals = [a.to_cotangent_aval() for a in outs]
         backward = _backward(bwd, len(res_avals), [
             Zero(a) if is_float0(a) else None for a in ct_avals])
         self.back, of_bwd = closure_convert(
@@ -290,7 +296,7 @@ class _StagedVjp(Rules):
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         n = self.own[1]
         outs, res = cut(eval_closed(self.fwd, *primals), self.num_outs)
-        zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:n]]
+        zeros = [Zero(typeof(x).to_cotangent_aval()) for x in primals[:n]]
 
         def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
             given = [instantiate(ct) for ct in cts
@@ -321,7 +327,7 @@ class _ShiftedVjp(Shifted):
 
     def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Forward:
         outs, res, bwd = super().__call__(primals, given)
-        zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:self.num_leading]]
+        zeros = [Zero(typeof(x).to_cotangent_aval()) for x in primals[:self.num_leading]]
         return outs, res, lambda res, cts: [*zeros, *bwd(res, cts)]
 
 
@@ -332,9 +338,9 @@ class _BatchedVjp(Batched):
         forward = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
         num_outs, bwd = forward.found
-        outs = self.place(vals[:num_outs], dims[:num_outs])
-        in_avals = [typeof(x).to_tangent_aval() for x in primals]
         res_dims = dims[num_outs:]
+        outs = self.place(vals[:num_outs], dims[:num_outs], res_dims)
+        in_avals = [typeof(x).to_cotangent_aval() for x in primals]
 
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             return self.backward(bwd, res, res_dims, cts, in_avals)
@@ -349,22 +355,19 @@ class _BatchedVjp(Batched):
         given = [ct for ct in cts if type(ct) is not Zero]
         vals, dims = run_batched(self.trace, run, [*res, *given],
                                  [*res_dims, *[self.out_dim] * len(given)])
+        self.check_shared(dims)
         rest = iter(zip(vals, dims, strict=True))
         size = self.trace.axis.size
         return [Zero(aval) if z else
-                sum_or_move(*next(rest), want, size, self.mapped or want is not None)
+                sum_or_move(*next(rest), want, size) if self.mapped else next(rest)[0]
                 for z, want, aval in zip(run.found, self.dims, in_avals, strict=True)]
 
 
-def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int, per_element: bool
-                ) -> Array:
+def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int) -> Array:
     """A cotangent of mapped elements for an operand mapped at `want`, or summed if it is not."""
     if want is not None:
         return to_axis(ct, dim, want, size)
-    # The elements share the operand: its cotangent is the sum of theirs. One that is not mapped
-    # counts once for each element, unless the outputs are not mapped, either.
-    if dim is None and not per_element:
-        return ct
+    # The elements share the operand: its cotangent is the sum of theirs.
     return reduce_sum(to_axis(ct, dim, 0, size), (0,))
 
 
@@ -373,7 +376,7 @@ class _ChosenVjp(Chosen):
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         outs, res, bwd = self.rules(primals, perturbed)
-        zeros = [None if u else Zero(typeof(x).to_tangent_aval())
+        zeros = [None if u else Zero(typeof(x).to_cotangent_aval())
                  for x, u in zip(outs, self.used, strict=True)]
         return [*compress(outs, self.used)], res, lambda res, cts: bwd(res, merged(zeros, cts))
 
@@ -497,7 +500,8 @@ class CustomLin(Primitive):
                   name: str) -> Sequence[Cotangent]:
         # float0 outputs have no tangent, so no output here, but bwd wants a cotangent for each.
         given = iter(cts)
-        found = bwd(numbers(args[:num_res]), with_zeros(out_avals, given))
+        found = bwd(numbers(args[:num_res]),
+                    with_zeros([a.to_cotangent_aval() for a in out_avals], given))
         # bwd gives one cotangent per argument; the operands are those that had a tangent.
         wanted = [ct for ct, on in zip(found, perturbed, strict=True) if on]
         return [None] * num_res + [fit(ct, a.aval) if type(a) is Linear else None
@@ -513,7 +517,7 @@ class CustomLin(Primitive):
         # A new vmap of bwd, not `run_batched`: what is mapped here is the linear map, after fwd
         # ran.
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
-            zeros = [Zero(a) if type(ct) is Zero else None
+            zeros = [Zero(a.to_cotangent_aval()) if type(ct) is Zero else None
                      for ct, a in zip(cts, out_avals, strict=True)]
             run = _backward(bwd, len(res), zeros)
             given = [ct for ct in cts if type(ct) is not Zero]

@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
+from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R
 from ..base.util import name_of
 from ..control.bodies import stage_body
@@ -83,19 +84,23 @@ class custom_vmap(CustomFunction[P, R]):
             raise AttributeError("custom_vmap: No batching rule defined for custom_vmap function "
                                  f"{name_of(self.fun)} using def_vmap. Define it before the first "
                                  "call.")
-        leaves, tree = tree_flatten(self.resolve(args, kwargs))
-        own = _UserRule(self, tree)
-        # Nothing is traced, so nothing is mapped: the function runs as Python.
-        if ctx.trace is ThreadState.trace:
-            out = own.run(*leaves)
-        else:
-            # Closed-over values become operands, so that traces see all that the result depends on.
-            body = stage_body(self.fun, tree, list(map(typeof, leaves)))
-            own.out_tree = body.out_tree
-            rule = _Shifted(own, len(body.consts)) if body.consts else own
-            out = ctx.trace.process_custom(custom_vmap_call_p, _Staged(body.program), rule,
-                                           (*body.consts, *leaves), {"name": name_of(self.fun)})
-        return tree_unflatten(own.out_tree, out)
+        try:
+            leaves, tree = tree_flatten(self.resolve(args, kwargs))
+            own = _UserRule(self, tree)
+            # Nothing is traced, so nothing is mapped: the function runs as Python.
+            if ctx.trace is ThreadState.trace:
+                out = own.run(*leaves)
+            else:
+                # Closed-over values become operands, so that traces see all that the result needs.
+                body = stage_body(self.fun, tree, list(map(typeof, leaves)))
+                own.out_tree = body.out_tree
+                rule = _Shifted(own, len(body.consts)) if body.consts else own
+                out = ctx.trace.process_custom(custom_vmap_call_p, _Staged(body.program), rule,
+                                               (*body.consts, *leaves), {"name": name_of(self.fun)})
+            return tree_unflatten(own.out_tree, out)
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
 
 # Rules wrap each other as the call travels:

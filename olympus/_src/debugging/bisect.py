@@ -107,7 +107,7 @@ class _Recorder:
         return None
 
     def saw(self, op: Operation) -> list[None]:
-        self.steps += [Step(str(op.primitive), op.line, op.time, np.array(host(x)))
+        self.steps += [Step(op.name, op.line, op.time, np.array(host(x)))
                        for x in op.results if dtypes.is_numeric(typeof(x).dtype)]
         return [None] * len(op.results)
 

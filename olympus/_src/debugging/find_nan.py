@@ -129,9 +129,9 @@ def _report(op: Operation, index: tuple[int, ...]) -> NanFound:
     values = [element(host(x), typeof(x), index) for x in op.operands]
     forward = None if op.transposed is None else (
         f"{op.transposed.primitive} at {source.summarize(op.transposed.source)}")
-    zero = any(type(x) is WatchTracer and x.made is not None and x.made.transposed is not None
+    zero = any(type(x) is WatchTracer and x._made is not None and x._made.transposed is not None
                and value == 0 for x, value in zip(op.operands, values, strict=True))
-    return NanFound(str(op.primitive), op.line, forward, op.time, index, values,
+    return NanFound(op.name, op.line, forward, op.time, index, values,
                     ADVICE if forward and zero else "", _history(op, index))
 
 
@@ -140,9 +140,9 @@ def _history(op: Operation, index: tuple[int, ...]) -> list[str]:
     lines, left, seen = [], list(op.operands), set()
     while left and len(lines) < _SHOWN:
         x = left.pop(0)
-        if type(x) is not WatchTracer or x.made is None or id(x.made) in seen:
+        if type(x) is not WatchTracer or x._made is None or id(x._made) in seen:
             continue
-        seen.add(id(x.made))
-        lines.append(f"{element(host(x), x.aval, index)} = {x.made}")
-        left += x.made.operands
+        seen.add(id(x._made))
+        lines.append(f"{element(host(x), x.aval, index)} = {x._made}")
+        left += x._made.operands
     return lines

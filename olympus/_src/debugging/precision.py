@@ -88,7 +88,7 @@ class _Shadows:
 
     def __init__(self, wide: DType) -> None:
         self.wide = wide
-        self.found: dict[tuple[Primitive, source.Source | None], list[Any]] = {}
+        self.found: dict[tuple[str, source.Source | None], list[Any]] = {}
 
     def widened(self, dtype: DTypeLike) -> DTypeLike:
         """The dtype in the wider run: real and complex ones become wide, others stay."""
@@ -103,13 +103,13 @@ class _Shadows:
 
     def as_wide(self, x: Array) -> Array:
         if not dtypes.is_numeric(typeof(x).dtype):      # keys
-            return x.value if type(x) is WatchTracer else x
+            return x._value if type(x) is WatchTracer else x
         value = host(x)
         with enable_x64(True):
             return asarray(value.astype(self.widened(value.dtype)))
 
     def shadow(self, x: Array) -> Array:
-        return x.beside if type(x) is WatchTracer else self.as_wide(x)
+        return x._beside if type(x) is WatchTracer else self.as_wide(x)
 
     def saw(self, operation: Operation) -> list[Array]:
         ins = [self.shadow(x) for x in operation.operands]
@@ -142,7 +142,7 @@ class _Shadows:
         return found
 
     def note(self, operation: Operation, factor: float, error: float) -> None:
-        key = operation.primitive, operation.source
+        key = operation.name, operation.source
         best = self.found.setdefault(key, [-1.0, 0.0, operation.line, 0, 0])
         best[4] += 1
         if factor > best[0]:
@@ -198,8 +198,8 @@ def precision(fun: Callable[..., PyTree], *args: PyTree, against: str = "float64
         raise TypeError(f"precision: against={against!r} given; a floating dtype is required.")
     shadows = _Shadows(wide)
     out = watched(fun, args, kwargs, shadows)
-    errors = [_error(x, x.beside) if type(x) is WatchTracer else 0.0
+    errors = [_error(x, x._beside) if type(x) is WatchTracer else 0.0
               for x in tree_leaves(out)]
-    rows = [Amplification(factor, error, prim.name, line, time, runs)
-            for (prim, _), (factor, error, line, time, runs) in shadows.found.items()]
+    rows = [Amplification(factor, error, name, line, time, runs)
+            for (name, _), (factor, error, line, time, runs) in shadows.found.items()]
     return Precision(errors, sorted(rows, key=lambda row: -row.factor), against)

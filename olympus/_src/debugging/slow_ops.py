@@ -135,7 +135,7 @@ class _Row:
     """The measurements of an operation of one line on operands of some types."""
 
     def __init__(self, op: Operation, bound: float, flops: float) -> None:
-        self.name, self.params, self.line = op.primitive.name, op.params, op.line
+        self.name, self.params, self.line = op.name, op.params, op.line
         self.avals = list(map(typeof, op.operands))
         self.bound, self.flops = bound, flops
         self.runs = 0
@@ -197,7 +197,7 @@ class _Stopwatch:
 
     def timed(self, operation: Operation) -> float:
         """Seconds of one run without the call; the trace that evaluates is the current one now."""
-        values = tuple([x.value if type(x) is WatchTracer else x for x in operation.operands])
+        values = tuple([x._value if type(x) is WatchTracer else x for x in operation.operands])
         whole = _least(lambda: ctx.trace.process(operation.primitive, values, operation.params))
         return max(whole - self.machine.call, 0.0)
 

@@ -17,7 +17,9 @@ import numpy as np
 from ..base import source
 from ..base.config import jit_disabled
 from ..base.typing import Array, ArrayLike, Params, PyTree
+from ..control.manual_trace import step_through
 from ..control.remat import checkpoint_p
+from ..control.shard_map import manual_of, shard_map_p
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher, Primitive
@@ -50,17 +52,29 @@ class Operation:
         self.transposed = ctx.transposed
 
     @property
+    def name(self) -> str:
+        """The primitive's name; of a step within a `shard_map`, the name of what devices do."""
+        if self.primitive is shard_map_p:
+            return next((str(eqn.primitive) for eqn in self.params["olympuspr"].eqns
+                         if eqn.primitive.name not in _OF_PARTS), str(self.primitive))
+        return str(self.primitive)
+
+    @property
     def line(self) -> str:
         """The file and line, and the code there."""
         return source.summarize(self.source)
 
     def __str__(self) -> str:
         again = f", time {self.time + 1}" if self.time else ""
-        return f"{self.primitive} at {self.line}{again}"
+        return f"{self.name} at {self.line}{again}"
+
+
+# What takes a part out of the array of all, casts it and puts it back.
+_OF_PARTS = frozenset(("broadcast_in_dim", "pvary", "reshape", "squeeze"))
 
 
 class Observer(Protocol):
-    """Who looks at operations, and keeps something beside each value: `WatchTracer.beside`."""
+    """Who looks at operations, and keeps something beside each value: `WatchTracer._beside`."""
 
     def given(self, _: int, x: Array, /) -> object:
         """The notes kept beside an argument, by its leaf number."""
@@ -74,17 +88,16 @@ class Observer(Protocol):
 class WatchTracer(Tracer):
     """A value that there is, with the operation that made it and what the observer keeps of it."""
 
-    __slots__ = ("value", "made", "beside")
-    shown = "WatchTracer"
-    beside: Any     # of the observer's own type
+    __slots__ = ("_value", "_made", "_beside")
+    _beside: Any     # of the observer's own type
 
     def __init__(self, trace: WatchTrace, value: Array, made: Operation | None, beside: object
                  ) -> None:
         self._trace, self.aval = trace, typeof(value)
-        self.value, self.made, self.beside = value, made, beside
+        self._value, self._made, self._beside = value, made, beside
 
-    def concrete(self) -> Array | None:
-        return self.value.concrete() if isinstance(self.value, Tracer) else self.value
+    def _known_value(self) -> Array | None:
+        return self._value._known_value() if isinstance(self._value, Tracer) else self._value
 
 
 class WatchTrace(Trace):
@@ -103,11 +116,18 @@ class WatchTrace(Trace):
         if isinstance(prim, Higher) and (prim.called or prim is checkpoint_p):
             body, = prim.bodies(params)
             return self.run(body, args)
+        if prim is shard_map_p and len({eqn.source for eqn in params["olympuspr"].eqns}) > 1:
+            def run(body: ClosedOlympuspr, *parts: Array) -> list[Any]:
+                return self.run(body, parts)
+
+            outs = step_through(run, manual_of(params), args, params)
+            if outs is not None:
+                return outs
         values = []
         for a in args:
             if isinstance(a, Tracer) and not (type(a) is WatchTracer and a._trace is self):
                 check_usable(a)
-            values.append(a.value if type(a) is WatchTracer else a)
+            values.append(a._value if type(a) is WatchTracer else a)
         ctx.trace = self.parent
         try:
             found = self.parent.process(prim, tuple(values), params)
@@ -162,5 +182,5 @@ def watched(fun: Callable[..., PyTree], args: Sequence[PyTree], kwargs: dict[str
 def host(x: Array | None) -> np.ndarray:
     """The value of an operand, as NumPy has it."""
     while isinstance(x, Tracer):
-        x = x.concrete() if not isinstance(x, WatchTracer) else x.value
+        x = x._known_value() if not isinstance(x, WatchTracer) else x._value
     return x.value() if type(x) is Literal else np.asarray(x)

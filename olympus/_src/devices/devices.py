@@ -16,12 +16,13 @@ import numpy as np
 from ...version import __version__
 from ..base import config, lib, source
 from ..base.docstrings import complete_docstrings
+from ..base.errors import IncompatibleDevicesError
 from ..base.typing import Device
 from ..base.util import clear_all
 from ..job.state import current as job
 from ..types.shape import static_int
 
-__all__ = ["PLATFORMS", "IncompatibleDevicesError", "backend_xla_version", "backends",
+__all__ = ["PLATFORMS", "backend_xla_version", "backends",
            "clear_backends", "client", "default_backend", "default_device", "device_count",
            "devices", "host_count", "host_id", "host_ids", "incompatible", "local_device_count",
            "local_devices", "print_environment_info", "process_count", "process_index",
@@ -107,6 +108,7 @@ def check_process(name: str) -> None:
             f"{name}: this process was forked from one that had run Olympus, without its threads; "
             "programs are compiled and run by a process that was not; start it with "
             "multiprocessing's 'spawn' or 'forkserver', or fork before anything is computed.")
+    lib.check_ending(name, lambda: source.summarize(source.user_frame()))
 
 
 if hasattr(os, "register_at_fork"):     # not on Windows
@@ -394,10 +396,6 @@ def default_device() -> Device:
                          f"olympus.devices(), or a platform name like 'cpu' or 'gpu', got: "
                          f"{chosen!r}; platforms are {', '.join(PLATFORMS)}.")
     return client(chosen).local_devices()[0]
-
-
-class IncompatibleDevicesError(ValueError):
-    """Parts of one program are to run on different devices."""
 
 
 def incompatible(first: str, here: Sequence[Device], second: str, there: Sequence[Device]

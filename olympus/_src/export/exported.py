@@ -13,6 +13,7 @@ from typing import Any, Literal, overload
 
 from ..autodiff.derivatives import vjp
 from ..base import config
+from ..base.source import api_boundary
 from ..base.typing import Array, IrModule, PyTree
 from ..base.util import cut, lazy_module, name_of
 from ..core.effects import Effect
@@ -292,6 +293,7 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
                          f"{fun_jit}; write export(jit(f)).")
     rules = {prim: _registration.Rule(prim, rule) for prim, rule in _override_lowering_rules or ()}
 
+    @api_boundary
     def do_export(*args_specs: object, **kwargs_specs: object) -> Exported:
         names = (default_export_platform(),) if platforms is None else tuple(platforms)
         _check_scopes(name_of(fun_jit), args_specs, kwargs_specs)

@@ -91,6 +91,11 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
     entries = dict(exported) if isinstance(exported, Mapping) else {"main": exported}
     program = _compiler(compiler)
     whole = _joined(entries)
+    for op in [*operations(whole)]:     # IREE simplifies less than XLA, and refuses open sizes here
+        if op.name == "stablehlo.optimization_barrier":
+            for result, x in zip(op.results, op.operands, strict=True):
+                result.replace_all_uses_with(x)
+            op.erase()
     doubles = any("f64" in str(x.type) for op in operations(whole) for x in op.results)
     module, weights = (portable(whole), {}) if parameters is None else _without_constants(whole)
     # Unless told, IREE computes float64 in float32, also where that is what a program is given.
@@ -101,12 +106,12 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
     with tempfile.TemporaryDirectory() as folder, replacing(path) as compiled:
         source = Path(folder) / "module.mlir"
         source.write_bytes(module)
-        command = [program, "--iree-input-type=stablehlo", *flags, *options, str(source), "-o",
-                   str(compiled)]
+        command = [program, "--iree-input-type=stablehlo", *flags]
         errors = ""
         for demotion in demotions:
-            done = subprocess.run([*command, f"--iree-input-demote-f64-to-f32={demotion}"],
-                                  capture_output=True, text=True, check=False)
+            done = subprocess.run(
+                [*command, f"--iree-input-demote-f64-to-f32={demotion}", *options, str(source),
+                 "-o", str(compiled)], capture_output=True, text=True, check=False)
             errors = done.stderr
             if not done.returncode:
                 break

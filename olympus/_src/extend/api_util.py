@@ -199,11 +199,12 @@ def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTre
     """The name of a program made of `fun(*args, **kwargs)`, and the names of its leaves.
 
     Args:
-      traced_for: the transformation that traces; accepted, messages name it elsewhere.
+      traced_for: the transformation that traces.
       fun: the function; its name becomes the program's.
       args, kwargs: what it is called with, in any pytrees.
       static_argnums, static_argnames: arguments that are not traced, so have no leaves here.
-      result_paths_thunk, sourceinfo, signature: accepted; nothing reads them.
+      sourceinfo: the function's name, and what else is to be said of it; None: its name alone.
+      result_paths_thunk, signature: accepted; nothing reads them.
 
     Returns:
       A record of the function's name and one name for each leaf of the traced arguments.
@@ -217,4 +218,4 @@ def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTre
     given += [(argument_name(fun, k), v) for k, v in sorted(kwargs.items())
               if k not in static_argnames]
     names = [name + keystr(path) for name, a in given for path, _ in tree_leaves_with_path(a)]
-    return DebugInfo(name_of(fun), tuple(names))
+    return DebugInfo(traced_for, sourceinfo or name_of(fun), tuple(names))

@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base import lib
 from ..base.docstrings import described_like
+from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrType, IrValue, Params, PyTree
 from ..base.util import ByKey, name_of
 from ..control.bodies import check_callable, flatten, structure_error
@@ -368,6 +369,7 @@ def _call(prim: HostCall, callback: Callable[..., PyTree], result_shape_dtypes: 
                                               sharding=params.pop("sharding"), **params))
 
 
+@api_boundary
 def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, *args: PyTree,
                   sharding: ShardingLike = None, vmap_method: str | None = None, **kwargs: PyTree
                  ) -> PyTree:
@@ -400,6 +402,7 @@ def pure_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, 
 
 
 @described_like(pure_callback)
+@api_boundary
 def io_callback(callback: Callable[..., PyTree], result_shape_dtypes: PyTree, *args: PyTree,
                 sharding: ShardingLike = None, ordered: bool = False, **kwargs: PyTree) -> PyTree:
     """Call a Python function with side effects from a program, each time that it is reached.
@@ -425,6 +428,7 @@ def _as_structs(tree: PyTree) -> PyTree:
         x, (bool, int, float, complex)) else x, tree)
 
 
+@api_boundary
 def debug_callback(callback: Callable[..., object] | None = None, *args: PyTree,
                    ordered: bool = False, partitioned: bool = False, **kwargs: PyTree
                    ) -> Callable[..., None] | None:

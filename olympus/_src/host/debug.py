@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import logging
 import string
 from collections.abc import Callable
 from typing import Any
@@ -10,13 +11,14 @@ from typing import Any
 import numpy as np
 
 from ..base.errors import FormatError
-from ..base.logs import LOGGER
 from ..base.typing import Array, PyTree
 from .callbacks import DebugCallback, debug_callback, flat_callback, with_options
 
 __all__ = ["callback", "log", "print"]
 
 _print: Callable[..., None] = builtins.print     # which ours hides below
+_LOGGER = logging.getLogger("olympus.debug")
+_LOGGER.setLevel(logging.INFO)      # what was asked for is not silenced by the root's WARNING
 
 callback = debug_callback
 
@@ -44,7 +46,7 @@ class _Format:
         if not any(name is not None for _, name, _, _ in string.Formatter().parse(self.fmt)):
             text = " ".join(map(str, (text, *args, *kwargs.values())))      # an unchecked format
         if self.use_logging:
-            LOGGER.info(text)
+            _LOGGER.info(text)
         else:
             _print(text)
 
@@ -95,7 +97,9 @@ def _print_values(options: dict[str, bool], fmt: str, /, *args: Array, **kwargs:
 def log(fmt: str | None = None, *args: PyTree, ordered: bool = False, partitioned: bool = False,
         skip_format_check: bool = False, _use_logging: bool = True, **kwargs: PyTree
         ) -> Callable[..., None] | None:
-    """Log values from a program, to the logger "olympus" at the level INFO.
+    """Log values from a program, to the logger "olympus.debug" at the level INFO.
+
+    That is the logger's own level: a level of "olympus", or of the root, does not silence it.
 
     Args:
       fmt: a format string for `str.format`, as `print` takes it.
@@ -106,7 +110,7 @@ def log(fmt: str | None = None, *args: PyTree, ordered: bool = False, partitione
     Returns:
       None; without `fmt`, this function with the given options.
 
-    >>> olympus.debug.log("x is {x}", x=olympus.numpy.arange(2))     # seen where logging shows INFO
+    >>> olympus.debug.log("x is {x}", x=olympus.numpy.arange(2))     # seen where logging is set up
     """
     return print(fmt, *args, ordered=ordered, partitioned=partitioned,
                  skip_format_check=skip_format_check, _use_logging=_use_logging, **kwargs)

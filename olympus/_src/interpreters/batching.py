@@ -22,31 +22,31 @@ __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
 
 
 class BatchTracer(Tracer):
-    """One element of a mapped array: `val` holds all of them along axis `dim`."""
+    """One element of a mapped array: `_val` holds all of them along axis `_dim`."""
 
-    # val    float32[3,8,4]    what the parent trace works on
-    # dim            1         where in it the mapped axis is
+    # _val   float32[3,8,4]    what the parent trace works on
+    # _dim           1         where in it the mapped axis is
     # aval   float32[3,4]      what the user's function sees: one element
-    __slots__ = ("val", "dim")
+    __slots__ = ("_val", "_dim")
 
     def __init__(self, trace: BatchTrace, val: ArrayLike, dim: int, aval: ShapedArray | None = None
                  ) -> None:
         self._trace = trace
         self.aval = typeof(val).without_axis(dim) if aval is None else aval
-        self.val, self.dim = val, dim
+        self._val, self._dim = val, dim
 
     def __repr__(self) -> str:
-        return f"VmapTracer(aval={self.aval}, batched={typeof(self.val)})"
+        return f"VmapTracer(aval={self.aval}, batched={typeof(self._val)})"
 
     def _origin(self) -> str:
-        made = f", {self.val._origin()}" if isinstance(self.val, Tracer) else ""
+        made = f", {self._val._origin()}" if isinstance(self._val, Tracer) else ""
         return f"one of {self._trace.axis.size} mapped elements{made}"
 
-    def unknown_because(self) -> str:
-        return self.val.unknown_because() if isinstance(self.val, Tracer) else ""
+    def _unknown_because(self) -> str:
+        return self._val._unknown_because() if isinstance(self._val, Tracer) else ""
 
-    def setting(self) -> str:
-        return self.val.setting() if isinstance(self.val, Tracer) else ""
+    def _setting(self) -> str:
+        return self._val._setting() if isinstance(self._val, Tracer) else ""
 
 
 class BatchTrace(Trace):
@@ -64,8 +64,8 @@ class BatchTrace(Trace):
         vals, dims, active = [], [], False
         for a in args:
             if type(a) is BatchTracer and a._trace is self:
-                vals.append(a.val)
-                dims.append(a.dim)
+                vals.append(a._val)
+                dims.append(a._dim)
                 active = True
             else:
                 if isinstance(a, Tracer):
@@ -83,8 +83,8 @@ class BatchTrace(Trace):
         vals, dims, active = [], [], False
         for a in args:
             if type(a) is BatchTracer and a._trace is self:
-                vals.append(a.val)
-                dims.append(a.dim)
+                vals.append(a._val)
+                dims.append(a._dim)
                 active = True
             else:
                 if isinstance(a, Tracer):

@@ -21,7 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..base import lib, source
-from ..base.typing import Array, DTypeLike, IrValue, Params
+from ..base.config import notes_failures
+from ..base.typing import Array, DimSize, DTypeLike, IrValue, Params
 from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
@@ -31,7 +32,7 @@ from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.staging import stage
 from ..core.tags import pvary
 from ..core.trace import literal, typeof
-from ..lax.arithmetic import imag, real
+from ..lax.arithmetic import div, imag, real, rem
 from ..lax.barriers import stop_gradient
 from ..lax.bits import bitwise_or
 from ..lax.comparison import eq, ne, select
@@ -54,7 +55,7 @@ from ..types.shape import definitely_equal, maximum, prod
 
 __all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
            "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
-           "looked_for", "no_failure", "place_of", "raise_failure", "words_of"]
+           "looked_for", "looking", "no_failure", "place_of", "raise_failure", "words_of"]
 
 _index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
 
@@ -63,6 +64,11 @@ KINDS = ("user", "nan", "index", "div")
 looked_for: Any = lib.Config("olympus_checks", frozenset(), include_in_jit_key=True,
                              include_in_trace_context=True)
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
+
+
+def looking() -> bool:
+    """Whether a program that is traced now will be checked, or its failures noted."""
+    return bool(looked_for.value) or notes_failures()
 
 
 class OlympusRuntimeError(ValueError):
@@ -250,7 +256,7 @@ class Check(Primitive):
         if axis.size:
             args = [broadcast_axis(x, axis.size, 0) if d is None else move_axis(x, d, 0)
                     for x, d in zip(args, dims, strict=True)]
-            args, sites = first_run("element {} of a vmap", axis.size, args, sites)
+            args, sites = first_run("element {} of a vmap", (axis.size,), args, sites)
             self.bind(*args, sites=sites, debug=debug)
         return [], []
 
@@ -258,18 +264,25 @@ class Check(Primitive):
 check_p = Check("check")
 
 
-def first_run(what: str, count: int, args: Sequence[Array], sites: tuple[Site, ...]
+def first_run(what: str, shape: Sequence[DimSize], args: Sequence[Any], sites: tuple[Site, ...]
               ) -> tuple[list[Array], tuple[Site, ...]]:
     """The failure of the first of several runs that has one, and sites that tell which that is.
 
-    args: code and words, with a row for each run.
+    args: code and words, with axes of this shape in front for the runs.
     """
     code, words = args
+    count, width = prod(shape), typeof(words).shape[-1]
+    if len(shape) != 1:
+        code, words = reshape(code, (count,)), reshape(words, (count, width))
     one = argmax(ne(code, full((count,), 0, INT32)), 0, np.int32)
-    width = typeof(words).shape[1]
     code, words = [dynamic_index_in_dim(x, one, 0, keepdims=False) for x in (code, words)]
-    return ([code, concatenate([words, words_of([one])], 0)],
-            tuple([site.within(what, width) for site in sites]))
+    places: list[Array] = []
+    for n in reversed(shape[1:]):
+        places.insert(0, rem(one, literal(n, INT32)))
+        one = div(one, literal(n, INT32))
+    for i in reversed(range(len(shape))):
+        sites = tuple([site.within(what, width + i) for site in sites])
+    return [code, concatenate([words, words_of([one, *places])], 0)], sites
 
 
 # The pass ----------------------------------------------------------------------------------------
@@ -281,17 +294,18 @@ def check_program(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool = 
 
 
 def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Checked | None:
-    def body(*args: Array) -> tuple[list[Array], Checks]:
+    def body(*args: Array) -> tuple[list[Array], tuple[bool, tuple[Site, ...], int]]:
         checks = Checks(kinds, quick, handed_on(closed.olympuspr) if quick else ())
         outs = evaluate(closed.olympuspr, closed.consts, args, checks.step)
-        return [*checks.first(), *outs], checks
+        failure = checks.first()
+        differs = bool(checks.found or checks.left)
+        return [*failure, *outs], (differs, tuple(checks.sites), checks.width)
 
+    # The findings hold tracers, and end with the trace: only what they say of the program is noted.
     noted = Noted(body)
     program = stage(noted, closed.in_avals, closed.olympuspr.debug_info)
-    checks = noted.found
-    if not checks.found and not checks.left:
-        return None
-    return Checked(program, tuple(checks.sites), checks.width)
+    differs, sites, width = noted.found
+    return Checked(program, sites, width) if differs else None
 
 
 def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
@@ -567,14 +581,21 @@ def _headline(site: Site, values: Sequence[np.ndarray]) -> str:
         return f"nan generated by primitive: {site.what}."
     if site.kind == "div":
         return f"division by zero in {site.what}"
-    axes, shape = site.told
+    axes, shape, rows = site.told
     if not values:
         return (f"out-of-bounds indexing for array of shape {shape}: an index is out of bounds for "
                 f"one of the axes {tuple(axes)}.\n  an index of {site.what}")
-    index, component = map(int, values)
+    index, place = map(int, values)
+    row, component = divmod(place, len(axes))
     axis = axes[component]
+    where = f", at {_coordinates(row, rows)} of the shape {rows}" if rows else ""
     return (f"out-of-bounds indexing for array of shape {shape}: index {index} is out of bounds "
-            f"for axis {axis} with size {shape[axis]}.\n  an index of {site.what}")
+            f"for axis {axis} with size {shape[axis]}.\n  an index of {site.what}{where}")
+
+
+def _coordinates(place: int, shape: Sequence[int]) -> list[int]:
+    """The indices of an element that is counted in the row of all."""
+    return list(map(int, np.unravel_index(place, shape)))
 
 
 def _operands(site: Site, values: Sequence[np.ndarray]) -> list[str]:
@@ -582,8 +603,7 @@ def _operands(site: Site, values: Sequence[np.ndarray]) -> list[str]:
     shown = []
     if site.told:
         place, *values = values
-        where = ", ".join(map(str, map(int, np.unravel_index(int(place), site.told))))
-        shown.append(f"at [{where}] of the shape {site.told}")
+        shown.append(f"at {_coordinates(int(place), site.told)} of the shape {site.told}")
     if values:
         shown.append(f"of the operand{'s' * (len(values) > 1)} "
                      f"{', '.join(str(x[()]) for x in values)}")

@@ -11,7 +11,6 @@ from ..base.typing import Array, DTypeLike, Params
 from ..core.ir import Literal
 from ..core.primitive import Primitive
 from ..core.trace import literal, typeof
-from ..lax.arithmetic import rem
 from ..lax.bits import bitwise_or
 from ..lax.comparison import gt, lt, select
 from ..lax.creation import full, iota
@@ -25,13 +24,14 @@ from ..types.shape import definitely_equal, exceeds
 __all__ = ["first_place", "outside"]
 
 INT32 = dtypes.as_dtype("int32")
-Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...]]]
+Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...], tuple[int, ...]]]
 
 
 def outside(prim: Primitive, args: Sequence[Array], params: Params, places: bool
             ) -> Iterator[Found]:
-    """(whether one is outside, [the first such index, which component of an index it is], (the axis
-    of each component, the shape of what is indexed)), as often as there are indices.
+    """(whether one is outside, [the first such index, its place among all components], (the axis of
+    each component, the shape of what is indexed, that of the indices)), as often as there are
+    indices.
 
     The list is empty where the first is not known, or no `places` are asked for.
     """
@@ -62,7 +62,7 @@ def _by_axis(operand: Array, starts: Sequence[Array], window: Sequence[int]) -> 
             last = _last(shape[axis], size, typeof(start).dtype)
             dtype = typeof(start).dtype
             failed = bitwise_or(lt(start, literal(0, dtype)), gt(start, literal(last, dtype)))
-            yield failed, [start, literal(0, INT32)], ((axis,), shape)
+            yield failed, [start, literal(0, INT32)], ((axis,), shape, ())
 
 
 def _in_rows(operand: Array, indices: Array, axes: Sequence[int], window: Sequence[int],
@@ -79,8 +79,8 @@ def _in_rows(operand: Array, indices: Array, axes: Sequence[int], window: Sequen
     values = []
     if place is not None:
         index = dynamic_index_in_dim(reshape(indices, (aval.size,)), place, 0, False)
-        values = [index, rem(place, literal(len(axes), INT32))]
-    yield failed, values, (axes, shape)
+        values = [index, place]
+    yield failed, values, (axes, shape, aval.shape[:-1])
 
 
 def first_place(wrong: Array, asked: bool) -> tuple[Array, Array | None]:

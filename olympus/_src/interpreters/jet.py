@@ -48,27 +48,27 @@ class JetTracer(DifferentiatedTracer):
     """A value, and where the tower of its derivative comes from.
 
     >>> from olympus.experimental.jet import JetTracer, jet
-    >>> jet(lambda x: print(type(x) is JetTracer, x.primal), (2.0,), ([1.0],))
-    True 2.0
+    >>> jet(lambda x: print(type(x) is JetTracer, x), (2.0,), ([1.0],))
+    True JetTracer(~float32[])
     (None, None)
     """
 
-    __slots__ = ("maker", "place")
+    __slots__ = ("_maker", "_place")
 
     def __init__(self, trace: JetTrace, primal: ArrayLike, maker: _Application | Tangent,
                  place: int = 0) -> None:
         self._trace = trace
         self.aval = typeof(primal)
         # `maker` is an application, or the tower of the derivative (Zero: a constant's).
-        self.primal, self.maker, self.place = primal, maker, place
+        self._primal, self._maker, self._place = primal, maker, place
 
     @property
-    def slope(self) -> Tangent | None:
+    def _slope(self) -> Tangent | None:
         """The tower of the derivative, a Zero, or None if it has not been made."""
-        maker = self.maker
+        maker = self._maker
         if type(maker) is not _Application:
             return maker
-        return None if maker.slopes is None else maker.slopes[self.place]
+        return None if maker.slopes is None else maker.slopes[self._place]
 
 
 class JetTrace(Trace):
@@ -112,7 +112,7 @@ class JetTrace(Trace):
         if prim in jet_rules:
             out = self.by_rule(jet_rules[prim], args, params)
         else:
-            primal = self.below(prim, [a.primal if self.mine(a) else a for a in args], params)
+            primal = self.below(prim, [a._primal if self.mine(a) else a for a in args], params)
             several = primal if prim.multiple_results else [primal]
             maker = _Application(next(self.numbers), prim, args, params, several)
             out = [JetTracer(self, x, maker, i) for i, x in enumerate(several)]
@@ -134,7 +134,7 @@ class JetTrace(Trace):
 
     def by_rule(self, rule: Rule, args: tuple, params: Params) -> Array | list[Array]:
         """Results of a rule of the user's, all orders at once."""
-        primals = [a.primal if self.mine(a) else a for a in args]
+        primals = [a._primal if self.mine(a) else a for a in args]
         found = [self.derivatives([a])[0] if self.mine(a) else None for a in args]
         ctx.trace = self.parent
         try:
@@ -171,7 +171,7 @@ class JetTrace(Trace):
         ctx.trace = self.parent
         try:
             primals = self.parent.process_custom(
-                prim, fun, rules, tuple([a.primal if self.mine(a) else a for a in args]), params)
+                prim, fun, rules, tuple([a._primal if self.mine(a) else a for a in args]), params)
         finally:
             ctx.trace = self
         maker = _Application(next(self.numbers), prim, args, params, primals, (fun, rules))
@@ -184,9 +184,9 @@ class JetTrace(Trace):
         level: list[Any] = list(towers)
         for _ in range(self.order):
             self.differentiate(level)
-            level = [x.slope if self.mine(x) else None for x in level]
+            level = [x._slope if self.mine(x) else None for x in level]
             for terms, x, zero in zip(found, level, zeros, strict=True):
-                terms.append(x.primal if self.mine(x) else
+                terms.append(x._primal if self.mine(x) else
                              instantiate(Zero(zero)) if x is None or type(x) is Zero else x)
         return found
 
@@ -196,16 +196,16 @@ class JetTrace(Trace):
         left: list[Any] = list(towers)
         while left:
             x = left.pop()
-            if self.mine(x) and x.slope is None and x.maker.number not in needed:
-                needed[x.maker.number] = x.maker
-                left += x.maker.args
+            if self.mine(x) and x._slope is None and x._maker.number not in needed:
+                needed[x._maker.number] = x._maker
+                left += x._maker.args
         for _, maker in sorted(needed.items()):
             maker.slopes = self.slopes(maker)
 
     def slopes(self, maker: _Application) -> list[Tangent]:
         """The first derivatives of an application's results, by its jvp rule on towers."""
         prim = maker.prim
-        tangents = [x.slope if self.mine(x) else Zero(typeof(x).to_tangent_aval())
+        tangents = [x._slope if self.mine(x) else Zero(typeof(x).to_tangent_aval())
                     for x in maker.args]
         if all(type(t) is Zero for t in tangents):
             return [Zero(a) for a in maker.avals]
@@ -237,4 +237,4 @@ def jet_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
     finally:
         leave(outer)
         trace.alive = False
-    return [x.primal if trace.mine(x) else x for x in outs], terms
+    return [x._primal if trace.mine(x) else x for x in outs], terms

@@ -35,27 +35,27 @@ def zero_tangent(x: ArrayLike) -> Zero:
 class DifferentiatedTracer(Tracer):
     """A primal value with something of its derivative: what is asked of it is the primal's."""
 
-    __slots__ = ("primal",)
+    __slots__ = ("_primal",)
 
-    def concrete(self) -> ArrayLike | None:
-        primal = self.primal
-        return primal.concrete() if isinstance(primal, Tracer) else primal
+    def _known_value(self) -> ArrayLike | None:
+        primal = self._primal
+        return primal._known_value() if isinstance(primal, Tracer) else primal
 
-    def differentiated(self) -> bool:
+    def _differentiated(self) -> bool:
         return True
 
     def _origin(self) -> str:
-        primal = self.primal
+        primal = self._primal
         return primal._origin() if isinstance(primal, Tracer) else "differentiated"
 
-    def unknown_because(self) -> str:
-        return self.primal.unknown_because() if isinstance(self.primal, Tracer) else ""
+    def _unknown_because(self) -> str:
+        return self._primal._unknown_because() if isinstance(self._primal, Tracer) else ""
 
-    def may_be_static(self) -> bool:
-        return isinstance(self.primal, Tracer) and self.primal.may_be_static()
+    def _may_be_static(self) -> bool:
+        return isinstance(self._primal, Tracer) and self._primal._may_be_static()
 
-    def setting(self) -> str:
-        return self.primal.setting() if isinstance(self.primal, Tracer) else ""
+    def _setting(self) -> str:
+        return self._primal._setting() if isinstance(self._primal, Tracer) else ""
 
 
 class JVPTracer(DifferentiatedTracer):
@@ -64,26 +64,26 @@ class JVPTracer(DifferentiatedTracer):
     >>> import olympus
     >>> from olympus.interpreters.ad import JVPTracer
     >>> def f(x):
-    ...     print(isinstance(x, JVPTracer), x.primal, x.tangent)
+    ...     print(isinstance(x, JVPTracer), x)
     ...     return x
     >>> _ = olympus.jvp(f, (1.0,), (2.0,))
-    True 1.0 2.0
+    True JVPTracer(primal=1.0, tangent=2.0)
     """
 
     # Primal and tangent are values of the parent or from around it. The tangent is never `Zero`:
     # `wrap` makes no tracer then. So if an operand is ours, the rule must be applied.
-    __slots__ = ("tangent",)
+    __slots__ = ("_tangent",)
 
     def __init__(self, trace: JVPTrace, primal: Any, tangent: Any) -> None:
         self._trace = trace
         self.aval = typeof(primal)
-        self.primal, self.tangent = primal, tangent
+        self._primal, self._tangent = primal, tangent
 
     def __repr__(self) -> str:
-        t = self.tangent
+        t = self._tangent
         if isinstance(t, Tracer) and not t._known:
-            return f"GradTracer(primal={self.primal}, typeof(tangent)={t.aval.str_short(True)})"
-        return f"JVPTracer(primal={self.primal}, tangent={t})"
+            return f"GradTracer(primal={self._primal}, typeof(tangent)={t.aval.str_short(True)})"
+        return f"JVPTracer(primal={self._primal}, tangent={t})"
 
 
 JVPTracer.__module__ = "olympus.interpreters.ad"    # also before that is imported: for messages
@@ -115,8 +115,8 @@ class JVPTrace(Trace):
         primals, tangents, active = [], [], False
         for a in args:
             if type(a) is JVPTracer and a._trace is self:
-                primals.append(a.primal)
-                tangents.append(a.tangent)
+                primals.append(a._primal)
+                tangents.append(a._tangent)
                 active = True
             else:
                 if isinstance(a, Tracer):
@@ -133,8 +133,8 @@ class JVPTrace(Trace):
         primals, tangents, active, zeros = [], [], False, False
         for a in args:
             if type(a) is JVPTracer and a._trace is self:
-                primals.append(a.primal)
-                tangents.append(a.tangent)
+                primals.append(a._primal)
+                tangents.append(a._tangent)
                 active = True
             else:
                 if isinstance(a, Tracer):

@@ -30,7 +30,7 @@ from ..core.ir import (
     variables,
 )
 from ..core.primitive import Higher, Primitive
-from ..core.staging import ASK, StagingTrace, StagingTracer, recorder
+from ..core.staging import ASK, JitTracer, StagingTrace, recorder
 from ..core.trace import Trace, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_in_dim_p
 from ..types.avals import Aval
@@ -40,7 +40,7 @@ __all__ = ["Residual", "Split", "TapeTrace", "TapeTracer", "depends",
            "partial_eval_program", "reached", "record_unknown"]
 
 
-class TapeTracer(StagingTracer):
+class TapeTracer(JitTracer):
     """An unknown value: a tangent, as a rule.
 
     >>> import olympus
@@ -248,7 +248,7 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         # tracers from around both are there anyway, and stay constants.
         fixed, values = [], []
         for var, value in zip(unknown.olympuspr.constvars, unknown.consts, strict=True):
-            mine = isinstance(value, StagingTracer) and value._trace is staging
+            mine = isinstance(value, JitTracer) and value._trace is staging
             (values if mine else fixed).append((var, value))
         residuals, computed = _residuals([id(value) for _, value in values], map(id, known_in))
         computed = [values[i][1] for i in computed]

@@ -11,11 +11,11 @@ from itertools import compress
 from typing import Any
 
 from ..base.source import user_frame
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, DType
 from ..base.util import Noted
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, numbers, read
+from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, Var, numbers, read
 from ..core.primitive import (
     Cotangent,
     Higher,
@@ -26,9 +26,12 @@ from ..core.primitive import (
     no_transpose,
 )
 from ..core.staging import closure_convert, recorder, stage
+from ..lax.convert import in_dtype
 from ..lax.families import add
 from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
+from ..types import dtypes
+from ..types.avals import ShapedArray
 from .partial_eval import reached, record_unknown
 
 __all__ = ["apply_transpose", "backward_pass", "transpose_program"]
@@ -87,6 +90,35 @@ class _Scopes(dict):
         return found
 
 
+class _Sums:
+    """The sums of the cotangents found so far, by variable."""
+
+    def __init__(self) -> None:
+        self.acc: dict[Any, Any] = {}
+        # Terms of 16 bits are summed in float32 from the third one on: there are those of `several`
+        # terms, and the dtypes of those whose sum is `wide`.
+        self.several: set[Var] = set()
+        self.wide: dict[Var, DType] = {}
+
+    def add(self, variables: Sequence[Atom], values: Sequence[Transposed], found: Given) -> None:
+        acc: dict[Any, Any] = self.acc
+        for var, x, ct in zip(variables, values, found, strict=True):
+            if ct is not None and type(x) is Linear and type(ct) is not Zero:
+                if x.aval.tagged:
+                    ct = as_typed(ct, x.aval.to_cotangent_aval())
+                sum_so_far = acc.get(var)
+                acc[var] = ct if sum_so_far is None else self.sum_of(var, x.aval, sum_so_far, ct)
+
+    def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
+        dtype = aval.dtype
+        if dtype.itemsize < 4 and (sum_dtype := dtypes.wide_dtype(dtype)) != dtype:
+            if var in self.several:
+                self.wide[var] = dtype
+                x, y = in_dtype(x, sum_dtype), in_dtype(y, sum_dtype)
+            self.several.add(var)
+        return add(x, y)
+
+
 def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
                    cts: Given, scopes: _Scopes) -> Sequence[Cotangent]:
     # Forward: `env` has `Linear` for each linear variable, and for the others, which are
@@ -116,17 +148,9 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
     # `acc` has the sums of the cotangents found so far. When an equation is met, all readers of its
     # results have been walked: the sums are complete. They are taken out, so that the memory of
     # each is free once its equation has used it.
-    acc: dict[Any, Any] = {}
-
-    def accumulate(variables: Sequence[Atom], values: Sequence[Transposed], found: Given) -> None:
-        for var, x, ct in zip(variables, values, found, strict=True):
-            if ct is not None and type(x) is Linear and type(ct) is not Zero:
-                if x.aval.tagged:
-                    ct = as_typed(ct, x.aval.to_cotangent_aval())
-                sum_so_far = acc.get(var)
-                acc[var] = ct if sum_so_far is None else add(sum_so_far, ct)
-
-    accumulate(pr.outvars, read(pr.outvars, env), cts)
+    sums = _Sums()
+    acc, wide = sums.acc, sums.wide
+    sums.add(pr.outvars, read(pr.outvars, env), cts)
     # Operations of our rules have the forward operation's line, where the tape has it, else
     # the user's line of the transpose, looked for once. Rules of users have their own lines.
     record, around = recorder(ctx.trace), ctx.transposed
@@ -134,6 +158,8 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
     try:
         for eqn in reversed(pending):
             prim = eqn.primitive
+            for v in [v for v in eqn.outvars if v in wide] if wide else ():
+                acc[v] = in_dtype(acc[v], wide.pop(v))
             if prim.multiple_results:
                 out_cts: Any = [acc.pop(v, None) for v in eqn.outvars]
                 if False not in [ct is None for ct in out_cts]:
@@ -160,7 +186,9 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
             in_cts = prim.transpose(out_cts, *ins, **eqn.params)
             if type(in_cts) is not list or len(in_cts) != len(ins):
                 check_count(prim, "transpose", "cotangents", in_cts, len(ins))
-            accumulate(eqn.invars, ins, in_cts)
+            sums.add(eqn.invars, ins, in_cts)
+        for v, dtype in wide.items():
+            acc[v] = in_dtype(acc[v], dtype)
     finally:
         ctx.transposed = around
         if record is not None:

@@ -22,6 +22,7 @@ from ..interpreters.checks import (
     check_program,
     explained,
     fields_of,
+    first_run,
     looked_for,
     words_of,
 )
@@ -29,6 +30,7 @@ from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..runtime.eager import PjitFunction
 from ..types import dtypes
+from ..types.shape import definitely_equal
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import register_pytree_node_class
 
@@ -353,8 +355,13 @@ def _bind(error: Error) -> None:
     """Make a traced error the program's."""
     if not error._sites:        # nothing in its program can fail
         return
-    code, words = error._code, error._words
-    check_p.bind(code, words, sites=error._sites, debug=False)
+    code, words, sites = error.parts()
+    shape = typeof(code).shape      # of errors that a scan has stacked, or a vmap that has ended
+    if any(definitely_equal(n, 0) for n in shape):
+        return
+    if shape:
+        (code, words), sites = first_run("element {} of the errors", shape, [code, words], sites)
+    check_p.bind(code, words, sites=sites, debug=False)
 
 
 def raise_error(error: Error) -> None:

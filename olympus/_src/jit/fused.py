@@ -179,11 +179,12 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
     rest_static = fixed == tuple(range(1, len(names)))
     first_seen = min([names.index(n) for n in seen], default=len(names))
 
-    def otherwise(error: Exception, args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
+    def otherwise(failures: list[Exception], args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
         args = tuple([a for a in args if a is not _ABSENT])
         check_deleted(name, args)
-        if isinstance(error, lib.XlaRuntimeError):      # it has run, and would fail again
-            raise error
+        if isinstance(failures[0], lib.XlaRuntimeError):    # it has run, and would fail again
+            raise failures.pop()    # a frame that kept it would keep the arrays of all callers
+        failures.clear()
         return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
 
     @functools.wraps(fun)
@@ -206,10 +207,10 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
                     return compiled(x, **kwargs) if y is _ABSENT else compiled(x, y, **kwargs)
                 return compiled(x) if y is _ABSENT else compiled(x, y)
             except FAILURES as error:
-                failure = error
+                failures: list[Exception] = [error]
             # Outside of the handler: else the second error would have the first as its context.
             try:
-                return otherwise(failure, (x, y, z, *rest), kwargs)
+                return otherwise(failures, (x, y, z, *rest), kwargs)
             except FAILURES as error:
                 begin_with(call, error)
                 raise
@@ -236,8 +237,8 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
         try:
             return compiled(*args, **kwargs)
         except FAILURES as error:
-            failure = error
-        return otherwise(failure, args, kwargs)
+            failures: list[Exception] = [error]
+        return otherwise(failures, args, kwargs)
 
     call.compiled = compiled        # for functions of NumPy's whose operands need no look
     return call

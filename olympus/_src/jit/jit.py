@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypedDict, TypeVar, Unpack, ove
 from weakref import WeakKeyDictionary
 
 from ..base import config, lib, source
+from ..base.errors import IncompatibleDevicesError, said
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER
 from ..base.typing import Array, ArrayLike, P, PyTree, R
@@ -433,7 +434,7 @@ class JitFunction:
         made = _made.get(code, 0)
         if config.explain_cache_misses.value and (self.programs or made):
             _recompiles.log_again(
-                _recompiles.explain(self.signature, self.programs, arguments), code)
+                _recompiles.explain(self.signature, self.programs, arguments, made))
         # By code: a function that a loop makes anew is another object with the same code.
         if self.traces == 1:
             _made[code] = made = made + 1
@@ -602,7 +603,7 @@ class JitFunction:
         placement = self._placement(arguments, arrays)
         try:
             executable = program.executable(placement)
-        except devices.IncompatibleDevicesError as error:
+        except IncompatibleDevicesError as error:
             raise self._explained(error, arguments, arrays) from None
         flat = [stored(x) for x in arrays]
         name = self.name if self.library else f"jit({self.name})"
@@ -625,7 +626,7 @@ class JitFunction:
         if not arguments.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
-        path = executable.fastpath(out_tree, flat)
+        path = executable.fastpath(out_tree, flat, arguments.leaves)
         self.direct = path is not None
         if executable.exclusive and path is not None and self.guarded is None:
             self.guarded = self._guard()
@@ -670,7 +671,7 @@ class JitFunction:
         bound = [i for i, x in enumerate(arrays) if sharding_of(x) is not None]
         what = "explicit output sharding" if self.device is not None else (
             self._argument(arguments, bound[0]) if bound else "arguments")
-        return ValueError(str(error).replace(f"an argument of {self.name}", what))
+        return IncompatibleDevicesError(said(error).replace(f"an argument of {self.name}", what))
 
     def _with_arrays(self, arguments: Arguments) -> PyTree:
         """The call of a library function with literals on the device, which C++ knows."""
@@ -719,15 +720,18 @@ class JitFunction:
 
     def explain(self, *args: PyTree, **kwargs: PyTree) -> Explanation:
         """Whether a call finds a traced program, and else what differs and what to do."""
+        code = getattr(unwrapped(self.signature.fun), "__code__", None)
         return _recompiles.explain(self.signature, self.programs,
-                                   self.signature.arguments(args, kwargs))
+                                   self.signature.arguments(args, kwargs),
+                                   _made.get(code, 0) if code is not None else 0)
 
     def cache_info(self) -> CacheInfo:
         """How often the function was traced, and what is kept of that."""
         programs = set(self.programs.values())      # some have two keys, see `_miss`
         compiled = [e for p in programs for e in list(p.executables.values())]
+        loaded = {id(e.loaded): e.loaded for e in compiled}     # equal programs share one
         return _recompiles.CacheInfo(self.traces, len(programs), len(compiled),
-                                     sum(e.loaded.bytes for e in compiled))
+                                     sum(x.bytes for x in loaded.values()))
 
     def eval_shape(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """The result's shapes and dtypes, without running anything."""

@@ -28,6 +28,7 @@ class Types(NamedTuple):
     in_avals: Sequence[Any]
     out_avals: Sequence[Any]
     effects: frozenset[Any] = frozenset()
+    consts: Sequence[Any] = ()      # they are in the executable
 
 
 def pack(program: Program, executable: Executable) -> bytes:

@@ -17,10 +17,12 @@ import time
 import types
 from collections.abc import Callable, Sequence
 from importlib import _bootstrap
+from typing import Any
 
 from ..base import config, lib, source
 from ..base.lib.executables import CompilerOptions
 from ..base.typing import Array, R
+from ..base.users import code_of_users
 from ..base.util import Memo
 from ..core.context import current_context
 from ..devices import devices
@@ -30,7 +32,7 @@ from ..runtime.compile import Placement
 from .packed import pack, unpack
 from .program import Program, anew, trace_program
 from .signature import Arguments, Signature
-from .stable_key import StableKey, UnstableError, code_of_users, options_of_now, software
+from .stable_key import StableKey, UnstableError, options_of_now, software
 
 __all__ = ["PersistentPrograms"]
 
@@ -108,8 +110,10 @@ class PersistentPrograms:
               directory: disk_cache.Directory, key: str) -> Program:
         """The program of a call, traced, compiled and written, if the machine has given a key."""
         start = time.monotonic()        # before tracing, which an entry saves, too
-        program, entered = _watched(lambda: self._compiled(arguments, placement))
-        self._check(arguments, placement, stable, entered)
+        for cache in stable.caches:     # another process has no results of earlier calls
+            cache.cache_clear()
+        program, entered, outside = _watched(lambda: self._compiled(arguments, placement))
+        self._check(arguments, placement, stable, entered, outside)
         try:
             data = self._packed(program, placement)
             if key:
@@ -153,12 +157,18 @@ class PersistentPrograms:
         key.add(tuple(placement), "the placement of the arguments")
         context = current_context()
         key.add((*context.options, *options_of_now(), context.axes), "an option")
+        key.check()
         return key
 
     def _check(self, arguments: Arguments, placement: Placement, stable: StableKey,
-               entered: set[types.CodeType]) -> None:
+               entered: set[types.CodeType], outside: Sequence[str]) -> None:
         """UnstableError where the key did not see what was run."""
         name = self.signature.name
+        for read in outside:
+            raise UnstableError(
+                f"jit persist=True: {read} while {name} was traced: files and clocks may be others "
+                "in another process; read before, and pass what was read as an argument, or leave "
+                "out persist.")
         for code in entered - stable.codes:
             raise UnstableError(
                 f"jit persist=True: {code.co_qualname} ({code.co_filename}:{code.co_firstlineno}) "
@@ -190,8 +200,15 @@ class PersistentPrograms:
         return program
 
 
-def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
-    """The result of `run`, and the user's code that it entered.
+# Modules in C whose functions read more than their arguments; and one of them that does not.
+_OUTSIDE = frozenset(("_io", "_random", "io", "mmap", "nt", "posix", "time"))
+_ARGUMENTS_ONLY = frozenset(("fspath",))
+# Of Python, which read the lines that a warning names.
+_TELLING = frozenset(("linecache", "logging", "traceback", "warnings"))
+
+
+def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType], list[str]]:
+    """The result of `run`, the user's code that it entered, and what that code read elsewhere.
 
     Nothing that was traced before is used again: it would not be entered.
 
@@ -199,6 +216,7 @@ def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
     `gc.callbacks`, finalizers, generators that it closes.
     """
     codes: dict[types.CodeType, dict[str, object]] = {}
+    outside: list[str] = []
     # A profile sees its own thread alone; collections of others are none of its business.
     elsewhere, thread = 0, threading.get_ident()
 
@@ -210,13 +228,16 @@ def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
         nonlocal elsewhere
         elsewhere -= phase == "stop" and threading.get_ident() == thread
 
-    def profile(frame: types.FrameType, event: str, _: object) -> None:
+    def profile(frame: types.FrameType, event: str, called: Any) -> None:
         nonlocal elsewhere
         code = frame.f_code
         if code in _IMPORTS:
             elsewhere += (event == "call") - (event == "return")
         elif event == "call" and not elsewhere:
             codes.setdefault(code, frame.f_globals)
+        elif event == "c_call" and called.__module__ in _OUTSIDE and not elsewhere:
+            if text := _read_by_user(frame, called):
+                outside.append(text)
 
     outer = sys.getprofile()        # a profiler of the user's rests meanwhile
     # First and last, so that other callbacks are called between the two.
@@ -230,4 +251,20 @@ def _watched(run: Callable[[], R]) -> tuple[R, set[types.CodeType]]:
         sys.setprofile(outer)
         gc.callbacks.remove(begun)
         gc.callbacks.remove(ended)
-    return result, {code for code, names in codes.items() if code_of_users(code, names)}
+    return (result, {code for code, names in codes.items() if code_of_users(code, names)}, outside)
+
+
+def _read_by_user(frame: types.FrameType, called: Any) -> str:
+    """What the user's code reads by a function in C, through Python's and NumPy's; "" if others do.
+    """
+    if called.__name__ in _ARGUMENTS_ONLY:
+        return ""
+    through, here = called.__name__, frame
+    while here is not None:
+        module = str(here.f_globals.get("__name__")).partition(".")[0]
+        if code_of_users(here.f_code, here.f_globals):
+            return f"{here.f_code.co_qualname} called {through}"
+        if module == "olympus" or module in _TELLING:
+            return ""
+        through, here = here.f_code.co_qualname, here.f_back
+    return ""

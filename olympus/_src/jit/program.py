@@ -78,7 +78,7 @@ class Program:
         info = pr.debug_info
         names = tuple(n for n, k in zip(self.arg_names, kept) if k)
         pr = pr.replace(invars=[v for v, k in zip(pr.invars, kept) if k],
-                        debug_info=DebugInfo(info.func_name, names, info.result_paths))
+                        debug_info=info._replace(arg_names=names))
         # A program that may be run again, to find a NaN, keeps its arguments.
         donated = [d and not debugging() for d, k in zip(self.donated, kept) if k]
         program, aliases = ClosedOlympuspr(pr, closed.consts), []
@@ -181,11 +181,11 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
     # `flat` notes its findings besides the results, which are read after the trace.
     noted, name, names = Noted(flat), signature.name, signature.leaf_names(arguments)
     with timed(name, log="tracing", event="olympuspr_trace"):
-        closed = stage(noted, arguments.avals, DebugInfo(name, names))
+        closed = stage(noted, arguments.avals, DebugInfo("jit", name, names))
     if signature.library:
         _leave_line_open(closed.olympuspr, source.user_frame(), set())
     out_tree, paths, out_shardings, out_layouts = noted.found
-    closed.olympuspr.debug_info = DebugInfo(name, names, paths)
+    closed.olympuspr.debug_info = DebugInfo("jit", name, names, paths)
     if config.enable_checks.value:
         check_olympuspr(closed.olympuspr)
     closed, tracers = closure_convert(closed)

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from types import CodeType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 from weakref import WeakSet
 
 from ..base import config, source
 from ..base.errors import RetraceError, RetraceWarning
 from ..base.logs import LOGGER
+from ..base.util import unwrapped
 from ..core.context import Context
 from ..types.avals import Aval
 from .program import Program
@@ -62,12 +63,17 @@ class Explanation(NamedTuple):
     function: str
     hit: bool
     differences: Sequence[Difference]
+    #: how many other functions of the same code were traced before, and where that stands
+    others: int = 0
+    written_at: str = ""
 
     def __str__(self) -> str:
         if self.hit:
             return f"jit: {self.function} has a program for these arguments."
         if not self.differences:
-            return f"jit: {self.function} is traced for the first time."
+            return f"jit: {self.function} is traced for the first time." + (
+                f"\n  It is another function object than {self.others} before, though of the same "
+                f"code, at {self.written_at}.\n  {_ONCE}." if self.others else "")
         remedies = dict.fromkeys(d.remedy for d in self.differences)
         return "\n  ".join([f"jit: {self.function} is traced anew.",
                             *[f"{d}." for d in self.differences], *remedies])
@@ -141,7 +147,11 @@ def _shown(aval: Aval | None) -> str:
 def _remedy(new: object, old: object) -> str:
     if new is None or old is None:
         return "Pass the same arguments, with the same keys, in each call."
-    if getattr(new, "shape", None) != getattr(old, "shape", None):
+    shapes: list[Any] = [getattr(x, "shape", None) for x in (new, old)]
+    if None not in shapes and len(shapes[0]) != len(shapes[1]):
+        return ("Pass arrays of one rank: x[None] adds an axis, and vmap(f) maps a function over "
+                "one.")
+    if shapes[0] != shapes[1]:
         return ("Pad to a few sizes, or export once with a symbolic size "
                 "(olympus.export.symbolic_shape).")
     if getattr(new, "dtype", None) != getattr(old, "dtype", None):
@@ -192,12 +202,21 @@ def check_limit(max_traces: object, on_retrace: object) -> None:
                          "the Explanation is required.")
 
 
-def explain(signature: Signature, programs: Mapping[tuple, Program], arguments: Arguments
-            ) -> Explanation:
-    """Whether there is a program for the call, and else what differs."""
+_ONCE = "Make it and jit it once, outside of the loop or function around it"
+
+
+def explain(signature: Signature, programs: Mapping[tuple, Program], arguments: Arguments,
+            others: int = 0) -> Explanation:
+    """Whether there is a program for the call, and else what differs.
+
+    `others`: how many functions of the same code were traced.
+    """
     hit = arguments.key in programs
-    return Explanation(signature.name, hit, () if hit else differences(
-        signature, whole_keys(programs), arguments))
+    code = getattr(unwrapped(signature.fun), "__code__", None)
+    found = () if hit else differences(signature, whole_keys(programs), arguments)
+    if code is None or programs or not others:
+        return Explanation(signature.name, hit, found)
+    return Explanation(signature.name, hit, found, others, source.written_at(code))
 
 
 def over_limit(why: Explanation, traces: int, limit: int, on_retrace: object) -> None:
@@ -211,13 +230,12 @@ def over_limit(why: Explanation, traces: int, limit: int, on_retrace: object) ->
     source.warn(text, RetraceWarning)
 
 
-def log_again(why: Explanation, code: CodeType) -> None:
+def log_again(why: Explanation) -> None:
     """Log why a function is traced, if it, or another of its code, has been before."""
     LOGGER.warning("jit: %s is traced again at %s: %s", why.function,
                    source.summarize(source.user_frame()), "; ".join(map(str, why.differences)) or (
-        f"it is another function than before, though of the same code, at "
-        f"{source.written_at(code)}; make it and jit it once, outside of the loop or "
-        "function around it"))
+        f"it is another function than before, though of the same code, at {why.written_at}; "
+        f"{_ONCE[0].lower()}{_ONCE[1:]}"))
 
 
 _told: WeakSet[CodeType] = WeakSet()        # of functions whose many traces were warned of
@@ -225,23 +243,28 @@ _told: WeakSet[CodeType] = WeakSet()        # of functions whose many traces wer
 
 def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapping[tuple, Program],
                  arguments: Arguments, many: int) -> None:
-    """Say once for each place that functions are made anew, or that shapes never repeat."""
+    """Say once for each place that functions are made anew, or that shapes never repeat.
+
+    JAX does not: `olympus_compatible` writes it to the log, at the level INFO.
+    """
     if code in _told:
         return
+    say = LOGGER.info if config.compatible.value else _warn
     where = f"jit: {signature.name}, written at {source.written_at(code)},"
     if made > many:
         _told.add(code)
-        source.warn(
-            f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
-            "also one of the same code.\n  Make it and jit it once, outside of the loop or "
-            "function around it;\n  pass what changes as an argument.", RetraceWarning)
+        say(f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
+            f"also one of the same code.\n  {_ONCE};\n  pass what changes as an argument.")
     elif (leaf := _never_the_same(whole_keys(programs), arguments, many)) is not None:
         _told.add(code)
-        source.warn(
-            f"{where} is traced for the {len(whole_keys(programs)) + 1}th shape of "
+        say(f"{where} is traced for the {len(whole_keys(programs)) + 1}th shape of "
             f"{signature.leaf_names(arguments)[leaf]}, now {arguments.avals[leaf].str_short()}.\n"
             "  Each shape is a program of its own.\n  Pad to a few sizes, or export once with a "
-            "symbolic size (olympus.export.symbolic_shape).", RetraceWarning)
+            "symbolic size (olympus.export.symbolic_shape).")
+
+
+def _warn(text: str) -> None:
+    source.warn(text, RetraceWarning)
 
 
 def _never_the_same(programs: Sequence[ProgramKey], arguments: Arguments, many: int) -> int | None:

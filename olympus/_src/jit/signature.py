@@ -29,7 +29,7 @@ from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_p
 from ..types.tree_registry import PyTreeDef
 from .arguments import abstract, name_in_code, parameter_name, parameters_of, too_large
 
-__all__ = ["WHOLE", "Arguments", "ProgramKey", "Signature", "indices"]
+__all__ = ["WHOLE", "Arguments", "ProgramKey", "Signature", "indices", "named_twice"]
 
 # Structure and types of the dynamic arguments, the number of positional ones, static ones by their
 # bits, and what is around: equal keys have one program.
@@ -130,11 +130,9 @@ class Signature:
                                  f"{self.name} cannot be read, so that they name no position; Pass "
                                  "donate_argnums instead.")
             return nums, names
-        positional = [p.name for p in parameters
-                      if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
         variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
         keywords = any(p.kind is p.VAR_KEYWORD for p in parameters)
-        count = len(positional)
+        count = sum(p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD) for p in parameters)
         for i in nums:
             if not variadic and not -count <= i < count:
                 raise ValueError(f"jit: Jitted function has {what}_argnums={nums}, but only "
@@ -154,13 +152,8 @@ class Signature:
                 raise ValueError(f"jit: Jitted function has invalid argnames {{{name!r}}} in "
                                  f"{what}_argnames.\n  {why}; name some of {', '.join(known)} of "
                                  f"{self.name}.")
-        # One given way names both: the argument is static however a call passes it.
-        if argnums is None:
-            nums = tuple(positional.index(n) for n in names if n in positional)
-        elif argnames is None:
-            names = tuple(positional[i] for i in nums if 0 <= i < len(positional)
-                          and parameters[i].kind is not inspect.Parameter.POSITIONAL_ONLY)
-        return tuple(dict.fromkeys(nums)), tuple(dict.fromkeys(names))
+        return named_twice(parameters, None if argnums is None else nums,
+                           None if argnames is None else names)
 
     def _positions(self, what: str, argnums: tuple[int, ...], count: int) -> set[int]:
         """The positions that argnums name in a call of `count` positional arguments."""
@@ -364,6 +357,23 @@ def indices(value: Any, what: str, option: str) -> tuple[int, ...]:
                         "required; name arguments with static_argnames of jit instead.") from None
 
 
+def named_twice(parameters: Sequence[inspect.Parameter], nums: Sequence[int] | None,
+                names: Sequence[str] | None) -> tuple[tuple[int, ...], tuple[str, ...]]:
+    """Arguments by position and by keyword; one that is None is read from the other.
+
+    So an argument that one given way names is meant however a call passes it.
+    """
+    positional = [p for p in parameters
+                  if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    if nums is None:
+        known = [p.name for p in positional]
+        nums = [known.index(n) for n in names or () if n in known]
+    elif names is None:
+        names = [positional[i].name for i in nums if 0 <= i < len(positional)
+                 and positional[i].kind is not inspect.Parameter.POSITIONAL_ONLY]
+    return tuple(dict.fromkeys(nums)), tuple(dict.fromkeys(names or ()))
+
+
 def _names(value: str | Sequence[str] | None, what: str) -> tuple[str, ...]:
     if value is None:
         return ()
@@ -431,8 +441,9 @@ def _exact(value: object, library: bool) -> bool:
         if library:
             return all(type(v) is not bool and _exact(v, library) for v in value)
         return all(map(_exact_item, value))
-    if isinstance(value, (float, complex)):
-        return value == value and value != 0    # NaN is not itself, and 0.0 is -0.0
+    if isinstance(value, (float, complex)):     # NaN is not itself, and 0.0 is -0.0
+        return value == value and value.real != 0 and (
+            isinstance(value, float) or value.imag != 0)
     return not isinstance(value, np.generic)    # which have NaN and zeros with signs as well
 
 

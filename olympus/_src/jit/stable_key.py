@@ -9,7 +9,6 @@ by its name: a guess would run another program than the one that is written.
 from __future__ import annotations
 
 import builtins
-import dis
 import enum
 import functools
 import hashlib
@@ -29,8 +28,19 @@ import numpy as np
 
 from ...version import __version__
 from ..base import config, lib
+from ..base.code_reads import own_reads
 from ..base.typing import Array
-from ..base.util import Memo, Owned
+from ..base.users import (
+    CACHES,
+    USED,
+    code_of_users,
+    home,
+    impure,
+    read_by_name,
+    state_of,
+    versioned,
+)
+from ..base.util import Memo
 from ..core.primitive import Primitive
 from ..core.trace import Tracer
 from ..runtime.eager import PjitFunction
@@ -39,73 +49,30 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import PyTreeDef, registered_functions
 
-__all__ = ["SITE", "StableKey", "UnstableError", "code_of_users", "file_of_users",
-           "options_of_now", "software", "state_of"]
+__all__ = ["StableKey", "UnstableError", "options_of_now", "software"]
 
-# Modules of Python whose functions give equal results for equal arguments.
-_PURE = frozenset((
-    "__future__", "abc", "array", "bisect", "builtins", "cmath", "collections", "contextlib",
-    "copy", "copyreg", "dataclasses", "decimal", "enum", "fractions", "functools", "heapq",
-    "inspect", "itertools", "json", "keyword", "logging", "math", "numbers", "operator", "re",
-    "statistics", "string", "struct", "textwrap", "types", "typing", "typing_extensions",
-    "warnings", "zlib"))
-_VERSIONED = frozenset(("olympus", "numpy", "ml_dtypes", "jaxlib"))
-# Functions in them that are not functions of their arguments.
-_IMPURE = frozenset((
-    "builtins.open", "io.open", "builtins.input", "builtins.eval", "builtins.exec",
-    "builtins.compile", "builtins.globals", "builtins.__import__", "builtins.breakpoint",
-    "numpy.random"))
-_READERS = frozenset(("load", "loadtxt", "genfromtxt", "fromfile", "memmap"))  # NumPy's, and ours
 _PLAIN = (type(None), bool, int, str, bytes, type(...), type(NotImplemented))
 _BUILTIN = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
             types.MethodWrapperType, types.ClassMethodDescriptorType, np.ufunc, type(np.sum))
-_CACHES = frozenset((Owned.NAME,))      # which grow while a function is used
 _NO_CONTENT = frozenset((
     "__dict__", "__weakref__", "__doc__", "__module__", "__abc_impl", "_abc_impl",
     "__annotations__", "__orig_bases__", "__parameters__", "__firstlineno__",
     "__static_attributes__", "__annotate__", "__annotate_func__", "__annotations_cache__",
     "__type_params__"))
-_HOMES = tuple(os.path.dirname(os.path.abspath(file)) + os.sep for file in (
-    *[str(sys.modules[name].__file__) for name in ("olympus", "numpy", "ml_dtypes")],
-    lib.libraries()[0], os.__file__))
-_USED = ("opt_einsum", "scipy")     # what Olympus calls itself, if it is there
-SITE = os.sep + "site-packages" + os.sep
 
 
 class UnstableError(TypeError):
     """A value that a persistent function reads has no digest that holds in other processes."""
 
 
-def code_of_users(code: types.CodeType, names: Mapping[str, object]) -> bool:
-    """Whether code is neither Olympus's, nor NumPy's, nor Python's; `names` are its globals."""
-    return file_of_users(code.co_filename, names)
-
-
-def file_of_users(file: str, names: Mapping[str, object]) -> bool:
-    """Whether a file's code is neither Olympus's, nor NumPy's, nor Python's."""
-    if file.startswith("<frozen"):      # the import system
-        return False
-    if file.startswith("<"):    # made by `exec`, as methods of dataclasses and named tuples are
-        module = str(names.get("__name__", ""))
-        return not (_versioned(module) or module.startswith("namedtuple_"))
-    if SITE in file and str(names.get("__name__")).partition(".")[0] in _USED:
-        return False
-    # The last home is Python's, where other packages are installed as well.
-    return not file.startswith(_HOMES) or (SITE in file and not file.startswith(_HOMES[:-1]))
-
-
-def _versioned(module: object) -> bool:
-    return isinstance(module, str) and module.partition(".")[0] in _VERSIONED | _PURE
-
-
 @functools.cache
 def software() -> str:
     """A digest of all that tracing runs besides the user's code: versions, and Olympus's files."""
     # Times and sizes, not contents: every process that looks for a program asks.
-    root = Path(_HOMES[0])
+    root = Path(home())
     files = sorted((str(p.relative_to(root)), p.stat().st_size, p.stat().st_mtime_ns)
                    for p in root.rglob("*.py"))
-    for package in _USED:       # as they were installed
+    for package in USED:       # as they were installed
         found = importlib.util.find_spec(package)
         if found is not None and found.origin is not None:
             stat = os.stat(found.origin)
@@ -117,10 +84,17 @@ def software() -> str:
 
 
 class StableKey:
-    """A digest that grows by values; `codes` are those of the user that were reached on the way."""
+    """A digest that grows by values.
+
+    Attributes:
+      codes: the user's code that was reached on the way.
+      caches: what functions of the user's keep of earlier calls, which may be of other values.
+    """
 
     def __init__(self) -> None:
         self.codes: set[types.CodeType] = set()
+        self.caches: list[Any] = []
+        self._bare: list[tuple[types.ModuleType, str]] = []     # NumPy and Olympus as values
         self._hash = hashlib.blake2b(digest_size=20)
         self._seen: dict[int, int] = {}
         self._alive: list[Any] = []     # what is in `_seen`, so that no other object gets its id
@@ -128,6 +102,18 @@ class StableKey:
     def hexdigest(self) -> str:
         """The digest of all that was added."""
         return self._hash.hexdigest()
+
+    def check(self) -> None:
+        """UnstableError if a module that is a value may be asked for what reads files."""
+        for module, where in self._bare:
+            for code in self.codes:
+                reads = own_reads(code)
+                named = (reads.loose | reads.texts) & read_by_name(module.__name__)
+                if named or reads.computed:
+                    self._refuse(module, where, (
+                        f": a whole module, and {code.co_qualname} reads "
+                        f"{' and '.join(sorted(named)) or 'by ' + reads.computed} of something; "
+                        f"name {module.__name__} where its attribute is read"))
 
     def note(self, *parts: object) -> None:
         """Add texts, bytes and numbers."""
@@ -182,13 +168,13 @@ class StableKey:
             self.note("function")
             self._code(f.__code__, names, f.__qualname__)
             for name, value in f.__dict__.items():
-                if name not in _CACHES:
+                if name not in CACHES:
                     self.note(name)
                     self.add(value, f"attribute {name} of {f.__qualname__}")
         else:
             module = names.get("__name__")
             self._check_pure(f, f"{f.__module__}.{f.__name__}", where)
-            if not (_versioned(module) or str(module).startswith("namedtuple_")):
+            if not (versioned(module) or str(module).startswith("namedtuple_")):
                 self._refuse(f, where, f" of the module {module}, which may do anything")
             # With the line: all lambdas of a module have one name. The version says the rest.
             self.note("function", module, f.__code__.co_qualname, f.__code__.co_firstlineno)
@@ -246,15 +232,23 @@ class StableKey:
     def _module(self, module: types.ModuleType, where: str) -> None:
         name = module.__name__
         self._check_pure(module, name, where)
-        if not _versioned(name):
+        if not versioned(name):
             self._refuse(module, where, ": a whole module, of which anything may be read; name "
                                         "what is read of it (module.attribute)")
+        if name.partition(".")[0] in ("numpy", "olympus"):
+            self._bare.append((module, where))
+        self._of_process(name)
         self.note("module", name)
 
+    def _of_process(self, module: object) -> None:
+        """Add what is set for the process and changes what a module computes."""
+        if module == "decimal":
+            context = sys.modules["decimal"].getcontext()
+            self.note(context.prec, context.rounding, context.Emin, context.Emax, context.capitals,
+                      context.clamp, sorted(s.__name__ for s, on in context.traps.items() if on))
+
     def _check_pure(self, x: object, path: str, where: str) -> None:
-        package, _, rest = path.partition(".")
-        if path in _IMPURE or path.startswith("numpy.random.") or (
-                package in ("numpy", "olympus") and rest.rpartition(".")[2] in _READERS):
+        if impure(path):
             self._refuse(x, where, ", which reads more than its arguments")
 
     def _builtin(self, x: Callable[..., object], where: str) -> None:
@@ -270,14 +264,16 @@ class StableKey:
         if module is not None:
             module = module.lstrip("_")     # `_operator` is the half of `operator` that is in C
             self._check_pure(x, f"{module}.{name}", where)
-        if not _versioned(module):
+        if not versioned(module):
             self._refuse(x, where, f" of the module {module}, which may do anything")
+        self._of_process(module)
         return self.note("builtin", module, name)
 
     def _class(self, cls: type, where: str) -> None:
         module = cls.__module__
-        if _versioned(module) or module == "collections.abc":
+        if versioned(module) or module == "collections.abc":
             self._check_pure(cls, f"{module}.{cls.__qualname__}", where)
+            self._of_process(module)
             return self.note("class", module, cls.__qualname__)
         # 1 << 9 is Py_TPFLAGS_HEAPTYPE. Made by C, of a module without a version; or Python's own.
         if not cls.__flags__ & 1 << 9 or module.partition(".")[0] in sys.stdlib_module_names:
@@ -288,7 +284,7 @@ class StableKey:
             self.add(base, f"a base of {cls.__qualname__}")
         self.add(registered_functions.get(cls), f"what flattens {cls.__qualname__}")
         for name, value in vars(cls).items():
-            if name in _NO_CONTENT or name in _CACHES:
+            if name in _NO_CONTENT or name in CACHES:
                 continue
             self.note(name)
             if isinstance(value, (types.MemberDescriptorType, types.GetSetDescriptorType)):
@@ -319,7 +315,7 @@ class StableKey:
         for name, value in state.items():
             # Values that Olympus's objects keep, such as their hash, follow from the rest, and
             # may be there or not.
-            if not (_versioned(cls.__module__) and isinstance(
+            if not (versioned(cls.__module__) and isinstance(
                     getattr(cls, name, None), functools.cached_property)):
                 self.note(name)
                 self.add(value, f"{where.removesuffix(',')}.{name}")
@@ -346,12 +342,25 @@ class StableKey:
             return self._instance(x, where)
         if x.dtype.hasobject or (isinstance(x, np.ndarray) and type(x) is not np.ndarray):
             self._refuse(x, where)
+        if isinstance(x, np.ndarray):
+            self.note(x.strides, x.flags.writeable)
         elements = np.asarray(x)
         place = (x._committed, str(x.sharding), x.aval.weak_type) if isinstance(
             x, lib.ArrayImpl) else type(x).__name__
+        self._dtype(elements.dtype, where)
         # By bytes: dtypes of ml_dtypes cannot be in a buffer.
-        return self.note("array", str(elements.dtype), elements.shape, place, hashlib.blake2b(
+        return self.note("array", elements.shape, place, hashlib.blake2b(
             np.ascontiguousarray(elements).reshape(-1).view(np.uint8).data).hexdigest())
+
+    def _dtype(self, x: np.dtype, where: str) -> None:
+        """A dtype, with what is written on it and on its fields."""
+        self.note("dtype", type(x).__name__, str(x), x.isalignedstruct)
+        self.add(dict(x.metadata or {}), f"the metadata of {where}")
+        if x.subdtype is not None:
+            self._dtype(x.subdtype[0], where)
+        for name, field in (x.fields or {}).items():
+            self.note(name, field[1:])
+            self._dtype(field[0], where)
 
     def _jitted(self, x: PjitFunction, where: str) -> None:
         info = x._jit_info
@@ -359,6 +368,10 @@ class StableKey:
         self.add(info.options, f"a compiler option of {where}")
         self.add(info.signature.key, f"an option of {where}")
         self.add(info.signature.fun, where)
+
+    def _cached(self, x: Any, where: str) -> None:
+        self.caches.append(x)
+        self._parts(type(x), x.__wrapped__, where=where)
 
     def _tree(self, x: PyTreeDef, where: str) -> None:
         node = x.node_data()
@@ -382,49 +395,19 @@ class StableKey:
 
 _Absent = object()
 _Pair: Any = namedtuple("_Pair", "x y")
-_BASES = (object, list, dict, OrderedDict, tuple, int, float, str, typing.Generic, typing.Protocol)
 
 
-def state_of(x: object) -> tuple[dict[str, object], bool]:
-    """The attributes of an object, and whether those are all that it holds."""
-    state = {k: v for k, v in getattr(x, "__dict__", {}).items() if k not in _CACHES}
-    for cls in type(x).__mro__:
-        if cls in _BASES:
-            continue
-        if any(isinstance(v, (types.WrapperDescriptorType, types.MethodDescriptorType))
-               and v.__objclass__ is cls for v in vars(cls).values()):
-            return state, False     # made by C, where anything may be
-        slots = vars(cls).get("__slots__", ())
-        for name in (slots,) if isinstance(slots, str) else slots:
-            # Private names as Python writes them.
-            mangled = f"_{cls.__name__.lstrip('_')}{name}" if (
-                name.startswith("__") and not name.endswith("__")) else name
-            if name not in ("__weakref__", "__dict__") and hasattr(x, mangled):
-                state[mangled] = getattr(x, mangled)
-    return state, type(x) not in _BASES or type(x) is object
-
-
-@functools.lru_cache(maxsize=4096)
 def _globals_read(code: types.CodeType, where: str) -> tuple[tuple[str, ...], ...]:
     """The names of the module that code reads, each with the attributes asked of it next."""
-    found: dict[tuple[str, ...], None] = {}
-    path: list[str] = []
-    for op in dis.get_instructions(code):
-        if path and op.opname in ("LOAD_ATTR", "LOAD_METHOD"):
-            path.append(op.argval)
-            continue
-        if path:
-            found[tuple(path)] = None
-            path = []
-        if op.opname in ("LOAD_GLOBAL", "LOAD_NAME", "LOAD_FROM_DICT_OR_GLOBALS"):
-            path = [op.argval]
-        elif op.opname in ("STORE_GLOBAL", "DELETE_GLOBAL"):
-            raise UnstableError(f"jit persist=True: {where} sets the global {op.argval}; a function"
-                                " that changes nothing is required; return the value.")
-        elif op.opname == "IMPORT_NAME" and not _versioned(op.argval):
-            raise UnstableError(f"jit persist=True: {where} imports {op.argval} when it is called; "
-                                "import it at the head of the module.")
-    return tuple(found)
+    reads = own_reads(code)
+    for name in reads.sets:
+        raise UnstableError(f"jit persist=True: {where} sets the global {name}; a function that "
+                            "changes nothing is required; return the value.")
+    for name, level in reads.imports:
+        if level or not versioned(name):
+            raise UnstableError(f"jit persist=True: {where} imports {'.' * level}{name} when it is "
+                                "called; import it at the head of the module.")
+    return reads.paths
 
 
 def _named(kind: str) -> object:
@@ -445,7 +428,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     (types.FunctionType, StableKey._function),
     (lib.PjitFunction, StableKey._jitted),
     (Tracer, _refused),
-    (np.dtype, _named("dtype")),
+    (np.dtype, StableKey._dtype),
     (enum.Enum, _of("name", "value")),
     (type, StableKey._class),
     ((np.ndarray, np.generic, lib.Array), StableKey._array),
@@ -456,7 +439,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     (property, _of("fget", "fset", "fdel")),
     ((staticmethod, classmethod), _of("__func__")),
     (functools.cached_property, _of("func", "attrname")),
-    (functools._lru_cache_wrapper, _of("__wrapped__")),
+    (functools._lru_cache_wrapper, StableKey._cached),
     (slice, _of("start", "stop", "step")),
     (type(_Pair.x), lambda key, x, where: key.note("field", x.__reduce__()[1])),
     (range, _of("start", "stop", "step")),

@@ -40,7 +40,7 @@ from ..runtime.eager import argument_array, deleted_error, run_program, shard_fa
 from ..types.avals import Aval
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
-from ..types.tree import explain_mismatch, tree_flatten, tree_map, tree_unflatten
+from ..types.tree import explain_mismatch, tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import PyTreeDef, dispatch_registry
 from .program import Program
@@ -466,7 +466,8 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
             if lib.is_error_of_pjit(error):
                 raise flatten_error(f"jit: {program.name}", (args, kwargs), error) from None
             raise
-        return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat), False
+        return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat,
+                                          tree_leaves((args, kwargs))), False
 
     # Several devices that get one buffer twice, once to give it up, end the process.
     def guarded(*args: PyTree, **kwargs: PyTree) -> PyTree:
@@ -491,7 +492,7 @@ def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) ->
     for x in leaves:
         if isinstance(x, Tracer):
             raise TypeError(
-                "Cannot apply Olympus transformations to a function lowered and compiled for a "
+                "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
                 f"particular signature. Detected argument of Tracer type {type(x)}")
     arrays = list(map(argument_array, leaves))
     avals = list(map(typeof, arrays))

@@ -64,9 +64,9 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
 
     # Names of arguments are known before, for messages while tracing; those of results only after.
     noted = Noted(flat)
-    closed = stage(noted, avals, DebugInfo(name_of(fun), names))
+    closed = stage(noted, avals, DebugInfo("jit", name_of(fun), names))
     out_tree, paths = noted.found
-    closed.olympuspr.debug_info = DebugInfo(name_of(fun), names, paths)
+    closed.olympuspr.debug_info = DebugInfo("jit", name_of(fun), names, paths)
     return closed, out_tree
 
 

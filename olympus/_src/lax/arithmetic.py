@@ -8,6 +8,8 @@ import operator
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+import numpy as np
+
 from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..base.util import member
@@ -15,9 +17,10 @@ from ..core.primitive import Builder, Linear, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from .bits import bitwise_and, bitwise_or
+from .bits import bitwise_and, bitwise_or, bitwise_xor
 from .comparison import eq, ge, gt, lt, ne, select
-from .convert import convert_element_type
+from .convert import bitcast_convert_type_p, convert_element_type
+from .creation import full_like
 from .families import (
     ANY,
     BOOL,
@@ -160,6 +163,7 @@ def rem(x: ArrayLike, y: ArrayLike) -> Array:
 class Square(Elementwise):
     """x * x."""
 
+    algebra = "square"
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.op("stablehlo.multiply", [x, x])
 
@@ -167,6 +171,7 @@ class Square(Elementwise):
 class OneMinusSquare(Elementwise):
     """(1 - x)(1 + x): exact near 1, where 1 - x * x cancels."""
 
+    algebra = "called"
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(lambda x: mul(sub(1, x), add(1, x)), x)
 
@@ -174,6 +179,7 @@ class OneMinusSquare(Elementwise):
 class IntegerPow(Elementwise):
     """x to a Python int, by repeated squaring."""
 
+    algebra = "integer_power"
     def infer(self, x: ShapedArray, *, y: int) -> ShapedArray:
         if y < 0 and dtypes.is_integer(x.dtype):
             raise TypeError(f"integer_pow: {x} to the power {y} given; integers have no negative "
@@ -354,6 +360,34 @@ class NextAfter(Elementwise):
 
     jvp = None  # pyright: ignore[reportAssignmentType]
     transpose = None  # pyright: ignore[reportAssignmentType]
+
+    def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
+        if b.avals_out[0].dtype in _FLUSHED and not b.module.exported:
+            return b.inline(_next_bits, x, y)
+        return super().lower(b, x, y)
+
+
+_FLUSHED = [*map(dtypes.as_dtype, ("bfloat16", "float32", "float64"))]
+
+
+def _next_bits(x: Array, y: Array) -> Array:
+    """`nextafter` by the bits: XLA:CPU compares subnormal numbers as zeros."""
+    dtype = typeof(x).dtype
+    bits = dtypes.itemsize_bits(dtype)
+    integer, rest = dtypes.as_dtype(f"int{bits}"), 2 ** (bits - 1) - 1
+    infinity = int(np.array(math.inf, dtype).view(integer))
+    i, j = [bitcast_convert_type_p.bind(v, new_dtype=integer) for v in (x, y)]
+    p, q = bitwise_and(i, rest), bitwise_and(j, rest)       # sizes
+    inward = bitwise_or(lt(bitwise_xor(i, j), 0), gt(p, q))
+    near = select(inward, sub(i, 1), add(i, 1))
+    least = bitwise_or(bitwise_and(j, -2 ** (bits - 1)), 1)
+    near = select(eq(p, 0), least, near)
+    equal = bitwise_or(eq(i, j), eq(bitwise_or(p, q), 0))
+    near = select(equal, j, near)
+    missing = bitwise_or(gt(p, infinity), gt(q, infinity))
+    nan = int(np.array(math.nan, dtype).view(integer))
+    return bitcast_convert_type_p.bind(select(missing, full_like(near, nan), near),
+                                       new_dtype=dtype)
 
 
 nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2)

@@ -18,6 +18,7 @@ __all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "
 class Same(Primitive, abstract=True):
     """The operand as it is."""
 
+    algebra = "move"
     additive = single = True
     spread = staticmethod(tags.same)
     memory = staticmethod(tags.in_memory_inferred)

@@ -27,20 +27,25 @@ shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_righ
                                     arity=2)
 shift_right_arithmetic_p = elementwise("shift_right_arithmetic",
                                        "stablehlo.shift_right_arithmetic", INTEGER, arity=2)
-population_count_p = elementwise("population_count", "stablehlo.popcnt", INTEGER)
 
 
-class CountLeadingZeros(Elementwise):
-    """Of unsigned integers: XLA folds those of negative constants to negative numbers."""
+class OfUnsigned(Elementwise):
+    """A count of bits, which XLA does not find right of negative numbers, as unsigned ones.
+
+    It folds leading zeros of negative constants to negative numbers, and widens int4 by the sign.
+    """
 
     def lower(self, b: Builder, *xs: IrValue, accuracy: AccuracyLike = None) -> IrValue:
         (aval,) = b.avals_in
+        if dtypes.scalar_kind(aval.dtype) == "u":
+            return b.op(self.op, xs)
         unsigned = aval.update(dtype=dtypes.as_dtype(f"uint{dtypes.itemsize_bits(aval.dtype)}"))
         x = b.op("stablehlo.bitcast_convert", xs, None, unsigned)
         return b.op("stablehlo.bitcast_convert", [b.op(self.op, [x], None, unsigned)])
 
 
-clz_p = CountLeadingZeros("clz", "stablehlo.count_leading_zeros", INTEGER, None)
+clz_p = OfUnsigned("clz", "stablehlo.count_leading_zeros", INTEGER, None)
+population_count_p = OfUnsigned("population_count", "stablehlo.popcnt", INTEGER, None)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:

@@ -55,7 +55,7 @@ class Equality(Comparison):
                 for x, a in zip(xs, b.avals_in, strict=True))
         each = b.compare(self.op, x, y, "UNSIGNED", physical.update(dtype=BOOL))
         combiner, init = ("stablehlo.and", True) if self.op == "EQ" else ("stablehlo.or", False)
-        return b.reduce(combiner, each, init, axes)
+        return b.reduce(combiner, each, init, axes, b.avals_out[0])
 
 
 eq_p = Equality("eq", "EQ", ANY)
@@ -157,6 +157,7 @@ def le_to(x: ArrayLike, y: ArrayLike) -> Array:
 class SelectN(Primitive):
     """The case that `which` (bool or int32; rank 0 or of the cases' shape) names."""
 
+    algebra = "choice"
     additive = single = True
     spread = staticmethod(tags.elementwise)
     cells = staticmethod(reuse.chosen_each)
@@ -273,6 +274,7 @@ def select(pred: ArrayLike, on_true: ArrayLike, on_false: ArrayLike) -> Array:
 class Clamp(Primitive):
     """min, x or max, whichever lies in the middle; bounds of rank 0 or of the shape of x."""
 
+    algebra = "clamp"
     spread = staticmethod(tags.elementwise)
     transpose = None
 

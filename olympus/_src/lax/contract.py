@@ -201,7 +201,9 @@ def unmixed(b: Builder, lhs: IrValue, rhs: IrValue) -> tuple[IrValue, IrValue, S
     Returns both MLIR values and the aval in which to compute the result, to convert from then.
     """
     x, y, out = *b.avals_in, b.avals_out[0]
-    if x.dtype == y.dtype and dtypes.scalar_kind(x.dtype) == dtypes.scalar_kind(out.dtype):
+    # XLA:CPU has no products of less than 8 bits into another dtype.
+    if x.dtype == y.dtype and dtypes.scalar_kind(x.dtype) == dtypes.scalar_kind(out.dtype) and (
+            x.dtype == out.dtype or dtypes.itemsize_bits(x.dtype) >= 8):
         return lhs, rhs, out
     try:
         common = dtypes.promote_many(((x.dtype, False), (y.dtype, False), (out.dtype, False)),

@@ -29,6 +29,7 @@ __all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_ty
 class ConvertElementType(Primitive):
     """Elements as the nearest values of another dtype; complex to real keeps the real part."""
 
+    algebra = "conversion"
     additive = single = True
     cells = staticmethod(reuse.same)
     spread = staticmethod(tags.elementwise)
@@ -80,6 +81,13 @@ class ConvertElementType(Primitive):
 convert_element_type_p = ConvertElementType("convert_element_type")
 
 
+def in_dtype(x: ArrayLike, dtype: DType) -> Any:
+    """An array in a dtype, as weak as it is."""
+    aval = typeof(x)
+    return x if aval.dtype == dtype else convert_element_type_p.bind(
+        x, new_dtype=dtype, weak_type=aval.weak_type, sharding=None)
+
+
 def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     """The elements as values of `new_dtype` (64-bit ones only with x64 on), strongly typed.
 
@@ -94,8 +102,8 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     Returns:
       An array of the operand's shape and `new_dtype`.
 
-    Raises TypeError for a Python complex that is to be real, OverflowError for a Python int that
-    neither the dtype nor the default int holds.
+    Raises TypeError for a Python complex with an imaginary part that is to be real, OverflowError
+    for a Python int that neither the dtype nor the default int holds.
 
     >>> olympus.lax.convert_element_type(olympus.numpy.array([-1.7, 2.5, 3e9]), "int32")
     Array([        -1,          2, 2147483647], dtype=int32)
@@ -110,9 +118,11 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
     aval = typeof(operand)
     if (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)
             and not dtypes.is_bool(dtype)):
-        if isinstance(operand, complex):
-            raise TypeError(f"convert_element_type: {operand} to {dtype} given; a real number is "
-                            "required; take its real part.")
+        if type(operand) is complex:
+            if operand.imag != 0:
+                raise TypeError(f"convert_element_type: {operand} to {dtype} given; a real number "
+                                "is required; take its real part.")
+            return convert_element_type(operand.real, dtype)
         source.warn(f"convert_element_type: {aval} to {dtype} drops the imaginary part; use "
                     "lax.real to say so.", np.exceptions.ComplexWarning)
     if dtype == aval.dtype and not aval.weak_type and is_array(operand):

@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, DimSize, IrValue
+from ..base.typing import Array, ArrayLike, DimSize, IrValue, Params
 from ..core import tags
 from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import literal, typeof
@@ -24,11 +24,11 @@ from .arithmetic import div, is_finite, mul, real, sub
 from .bits import bitwise_or
 from .comparison import eq, ne, select_n
 from .families import Combine, Identity, add
-from .reduce import check_kind, highest, lowest
+from .reduce import check_kind, combining, highest, largest, lowest, smallest
 from .shape import broadcast_in_dim, inserted, rev
 from .slicing import concatenate, pad, slice_in_dim
 from .transcendental import exp, log
-from .windows import emit_windows
+from .windows import emit_windows, sum_windows
 
 __all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "interleave",
            "scan_pairs", "scanned_size"]
@@ -101,14 +101,18 @@ class Cumulative(Primitive):
         if n in (0, 1):
             return x
         n = maximum(n, 1)       # no window is empty, and a symbolic size may turn out to be 0
-        scalar = make_aval((), aval.dtype)
-        body = b.module.combiner(self.combine, scalar)
         ones, none = (1,) * aval.ndim, ((0, 0),) * (aval.ndim - 1)
-        return emit_windows(
-            b, [x], [b.scalar(self.identity(aval.dtype), aval.dtype)], [aval],
-            lambda *pq: b.call_inline(body, pq), window_dimensions=inserted(ones[1:], axis, n),
-            window_strides=ones, base_dilation=ones, window_dilation=ones,
-            padding=inserted(none, axis, (0, n - 1) if reverse else (n - 1, 0)))[0]
+        return self.emit(b, x, {
+            "window_dimensions": inserted(ones[1:], axis, n), "window_strides": ones,
+            "base_dilation": ones, "window_dilation": ones,
+            "padding": inserted(none, axis, (0, n - 1) if reverse else (n - 1, 0))})
+
+    def emit(self, b: Builder, x: IrValue, params: Params) -> IrValue:
+        """The windows that end, or begin, at each element."""
+        aval = b.avals_in[0]
+        _, body = combining(b, self.combine, make_aval((), aval.dtype))
+        return emit_windows(b, [x], [b.scalar(self.identity(aval.dtype), aval.dtype)], [aval], body,
+                            **params)[0]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axis: int, reverse: bool
             ) -> tuple[Array, Tangent]:
@@ -128,6 +132,9 @@ class CumulativeSum(Cumulative):
     """Linear: the tangent is the sum of tangents, the transpose sums the other way."""
 
     jvp = linear_jvp
+
+    def emit(self, b: Builder, x: IrValue, params: Params) -> IrValue:
+        return sum_windows(b, x, params)
 
     def transpose(self, ct: Array, x: Linear, *, axis: int, reverse: bool) -> list[Array | None]:
         return [self.bind(ct, axis=axis, reverse=not reverse)]
@@ -177,10 +184,8 @@ def _log_sum(p: Elements, q: Elements) -> Elements:
 
 cumsum_p = CumulativeSum("cumsum", add, lambda dtype: 0, None, "iufc")
 cumprod_p = Cumulative("cumprod", mul, lambda dtype: 1, _product, "iufc")
-cummax_p = Cumulative("cummax", lambda x, y: arithmetic.max(x, y), lowest,
-                      _extremum(lambda x, y: arithmetic.max(x, y)), "iufc")
-cummin_p = Cumulative("cummin", lambda x, y: arithmetic.min(x, y), highest,
-                      _extremum(lambda x, y: arithmetic.min(x, y)), "iufc")
+cummax_p = Cumulative("cummax", largest, lowest, _extremum(largest), "iufc")
+cummin_p = Cumulative("cummin", smallest, highest, _extremum(smallest), "iufc")
 cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp,
                             lambda dtype: lowest(dtypes.to_real_dtype(dtype)), _log_sum, "fc")
 

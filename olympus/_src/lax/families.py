@@ -157,6 +157,7 @@ class Elementwise(Primitive):
         self.arity = len(partials) if partials else arity
         self.linear, self.result, self.transposes = linear, result, transposes or partials
         self.additive = op in _JOINTLY_LINEAR
+        self.algebra = _ALGEBRA.get(op, self.algebra)
         if not linear:
             self.transpose = None  # pyright: ignore[reportAttributeAccessIssue]
         if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
@@ -213,6 +214,14 @@ def _as_wide(t: Array, out: Array) -> Array:
 
 
 _JOINTLY_LINEAR = frozenset(("stablehlo.add", "stablehlo.subtract", "stablehlo.complex"))
+_ALGEBRA = {
+    "stablehlo.add": "sum", "stablehlo.subtract": "difference", "stablehlo.multiply": "product",
+    "stablehlo.divide": "quotient", "stablehlo.logistic": "logistic", "stablehlo.abs": "absolute",
+    "stablehlo.exponential": "exponential", "stablehlo.log": "logarithm",
+    "stablehlo.power": "power", **dict.fromkeys((
+        "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.maximum", "stablehlo.minimum",
+        "stablehlo.remainder", "stablehlo.shift_left", "stablehlo.shift_right_arithmetic",
+        "stablehlo.shift_right_logical", "stablehlo.sign", "stablehlo.xor"), "sign")}
 _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 
 

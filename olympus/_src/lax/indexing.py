@@ -25,7 +25,15 @@ from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh
-from ..types.shape import canonical_shape, definitely_equal, exceeds, known_less, largest, prod
+from ..types.shape import (
+    canonical_shape,
+    definitely_equal,
+    exceeds,
+    is_static,
+    known_less,
+    largest,
+    prod,
+)
 from . import arithmetic
 from .arithmetic import div, neg, sub
 from .comparison import eq, ne, select_n
@@ -133,6 +141,8 @@ _MODES = {"clip": GatherScatterMode.CLIP, "fill": GatherScatterMode.FILL_OR_DROP
           "promise_in_bounds": GatherScatterMode.PROMISE_IN_BOUNDS,
           "one_hot": GatherScatterMode.ONE_HOT}
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
+# How many numbers of 16 bits may be added to an element each by itself, where the array is large.
+FEW = 16
 BOOL, _I32, _U32 = map(dtypes.as_dtype, ("bool", "int32", "uint32"))
 
 
@@ -597,6 +607,24 @@ class ScatterAdd(Scatter):
 
     additive = True
     sign = 1
+    combiner = "stablehlo.add"
+
+    def emit(self, b: Builder, x: IrValue, indices: IrValue, updates: IrValue, *,
+             dimension_numbers: ScatterDimensionNumbers, unique_indices: bool, **params: Any
+             ) -> IrValue:
+        narrow, index, update = b.avals_in
+        wide = narrow.update(dtype=dtypes.wide_dtype(narrow.dtype))
+        if wide is narrow or unique_indices or _adds_few(*b.avals_in):
+            return super().emit(b, x, indices, updates, dimension_numbers=dimension_numbers,
+                                unique_indices=unique_indices, **params)
+        # As with `reduce_sum`: each sum would be rounded.
+        avals = wide, index, update.update(dtype=wide.dtype)
+        name, scalar = self.combiner, make_aval((), wide.dtype)
+        (found,) = emit_scatter(
+            b, [b.convert(x, wide)], indices, [b.convert(updates, avals[2])], avals,
+            lambda p, q: [b.op(name, [p, q], None, scalar)], dimension_numbers,
+            params["indices_are_sorted"], unique_indices, params["mode"])
+        return b.convert(found, narrow)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Array, Tangent]:
@@ -615,10 +643,17 @@ class ScatterAdd(Scatter):
         return [ct if type(x) is Linear else None, None, u_ct]
 
 
+def _adds_few(x: ShapedArray, indices: ShapedArray, updates: ShapedArray) -> bool:
+    """Whether so few numbers are added to so many that converting these would be a waste."""
+    count = prod(indices.shape[:-1])
+    return (is_static((*x.shape, count)) and count <= FEW and x.size > FEW * updates.size)
+
+
 class ScatterSub(ScatterAdd):
     """Windows subtracted from the operand."""
 
     sign = -1
+    combiner = "stablehlo.subtract"
 
 
 class ScatterExtremum(Scatter):

@@ -19,7 +19,8 @@ __all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",
 class Precision(enum.Enum):
     """The precision of products of float32s; more of it takes more work.
 
-    DEFAULT is the fastest on the platform, HIGHEST is full float32; on CPU all are float32.
+    DEFAULT is the fastest on the platform, HIGHEST is full float32; on CPU all are float32. Called
+    with a string (or None) that names one as the argument `precision` does, it gives that.
 
     >>> from olympus import lax, numpy as onp
     >>> x = onp.ones((2, 2))
@@ -31,6 +32,11 @@ class Precision(enum.Enum):
     DEFAULT = 0
     HIGH = 1
     HIGHEST = 2
+
+    @classmethod
+    def _missing_(cls, value: object) -> Precision | None:
+        found = _SPELLINGS.get(value) if isinstance(value, str) else None
+        return cls.DEFAULT if value is None else found
 
     def __repr__(self) -> str:
         return f"Precision.{self.name}"

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings, described_like
@@ -16,7 +16,7 @@ from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import front_axes, front_axis, less, prod
+from ..types.shape import floor_div, front_axes, front_axis, less, mod, prod
 from ..types.sharding import ShardingLike
 from . import arithmetic, families
 from .arithmetic import div, mul
@@ -31,7 +31,9 @@ from .slicing import pad, slice_in_dim
 __all__ = ["argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
            "reduce_sum", "reduce_xor"]
 
-BOOL = dtypes.as_dtype(bool)
+BOOL, FLOAT16, FLOAT32 = map(dtypes.as_dtype, (bool, "float16", "float32"))
+# From how many elements, and from which size of an axis on, extrema are combined by pieces.
+LARGE, LONG_AXIS = 8192, 16
 
 
 def check_kind(name: str, x: ShapedArray, kinds: str) -> None:
@@ -67,6 +69,38 @@ def _infinity(dtype: DTypeLike, sign: int) -> float:
     return float(info.max if sign > 0 else info.min)
 
 
+def largest(x: Array, y: Array) -> Array:
+    """The larger of two; NaN if either is."""
+    return arithmetic.max(x, y)
+
+
+def smallest(x: Array, y: Array) -> Array:
+    """The smaller of two; NaN if either is."""
+    return arithmetic.min(x, y)
+
+
+def combining(b: Builder, combine: Combine, scalar: ShapedArray
+              ) -> tuple[Hashable, Callable[..., Sequence[IrValue]]]:
+    """What combines two scalars in the region of a reduction: its name among others, and its body.
+
+    XLA:CPU (jaxlib 0.10.2, 0.12.0.1) hands reductions by `maximum` and `minimum` of some 4,096
+    floats to a library that drops NaN. It does not know them by `clamp`, which compiles to the
+    same instructions: the bounds that do nothing are the infinities. Nor do other engines, which
+    may take an export.
+    """
+    if (combine not in (largest, smallest) or dtypes.scalar_kind(scalar.dtype) != "f"
+            or b.module.platform != "cpu" or b.module.exported):
+        program = b.module.combiner(combine, scalar)
+        return combine, lambda *pq: b.call_inline(program, pq)
+
+    def clamped(p: IrValue, q: IrValue) -> list[IrValue]:
+        bounds = ([q, p, b.scalar(highest(scalar.dtype), scalar.dtype)] if combine is largest else
+                  [b.scalar(lowest(scalar.dtype), scalar.dtype), p, q])
+        return [b.op("stablehlo.clamp", bounds, None, scalar)]
+
+    return (combine, "clamp"), clamped
+
+
 class Reduction(Primitive, abstract=True):
     """Combine the elements along axes, in any order, starting from an identity."""
 
@@ -84,9 +118,9 @@ class Reduction(Primitive, abstract=True):
 
     def lower(self, b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
         scalar = make_aval((), b.avals_in[0].dtype)
-        body = b.module.combiner(self.combine, scalar)
-        return b.reduce_by(self.combine, x, self.identity(scalar.dtype), axes, scalar,
-                           lambda p, q: b.call_inline(body, [p, q]))
+        program = b.module.combiner(self.combine, scalar)
+        return b.reduce_by(self.combine, x, self.identity(scalar.dtype), axes, b.avals_out[0],
+                           lambda *pq: b.call_inline(program, pq))
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, axes: Dims
              ) -> tuple[Array, int | None]:
@@ -107,6 +141,96 @@ class Extremum(Reduction):
     def __init__(self, name: str, combine: Combine, identity: Identity, before: Combine) -> None:
         super().__init__(name, combine, identity, "biufc")
         self.before = before    # whether a real number is passed over for another
+
+    def lower(self, b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
+        module, aval, out = b.module, b.avals_in[0], b.avals_out[0]
+        if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
+            return super().lower(b, x, axes=axes)
+        alone = module.keeps and b.block.sizes is None
+        apart = module.manual is not None and module.manual.all_manual and not module.exported
+        if not (alone or apart):
+            return self._checked(b, x, axes)
+        narrow = aval.dtype.itemsize < FLOAT32.itemsize     # XLA:CPU has no vectors of these
+        dtype = FLOAT32 if narrow else aval.dtype
+        if narrow:
+            x = b.convert(x, aval.update(dtype=dtype))
+            if alone and aval.dtype == FLOAT16:     # nor is the conversion vectorised elsewhere
+                x = b.hold(x, aval.update(dtype=dtype))
+        x = (self._by_levels(b, x, axes, dtype) if alone else
+             self._clamped(b, x, axes, out.update(dtype=dtype)))
+        return b.convert(x, out) if narrow else x
+
+    def _clamped(self, b: Builder, x: IrValue, axes: Dims, out: ShapedArray) -> IrValue:
+        """The reduction of an array to an aval on one CPU, which keeps NaN."""
+        name, body = combining(b, self.combine, make_aval((), out.dtype))
+        return b.reduce_by(name, x, self.identity(out.dtype), axes, out, body)
+
+    def _checked(self, b: Builder, x: IrValue, axes: Dims) -> IrValue:
+        """The reduction where devices may share the axes, and NaN where an element is NaN.
+
+        XLA's partitioner makes it one over devices, too, for which it knows `maximum` alone.
+        """
+        aval, out = b.avals_in[0], b.avals_out[0]
+        found = super().lower(b, x, axes=axes)
+        nan = aval.dtype.type(float("nan"))
+        if nan == nan:      # a dtype without
+            return found
+        missing = b.compare("NE", x, x, "FLOAT", aval.update(dtype=BOOL))
+        missing = b.reduce("stablehlo.or", missing, False, axes, out.update(dtype=BOOL))
+        return b.op("stablehlo.select", [missing, b.full(out, nan), found], None, out)
+
+    def _by_levels(self, b: Builder, x: IrValue, axes: Dims, dtype: DType) -> IrValue:
+        """The reduction on one CPU, in which a long axis is cut into pieces, level by level.
+
+        XLA:CPU makes vectors of what combines a few pieces element by element, but not of what
+        reduces a long axis by this combiner. Adjoining axes are one.
+        """
+        shape = b.avals_in[0].shape
+        runs: list[list[int]] = []
+        for axis in sorted(axes):
+            if runs and runs[-1][1] == axis:
+                runs[-1][1] = axis + 1
+            else:
+                runs.append([axis, axis + 1])
+        for start, end in reversed(runs):
+            before, n, behind = [prod(part) for part in (shape[:start], shape[start:end],
+                                                         shape[end:])]
+            out = make_aval((*shape[:start], *shape[end:]), dtype)
+            if n < LONG_AXIS or before * n * behind < LARGE:
+                x = self._clamped(b, x, tuple(range(start, end)), out)
+            else:
+                x = self._shape(b, x, (before, n, behind), dtype)
+                while n >= LONG_AXIS:
+                    x, n = self._pieces(b, x, (before, n, behind), dtype)
+                x = self._clamped(b, x, (1,), make_aval((before, behind), dtype))
+                x = self._shape(b, x, out.shape, dtype)
+            shape = out.shape
+        return x
+
+    def _pieces(self, b: Builder, x: IrValue, shape: Dims, dtype: DType) -> tuple[IrValue, int]:
+        """The middle axis cut into pieces that are combined: they may overlap, as x ∨ x is x."""
+        before, n, behind = shape
+        q = 8 * -(-n // 128)    # of at most 16 pieces, which vectors divide
+        k, rest = floor_div(n, q), mod(n, q)
+        out = make_aval((before, q, behind), dtype)
+        head = x if not rest else self._cut(b, x, shape, 0, q * k, dtype)
+        y = self._clamped(b, self._shape(b, head, (before, k, q, behind), dtype), (1,), out)
+        if rest:
+            name = "stablehlo.maximum" if self.combine is largest else "stablehlo.minimum"
+            y = b.op(name, [y, self._cut(b, x, shape, n - q, n, dtype)], None, out)
+        return b.hold(y, out), q
+
+    @staticmethod
+    def _shape(b: Builder, x: IrValue, shape: Dims, dtype: DType) -> IrValue:
+        return b.op("stablehlo.reshape", [x], None, make_aval(shape, dtype))
+
+    @staticmethod
+    def _cut(b: Builder, x: IrValue, shape: Dims, start: int, stop: int, dtype: DType) -> IrValue:
+        """Elements `start` to `stop` of the middle axis."""
+        before, _, behind = shape
+        return b.op("stablehlo.slice", [x], {
+            "start_indices": b.i64s((0, start, 0)), "limit_indices": b.i64s((before, stop, behind)),
+            "strides": b.i64s((1, 1, 1))}, make_aval((before, stop - start, behind), dtype))
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims
             ) -> tuple[Array, Tangent]:
@@ -163,8 +287,8 @@ def _halves(x: Array, half: int, fill: int) -> tuple[Array, Array]:
     return slice_in_dim(x, 0, half), rest
 
 
-reduce_max_p = Extremum("reduce_max", lambda x, y: arithmetic.max(x, y), lowest, lt)
-reduce_min_p = Extremum("reduce_min", lambda x, y: arithmetic.min(x, y), highest, gt)
+reduce_max_p = Extremum("reduce_max", largest, lowest, lt)
+reduce_min_p = Extremum("reduce_min", smallest, highest, gt)
 reduce_prod_p = Product("reduce_prod", mul, lambda dtype: 1, "iufc")
 reduce_and_p = Bitwise("reduce_and", lambda x, y: bitwise_and(x, y),
                        lambda dtype: True if dtype == BOOL else _all_bits(dtype), "biu")

@@ -85,6 +85,7 @@ class Structural(Physical, abstract=True):
 class BroadcastInDim(Structural):
     """Put operand axis i at result axis broadcast_dimensions[i]; repeat along the others."""
 
+    algebra = "broadcast"
     spread = staticmethod(tags.broadcast)
     memory = staticmethod(tags.in_memory_of_first)
     cells = staticmethod(reuse.broadcast)
@@ -136,6 +137,7 @@ class BroadcastInDim(Structural):
 class Transpose(Structural):
     """Permute axes: result axis i is operand axis permutation[i]."""
 
+    algebra = "move"
     spread = staticmethod(tags.transpose)
     cells = staticmethod(reuse.transposed)
 
@@ -164,6 +166,7 @@ class Transpose(Structural):
 class Reshape(Structural):
     """The same elements in row-major order under another shape."""
 
+    algebra = "move"
     spread = staticmethod(tags.reshape)
     settled_by = "reshape(…, out_sharding=…)"
     cells = staticmethod(reuse.reshaped)
@@ -190,6 +193,7 @@ class Reshape(Structural):
 class Squeeze(Structural):
     """Drop axes of size 1."""
 
+    algebra = "move"
     spread = staticmethod(tags.squeeze)
     cells = staticmethod(reuse.reshaped)
 
@@ -217,6 +221,7 @@ class Squeeze(Structural):
 class Rev(Structural):
     """Reverse the order of elements along axes."""
 
+    algebra = "move"
     spread = staticmethod(tags.as_first)
     cells = staticmethod(reuse.reversed_)
 
@@ -277,7 +282,14 @@ class ReduceSum(Structural):
                          x.weak_type)
 
     def lower(self, b: Builder, x: IrValue, *, axes: Dims, out_sharding: ShardingLike) -> IrValue:
-        return b.reduce("stablehlo.add", x, 0, axes)    # of numbers: there are no sums of keys
+        # Of numbers: there are no sums of keys. XLA:CPU rounds each sum of 16-bit floats: ones in
+        # bfloat16 would add up to 256.
+        aval, out = b.avals_in[0], b.avals_out[0]
+        wide = dtypes.wide_dtype(out.dtype)
+        if wide == out.dtype:
+            return b.reduce("stablehlo.add", x, 0, axes, out)
+        x = b.convert(x, aval.update(dtype=wide))
+        return b.convert(b.reduce("stablehlo.add", x, 0, axes, out.update(dtype=wide)), out)
 
     def transpose(self, ct: Array, x: Linear, *, axes: Dims, out_sharding: ShardingLike
                   ) -> list[Array | None]:

@@ -50,9 +50,12 @@ __all__ = ["as_typed", "auto_axes", "constrain", "deal_p", "device_put_p", "expl
 class ShardingConstraint(Primitive):
     """params: sharding. Values stay; tangents and cotangents are spread alike."""
 
+    algebra = "move"
     cells = staticmethod(reuse.same)
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
+        if type(params["sharding"]) is lib.SingleDeviceSharding:     # it is on no mesh then
+            return avals[0].update(sharding=None)
         demanded = sharding_in_types(params["sharding"], avals[0].ndim)
         return avals[0] if demanded is None else avals[0].update(sharding=demanded)
 
@@ -77,7 +80,11 @@ class ShardingConstraint(Primitive):
     jvp = linear_jvp
 
     def transpose(self, ct: Array, x: Linear, *, sharding: ShardingLike) -> list[Cotangent]:
-        return [self.bind(ct, sharding=sharding) if type(x) is Linear else None]
+        if type(x) is not Linear:
+            return [None]
+        if type(sharding) is lib.SingleDeviceSharding and x.aval.explicit:
+            sharding = x.aval.sharding      # back on the operand's mesh
+        return [self.bind(ct, sharding=sharding)]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              sharding: ShardingLike) -> tuple[Array, int | None]:
@@ -138,6 +145,7 @@ class Reshard(Primitive):
     The cotangent goes back to the operand's type.
     """
 
+    algebra = "move"
     cells = staticmethod(reuse.same)
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
@@ -185,6 +193,7 @@ reshard_p = Reshard("reshard")
 class DevicePut(Primitive):
     """params: target, a `Space`. Values stay; the derivative moves back."""
 
+    algebra = "move"
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
 
@@ -263,6 +272,8 @@ def _asserted(x: Array, sharding: ShardingLike | Format) -> Array:
                 aval.explicit):
             return _cut_further(what, x, aval, wanted)
         return constrain(what, x, wanted, padded=True)
+    if type(wanted) is lib.SingleDeviceSharding and aval.sharding.mesh.size == 1:
+        return constrain(what, x, wanted)
     if aval.sharding != sharding_in_types(wanted, aval.ndim):
         raise AssertionError(f"{what}: {aval} and {wanted} given. `with_sharding_constraint` "
                              "acts as an assert when all axes of mesh are of type `Explicit`, "

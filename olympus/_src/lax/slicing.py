@@ -210,11 +210,14 @@ class Pad(Primitive):
 
     def infer(self, x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
               ) -> ShapedArray:
-        if x.dtype != value.dtype or value.ndim or dtypes.is_extended(x.dtype):
+        if x.dtype != value.dtype or dtypes.is_extended(x.dtype):
             raise TypeError(f"pad: operand {x}, padding_value {value} given; a scalar of the "
                             "operand's numeric dtype is required; convert it with astype.")
+        if value.ndim:
+            raise ValueError(f"pad: operand {x}, padding_value {value} given; a scalar is "
+                             "required.")
         if len(padding_config) != x.ndim:
-            raise TypeError(f"pad: operand {x}, padding_config {padding_config} given; one (low, "
+            raise ValueError(f"pad: operand {x}, padding_config {padding_config} given; one (low, "
                             "high, interior) per axis is required.")
         shape = tuple([lo + hi + (n + (n - 1) * mid if n else 0)
                        for n, (lo, hi, mid) in zip(x.shape, padding_config, strict=True)])
@@ -282,7 +285,8 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
       padding_config: per axis (low, high, interior): how many values to put before the first
         element, after the last, and between neighbours; negative low and high cut elements off.
 
-    Raises TypeError where dtypes or ranks differ, ValueError for a negative interior or size.
+    Raises TypeError where dtypes differ, ValueError where ranks do and for a negative interior or
+    size.
 
     >>> print(olympus.lax.pad(olympus.numpy.arange(3), 9, [(1, -1, 1)]))
     [9 0 9 1 9]

@@ -291,6 +291,11 @@ class TopK(Primitive):
         aval = b.avals_in[0]
         if aval.dtype != FLOAT32 and _may_sort_words(b, axis):  # XLA:CPU sorts all of others
             return b.by_rule(functools.partial(_by_rank, k=k, axis=axis), [x], [aval])
+        if dtypes.scalar_kind(aval.dtype) == "f":
+            # XLA compares bits: a NaN with the sign bit, as computed ones have, would be the least.
+            x = b.op("stablehlo.select", [
+                b.compare("NE", x, x, "FLOAT", aval.update(dtype=BOOL)),
+                b.full(aval, float("nan")), x], None, aval)
         count = {"k": k if isinstance(k, SymbolicDim) else b.attr(f"{k} : i64")}
         if dtypes.itemsize_bits(aval.dtype) >= 8:
             outs = list(b.ops("chlo.top_k", [x], count).results)
@@ -332,7 +337,9 @@ def _rank(x: Array) -> Array:
     if dtypes.scalar_kind(dtype) != "f" or bits < 16:
         return x
     i = bitcast_convert_type_p.bind(x, new_dtype=dtypes.as_dtype(f"int{bits}"))
-    return bitwise_xor(i, bitwise_and(shift_right_arithmetic(i, bits - 1), 2 ** (bits - 1) - 1))
+    rest = 2 ** (bits - 1) - 1
+    rank = bitwise_xor(i, bitwise_and(shift_right_arithmetic(i, bits - 1), rest))
+    return select(ne(x, x), full_like(rank, rest), rank)
 
 
 sort_p = Sort("sort")

@@ -20,8 +20,8 @@ from ..types.avals import ShapedArray, make_aval
 from . import arithmetic
 from .accuracy import AccuracyLike, AccuracyMode
 from .arithmetic import div, integer_pow, mul, neg, over_real, sign, square, sub
-from .bits import bitwise_or
-from .comparison import eq, select
+from .bits import bitwise_and, bitwise_or, shift_left, shift_right_arithmetic
+from .comparison import eq, ge, lt, select
 from .complex_cases import (
     Mend,
     MendedElementwise,
@@ -40,7 +40,7 @@ from .complex_cases import (
     mended_pow,
     turned,
 )
-from .convert import convert_element_type_p
+from .convert import bitcast_convert_type_p, convert_element_type_p, in_dtype
 from .families import (
     FLOATING,
     INEXACT,
@@ -55,13 +55,14 @@ from .families import (
     operand,
     unary,
 )
+from .shape import zeros_of
 
 __all__ = ["acos", "acos_p", "acosh", "acosh_p", "asin", "asin_p", "asinh", "asinh_p", "atan",
            "atan2", "atan2_p", "atan_p", "atanh", "atanh_p", "cbrt", "cbrt_p", "cos", "cos_p",
-           "cosh", "cosh_p", "exp", "exp2", "exp2_p", "exp_p", "expm1", "expm1_p", "log", "log1p",
-           "log1p_p", "log2", "log2_p", "log_p", "logistic", "logistic_p", "pow", "pow_p", "rsqrt",
-           "rsqrt_p", "sin", "sin_p", "sinh", "sinh_p", "sqrt", "sqrt_p", "tan", "tan_p", "tanh",
-           "tanh_p"]
+           "cosh", "cosh_p", "exp", "exp2", "exp2_p", "exp_p", "expm1", "expm1_p", "log", "log10",
+           "log10_p", "log1p", "log1p_p", "log2", "log2_p", "log_p", "logistic", "logistic_p",
+           "pow", "pow_p", "rsqrt", "rsqrt_p", "sin", "sin_p", "sinh", "sinh_p", "sqrt", "sqrt_p",
+           "tan", "tan_p", "tanh", "tanh_p"]
 
 _LN2 = math.log(2.0)
 
@@ -181,6 +182,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 class Exp2(Elementwise):
     """2 to the power x, exact for integers; a wanted accuracy is that of `exponential`."""
 
+    algebra = "power"
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         aval = b.avals_out[0]
         if accuracy is None and not dtypes.is_complex(aval.dtype):
@@ -188,16 +190,57 @@ class Exp2(Elementwise):
         return b.inline(lambda x: exp(over_real(x, 1 / _LN2), accuracy=accuracy), x)
 
 
-class Log2(Elementwise):
-    """log(x) / log(2)."""
+class LogTo(Elementwise):
+    """The logarithm to a base, exact at its powers.
 
+    Args:
+      base: the base.
+      partial: the derivative.
+      words: per dtype, log(2) to the base as a number whose products with exponents are exact, and
+        the rest.
+    """
+
+    def __init__(self, base: int, partial: Partial, words: dict[str, tuple[float, float]]) -> None:
+        self.log = math.log(base)
+        self.words = {dtypes.as_dtype(name): parts for name, parts in words.items()}
+        super().__init__(f"log{base}", f"log{base}", INEXACT, [partial])
+
+    algebra = "logarithm"
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
-        return b.inline(lambda x: over_real(log(x, accuracy=accuracy), _LN2), x)
+        aval = b.avals_out[0]
+        if accuracy is None and not dtypes.is_complex(aval.dtype) and not b.module.exported:
+            return b.inline(self.by_exponent, x)
+        # Engines that read exports do not all take floats apart.
+        return b.inline(lambda x: over_real(log(x, accuracy=accuracy), self.log), x)
+
+    def by_exponent(self, x: Array) -> Array:
+        """log x = e log 2 + log m with x = m 2**e and √½ <= m < √2, after fdlibm's e_log10.c.
+
+        Powers of the base have no error in `e log 2`, and so little in the rest that the sum is
+        rounded to the integer. Zeros, subnormals, negative numbers, infinities and NaN are m.
+        """
+        aval = typeof(x)
+        dtype = dtypes.wide_dtype(aval.dtype)
+        limits, integer = dtypes.finfo(dtype), dtypes.as_dtype(f"int{dtype.itemsize * 8}")
+        mantissa = limits.nmant
+
+        def bits(value: float) -> int:
+            return int(np.array(value, dtype).view(integer))
+
+        i = bitcast_convert_type_p.bind(in_dtype(x, dtype), new_dtype=integer)
+        e = shift_right_arithmetic(sub(i, bits(math.sqrt(0.5))), mantissa)
+        normal = bitwise_and(ge(i, bits(float(limits.tiny))), lt(i, bits(math.inf)))
+        e = select(normal, e, zeros_of(typeof(e)))
+        m = bitcast_convert_type_p.bind(sub(i, shift_left(e, mantissa)), new_dtype=dtype)
+        high, low = self.words[dtype]
+        power, rest = in_dtype(e, dtype), mul(log(m), 1 / self.log)
+        return in_dtype(add(mul(power, high), add(mul(power, low), rest)), aval.dtype)
 
 
 class Log1p(MendedElementwise):
     """log(1 + x), and what is made of it; XLA's on CPU errs by 126 ULP in float64."""
 
+    algebra = "called"
     def __init__(self, name: str, op: str, mend: Mend, double: Callable[[Array], Array],
                  *partials: Partial) -> None:
         super().__init__(name, op, mend, *partials)
@@ -232,7 +275,11 @@ exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y)
 expm1_p = MendedElementwise("expm1", "stablehlo.exponential_minus_one", mend_expm1,
                             lambda t, y, x, **_: mul(t, add(y, 1.0)))
 log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_: div(t, x))
-log2_p = Log2("log2", "log2", INEXACT, [lambda t, y, x, **_: div(t, mul(_LN2, x))])
+log2_p = LogTo(2, lambda t, y, x, **_: div(t, mul(_LN2, x)),
+               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)})
+log10_p = LogTo(10, lambda t, y, x, **_: over_real(div(t, x), math.log(10)),
+                {"float32": (0.301025390625, 4.605038981195214e-06),
+                 "float64": (0.3010299956640665, -8.532344317057107e-14)})
 log1p_p = Log1p("log1p", "stablehlo.log_plus_one", mend_log, _log1p,
                 lambda t, y, x, **_: div(t, add(x, 1.0)))
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
@@ -307,6 +354,11 @@ def log2(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
     [  3.  -1. -inf]
     """
     return unary(log2_p, x, accuracy)
+
+
+def log10(x: ArrayLike) -> Array:
+    """The logarithm to base 10; -inf of 0, NaN of negative floats."""
+    return unary(log10_p, x)
 
 
 def log1p(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:

@@ -21,11 +21,10 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh
 from ..types.shape import exceeds, prod
-from . import arithmetic
 from .bits import bitwise_and, bitwise_not, bitwise_or
 from .comparison import eq, ge_p, le_p, lt, ne, select_n
 from .indexing import GatherDimensionNumbers, ScatterDimensionNumbers, gather, scatter_add
-from .reduce import check_kind, highest, lowest
+from .reduce import check_kind, highest, largest, lowest, smallest
 from .shape import align, expand_dims, reshape, zeros_of
 from .windows import WindowReduction, emit_windows, windowed_shape, windows_on_axis
 
@@ -174,8 +173,7 @@ def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
 
 
 # How a comparison selects: what it chooses of two, and what it never prefers.
-_CHOICES: dict[Any, Any] = {ge_p: (lambda x, y: arithmetic.max(x, y), lowest),
-                            le_p: (lambda x, y: arithmetic.min(x, y), highest)}
+_CHOICES: dict[Any, Any] = {ge_p: (largest, lowest), le_p: (smallest, highest)}
 window_place_p = WindowPlace("window_place")
 select_and_gather_add_p = SelectAndGatherAdd("select_and_gather_add")
 select_and_scatter_add_p = SelectAndScatterAdd("select_and_scatter_add")

@@ -15,6 +15,7 @@ from ..base.typing import Array, IrValue
 from ..core import tags
 from ..core.primitive import Axis, Builder, Linear, Primitive, linear_jvp
 from ..core.trace import typeof
+from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
     SymbolicDim,
@@ -27,11 +28,11 @@ from ..types.shape import (
     strided_size,
 )
 from .families import Combine, Identity, add
-from .reduce import check_kind
+from .reduce import check_kind, combining
 from .shape import inserted
 
 __all__ = ["emit_windows", "padtype_to_pads", "reduce_window_shape_tuple", "reduce_window_sum_p",
-           "window_params", "windowed_shape", "windows_on_axis"]
+           "sum_windows", "window_params", "windowed_shape", "windows_on_axis"]
 
 Dims = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
@@ -188,6 +189,17 @@ def emit_windows(b: Builder, xs: Sequence[IrValue], inits: Sequence[IrValue],
     return list(op.results)
 
 
+def sum_windows(b: Builder, x: IrValue, params: Params) -> IrValue:
+    """Emit the sum of every window; 16-bit floats are summed in float32, and rounded once."""
+    aval, out = b.avals_in[0], b.avals_out[0]
+    wide = aval.update(dtype=dtypes.wide_dtype(aval.dtype))
+    scalar, narrow = make_aval((), wide.dtype), wide.dtype != aval.dtype
+    found = emit_windows(
+        b, [b.convert(x, wide) if narrow else x], [b.scalar(0, wide.dtype)], [wide],
+        lambda p, q: [b.op("stablehlo.add", [p, q], None, scalar)], **params)[0]
+    return b.convert(found, out) if narrow else found
+
+
 def _padded(b: Builder, xs: Sequence[IrValue], inits: Sequence[IrValue],
             avals: Sequence[ShapedArray], padding: Pairs, dilation: Dims
             ) -> tuple[list[IrValue], ShapedArray]:
@@ -232,11 +244,9 @@ class WindowReduction(Primitive, abstract=True):
 
     def lower(self, b: Builder, x: IrValue, **params: Any) -> IrValue:
         aval = b.avals_in[0]
-        scalar = make_aval((), aval.dtype)
-        body = b.module.combiner(self.combine, scalar)
+        _, body = combining(b, self.combine, make_aval((), aval.dtype))
         init = b.scalar(self.identity(aval.dtype), aval.dtype)
-        return emit_windows(b, [x], [init], [aval], lambda *pq: b.call_inline(body, pq),
-                            **params)[0]
+        return emit_windows(b, [x], [init], [aval], body, **params)[0]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], **params: Hashable
              ) -> tuple[Array, int | None]:
@@ -247,6 +257,9 @@ class ReduceWindowSum(WindowReduction):
     """The sum of every window: linear."""
 
     jvp = linear_jvp
+
+    def lower(self, b: Builder, x: IrValue, **params: Any) -> IrValue:
+        return sum_windows(b, x, params)
 
     def transpose(self, ct: Array, x: Linear, *, window_dimensions: Dims, window_strides: Dims,
                   padding: Pairs, base_dilation: Dims, window_dilation: Dims) -> list[Array | None]:

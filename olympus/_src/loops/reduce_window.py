@@ -15,7 +15,14 @@ import numpy as np
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..control.bodies import flatten
-from ..control.reduce import initial_values, is_known, monoid_of, reduce_p, scalar_program
+from ..control.reduce import (
+    combined_by,
+    initial_values,
+    is_known,
+    monoid_of,
+    reduce_p,
+    scalar_program,
+)
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -77,7 +84,7 @@ class ReduceWindow(Primitive):
               ) -> list[IrValue]:
         n = len(args) // 2
         return emit_windows(b, args[:n], args[n:], b.avals_in[:n],
-                            lambda *pq: b.call_inline(olympuspr, pq), **params)
+                            combined_by(b, olympuspr), **params)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Any
             ) -> tuple[list[Array], list[Tangent]]:

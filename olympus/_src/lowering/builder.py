@@ -25,7 +25,7 @@ from ..base.typing import (
     IrValue,
 )
 from ..base.util import cut
-from ..core.ir import ClosedOlympuspr, Literal
+from ..core.ir import ClosedOlympuspr, Literal, Var
 from ..devices.array import stored
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, abstract_token, make_aval, physical_aval
@@ -48,6 +48,7 @@ from .attributes import (
 )
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter
+from .fences import Fences
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
@@ -59,6 +60,8 @@ if TYPE_CHECKING:
     from ..core.builder_type import Attributes, Body, Number, OfArrays
 
 INT32 = dtypes.as_dtype("int32")
+# The operations whose regions are programs of arrays; those of others combine or order elements.
+_CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "emit_function"]
@@ -94,7 +97,10 @@ class Builder(Emitter):
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
-        self.module.nest.enter(self.eqn)
+        module = self.module
+        module.nest.enter(self.eqn)
+        combining = module.combining
+        module.combining = combining or op.operation.name not in _CONTROL
         # MLIR isolates the region of a manual computation: it sees no value of the outer block.
         self.block = Block(ir.InsertionPoint(block), outer.sizes and (
             outer.sizes.alone() if end == "sdy.return" else outer.sizes.inner()))
@@ -102,8 +108,8 @@ class Builder(Emitter):
             outs = body(*block.arguments)
             ir.Operation.create(end, [], list(outs), None, None, 0, self.loc, self.block.ip)
         finally:
-            self.block = outer
-            self.module.nest.leave()
+            self.block, module.combining = outer, combining
+            module.nest.leave()
 
     def symbolic_windows(self, xs: Sequence[IrValue], inits: Sequence[IrValue],
                          outs: Sequence[ShapedArray], combine: Body,
@@ -126,22 +132,23 @@ class Builder(Emitter):
             "called_computations": ir.ArrayAttr.get([ir.FlatSymbolRefAttr.get(fn.name.value)]),
         }, [tensor_type(a) for a in outs]).results)
 
-    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int]) -> IrValue:
-        """stablehlo.reduce of one operand by a binary operation, from the scalar `init`."""
-        aval = make_aval((), self.avals_out[0].dtype)
-        return self.reduce_by(combiner, x, init, axes, aval,
-                              lambda p, q: [self.op(combiner, [p, q], None, aval)])
+    def reduce(self, combiner: str, x: IrValue, init: Number, axes: Sequence[int],
+               out: ShapedArray) -> IrValue:
+        """stablehlo.reduce to an aval by a binary operation, from the scalar `init`."""
+        scalar = make_aval((), out.dtype)
+        return self.reduce_by(combiner, x, init, axes, out,
+                              lambda p, q: [self.op(combiner, [p, q], None, scalar)])
 
     def reduce_by(self, combiner: Hashable, x: IrValue, init: Number, axes: Sequence[int],
-                  aval: ShapedArray, body: Body) -> IrValue:
-        """stablehlo.reduce of one operand by `body(p, q)` on scalars, which `combiner` stands for.
+                  out: ShapedArray, body: Body) -> IrValue:
+        """stablehlo.reduce to an aval by `body(p, q)` on scalars, which `combiner` stands for.
 
         One like it is copied at a third of the price: what combines is at nobody's line.
         """
-        module, block, start = self.module, self.block, self.scalar(init, aval.dtype)
+        module, block, start = self.module, self.block, self.scalar(init, out.dtype)
         # The key has no marks, which are attributes of what would be copied.
         plain = block.sizes is None and self.marks is None
-        key = (combiner, x.type, self.avals_out[0], tuple(axes)) if plain else None
+        key = (combiner, x.type, out, tuple(axes)) if plain else None
         op = module.reductions.get(key)
         if op is not None:
             op = op.clone(block.ip)
@@ -150,7 +157,8 @@ class Builder(Emitter):
             # The copied region is a level too, as `region` counts that of the first.
             module.nest.reach(self.eqn, 0)
             return op.result
-        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1)
+        op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1,
+                      avals=[out])
         outer = self.loc, self.line
         self.loc, self.line = location("", None), None
         self.region(op, 0, [start.type] * 2, body)
@@ -459,6 +467,9 @@ class Builder(Emitter):
     def all_reduce(self, combiner: str, x: IrValue, aval: ShapedArray, names: Sequence[Hashable],
                    groups: AxisIndexGroups = None) -> IrValue:
         """stablehlo.all_reduce of an array of an aval, by a binary operation."""
+        # Of one device it is the array. XLA:CPU does not compile two of them of different ranks.
+        if all(len(group) == 1 for group in self.replica_groups(names, groups)):
+            return x
         scalar = make_aval((), aval.dtype)
         kind = tensor_type(scalar)
         op = self.ops("stablehlo.all_reduce", [x], {
@@ -559,6 +570,15 @@ class Builder(Emitter):
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
         return self.spread(out, aval) if aval.tagged else out
+
+    def settled(self, outs: Sequence[IrValue], outvars: Sequence[Var]) -> Sequence[IrValue]:
+        """An equation's results, cut as their types say and held where they are to be."""
+        if True in [v.aval.tagged for v in outvars]:
+            outs = [self.spread(x, v.aval) for x, v in zip(outs, outvars, strict=True)]
+        if self.held:   # a rule that calls a function may have held them there
+            outs = [self.hold(x, v.aval) if i in self.held else x
+                    for i, (x, v) in enumerate(zip(outs, outvars, strict=True))]
+        return outs
 
     def function(self, closed: ClosedOlympuspr, name: str, held: Sequence[int] = (),
                  line: Source | None = OWN) -> tuple[str, list[IrType]]:
@@ -769,7 +789,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held = b.module.held(closed, results)
+    held, makers = {*b.module.held(closed, results)}, dict[Any, Any]()
+    fences = Fences(b, closed, env, held, makers) if b.module.fences else None
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
@@ -782,19 +803,22 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 marks_of(scope, around))
             by_primitive = {}
         b.marks = marks
-        ins, avals = [], []
-        for a in eqn.invars:
-            avals.append(a.aval)
-            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         prim, outvars, found = eqn.primitive, eqn.outvars, by_primitive.get(eqn.primitive)
         if found is None:
             found = by_primitive[prim] = (
                 f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
-                marks is None and block.sizes is None and has_recipes(b.module, prim))
-        name, lower, single = found
+                marks is None and block.sizes is None and has_recipes(b.module, prim),
+                fences and fences.reader(prim))
+        name, lower, single, fence = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
+        if fence is not None:
+            fence(eqn)
+        ins, avals = [], []
+        for a in eqn.invars:
+            avals.append(a.aval)
+            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
         several, params = prim.multiple_results, eqn.params
         key: Any = (prim, platform, outvars[0].aval, *avals, *params, *params.values()) if (
             single) else None
@@ -823,20 +847,19 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 out = b.per_platform(ins)
             if single and recipe is None:    # its first one
                 note_recipe(b, key, ins, out)
-            hold = b.held       # a rule that calls a function may have held them there
+            hold = b.held
         if several:
-            if True in [v.aval.tagged for v in outvars]:
-                out = [b.spread(x, v.aval) for x, v in zip(out, outvars, strict=True)]
-            if hold:
-                out = [b.hold(x, v.aval) if i in b.held else x
-                       for i, (x, v) in enumerate(zip(out, outvars, strict=True))]
-            env.update(zip(outvars, out))
+            env.update(zip(outvars, b.settled(out, outvars)))
+            makers.update(dict.fromkeys(outvars, eqn))
         else:
             var = outvars[0]
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
             env[var] = b.hold(out, var.aval) if hold else out
+            makers[var] = eqn
     b.marks = around
+    if fences is not None:
+        fences.leave(pr.outvars)
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 

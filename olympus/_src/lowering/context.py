@@ -12,7 +12,16 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.logs import LOGGER
-from ..base.typing import Array, Device, IrAttribute, IrBlock, IrOperation, IrType, R
+from ..base.typing import (
+    Array,
+    Device,
+    IrAttribute,
+    IrBlock,
+    IrOperation,
+    IrType,
+    IrValue,
+    R,
+)
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..core.primitive import Primitive, subolympusprs
@@ -74,7 +83,7 @@ class ModuleContext:
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
                  "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct")
+                 "distinct", "fenced_from", "hidden", "combining")
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
@@ -117,6 +126,11 @@ class ModuleContext:
         self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
+        self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
+        #: id -> scalar that is behind a fence, as its broadcasts have to be; held, so the id stays
+        self.hidden: dict[int, IrValue] = {}
+        #: whether what is emitted combines two elements: nothing is fenced or called there
+        self.combining = False
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -128,6 +142,11 @@ class ModuleContext:
         self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
         self.parts = 1      # how many devices such a mesh is of
         self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
+
+    @property
+    def exported(self) -> bool:
+        """Whether the module is for a platform, not for devices, and may be for other engines."""
+        return AxisType.Explicit in self.deviceless
 
     @property
     def keeps(self) -> bool:
@@ -176,6 +195,11 @@ class ModuleContext:
                      if uneven.isdisjoint(v.aval.shape)}
         self.held_values.append((closed, saved))
         return {*saved, *kept_of(closed, read, sizes)}
+
+    @property
+    def fences(self) -> bool:
+        """Whether what is emitted now may be fenced."""
+        return self.fenced_from is not None and not self.combining
 
     def identity(self, kind: IrType) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""

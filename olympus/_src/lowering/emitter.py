@@ -30,6 +30,7 @@ from .attributes import (
     tensor_type,
 )
 from .context import ModuleContext
+from .fences import has_no_reciprocal
 from .marks import FRONTEND
 from .platforms import PlatformOpen
 
@@ -184,7 +185,17 @@ class Emitter:
             size = dimensions.size(self, value)
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
-        return self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
+        out = self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
+        if not self.module.fences or not has_no_reciprocal(value, aval.dtype):
+            return out
+        return self.fence(out)
+
+    def fence(self, x: IrValue) -> IrValue:
+        """The value, of which XLA's algebraic simplifier may not see how it was computed."""
+        out = self.raw("stablehlo.optimization_barrier", [x], None, [x.type]).result
+        # XLA looks through the broadcasts of a scalar, so they get fences, too.
+        self.module.hidden[id(out)] = out
+        return out
 
     def vector(self, values: Sequence[int], dtype: DType) -> IrValue:
         """A rank-1 array of ints, which may be dimensions."""
@@ -206,6 +217,8 @@ class Emitter:
         if found is None:
             out = self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(())},
                           aval)
+            if id(x) in self.module.hidden:
+                out = self.fence(out)
             found = self.block.repeated[key] = out, x
         return found[0]
 

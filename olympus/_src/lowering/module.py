@@ -157,17 +157,18 @@ def _result_attrs(context: ModuleContext,
 
 
 def _decide_holds(context: ModuleContext, program: Lowering) -> None:
-    """Note what may be held of a program, of which some arguments and results are spread."""
+    """Note what may be held or fenced of a program, with spread arguments and results."""
     closed, hold, symbolic = program.closed, program.hold, bool(program.arg_names)
     several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
     on_cpu = platforms == ["cpu"]
-    exported = AxisType.Explicit in context.deviceless      # for a platform, not for devices
-    if on_cpu and not (several or symbolic or exported):
+    if "cpu" in platforms:
+        context.fenced_from = closed
+    if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
     context.hold = hold
     # Where there is one device, nothing is cut that is compiled here.
-    if not on_cpu or exported or device_count("cpu") > 1:
+    if not on_cpu or context.exported or device_count("cpu") > 1:
         context.cut_sizes = functools.cache(functools.partial(
             cut_sizes, closed, [*zip(program.shardings, closed.in_avals),
                                 *zip(program.out_shardings, closed.out_avals)]))
@@ -179,7 +180,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         context.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
     elif symbolic:
         context.unheld = "sizes are symbolic"
-    elif exported and (several or context.given or names_devices(closed.olympuspr)
+    elif context.exported and (several or context.given or names_devices(closed.olympuspr)
                                  or any(getattr(a, "explicit", False) for a in closed.in_avals)):
         context.unheld = "it is exported over several devices"
 

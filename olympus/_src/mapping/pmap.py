@@ -13,6 +13,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
+from ..base.source import filter_traceback
 from ..base.typing import Array, Device, P, PyTree, R
 from ..base.util import lazy_module, name_of, wraps
 from ..core.context import ThreadState, ctx
@@ -112,9 +113,13 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
 
     # An eager call of a job has this process's examples; under a trace, values are of all.
     def call(*args: PyTree, **kwargs: PyTree) -> object:
-        if current.num_processes > 1 and ctx.trace is ThreadState.trace:
-            return mapped.of_process(jitted, args, kwargs)
-        return jitted(*args, **kwargs)
+        try:
+            if current.num_processes > 1 and ctx.trace is ThreadState.trace:
+                return mapped.of_process(jitted, args, kwargs)
+            return jitted(*args, **kwargs)
+        except Exception as error:
+            filter_traceback(error)
+            raise
 
     pmapped: Any = wraps(fun)(call)
     for method in ("trace", "lower", "eval_shape", "clear_cache"):

@@ -181,9 +181,9 @@ def _mapped_axes(args: tuple) -> set[Hashable]:
     for x in tree_flatten(args)[0]:
         # Tracers are nested as transformations are; each vmap's tracer knows its own axis.
         while type(x) in (BatchTracer, JVPTracer):
-            outer = x.val if type(x) is BatchTracer else x.primal
+            outer = x._val if type(x) is BatchTracer else x._primal
             if type(x) is BatchTracer and typeof(outer).explicit:
-                found.update(axes_of(typeof(outer).sharding.spec[x.dim]))
+                found.update(axes_of(typeof(outer).sharding.spec[x._dim]))
             x = outer
     return found
 

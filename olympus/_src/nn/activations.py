@@ -408,7 +408,8 @@ def _softmax(x: Array, axis: Any, where: Any) -> Array:
     top = _largest(x, axis, where)
     inside = x if where is None else choose(where, x, -math.inf)
     weights = el.exp(uf.subtract(inside, top))
-    out = uf.divide(weights, reductions.sum(weights, axis, keepdims=True, where=where))
+    total = reductions.sum(weights, axis, keepdims=True, where=where)
+    out = uf.multiply(weights, uf.reciprocal(total))    # of 1 or more: cheaper than a quotient
     return out if where is None else choose(where, out, 0.0)
 
 

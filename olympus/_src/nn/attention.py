@@ -37,7 +37,7 @@ def _normalized(logits: Array) -> tuple[Array, Array]:
     top = reductions.max(logits, -1, initial=float(dtypes.finfo(logits.dtype).min))
     weights = el.exp(uf.subtract(logits, _spread(top, logits)))
     total = reductions.sum(weights, -1)     # at least exp(0), if not all are -inf
-    shares = uf.divide(weights, _spread(uf.maximum(total, 1), logits))
+    shares = uf.multiply(weights, _spread(uf.reciprocal(uf.maximum(total, 1)), logits))
     return shares, uf.add(el.log(total), top)
 
 
@@ -88,7 +88,7 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Ar
     """Attention of checked [B, T, N, H] queries to [B, S, K, H] keys and values."""
     b, t, n, h = query.shape
     s, k = key.shape[1:3]
-    wide = reductions.wide_dtype(query.dtype)
+    wide = dtypes.wide_dtype(query.dtype)
     grouped = not definitely_equal(n, k)
     heads = (b, t, k, floor_div(n, k), h)
     subscripts = ("btkgh,bskh->bkgts", "bkgts,bskh->btkgh") if grouped else (

@@ -141,7 +141,7 @@ def _resampled(image: ArrayLike, scale: Any, translation: Any, *, shape: Sequenc
                precision: PrecisionLike) -> Array:
     """The product of an image with the weights of each axis of `dims`."""
     image = to_array(inexact(image))
-    work = reductions.wide_dtype(image.dtype)
+    work = dtypes.wide_dtype(image.dtype)
     real = dtypes.to_real_dtype(work)
     labels, operands = list(range(image.ndim)), []
     for k, d in enumerate(dims):

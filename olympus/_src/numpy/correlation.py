@@ -130,6 +130,11 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
 def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype: DTypeLike | None
                ) -> Array:
     """The observations as one row per variable, in a floating dtype, and whether there is one."""
+    if dtype is not None:
+        dtype = dtypes.requested_dtype(name, dtype)
+        if not dtypes.is_inexact(dtype):
+            raise ValueError(f"{name}: dtype {dtypes.long_name(dtype)} given; covariances are "
+                             "quotients; a floating or complex dtype is required.")
     given = [m] if y is None else [m, y]
     found = [to_array(x) for x in promote_dtypes(name, *given, inexact=True)]
     for x in found:
@@ -138,7 +143,7 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
     rows = []
     for i, x in enumerate(found):
         if dtype is not None:
-            x = convert(x, dtypes.requested_dtype(name, dtype))
+            x = convert(x, dtype)
         x = lax_shape.expand_dims(x, tuple(range(2 - x.ndim)))
         transposed = not rowvar and (found[0].ndim != 1 if i == 0
                                      else not definitely_equal(x.shape[0], 1))
@@ -186,8 +191,9 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
     Returns:
       float[k, k], or a scalar of one variable.
 
-    Raises ValueError for ranks above 2 and for weights below 0, which is seen only where they are
-    not traced, RuntimeError for weights of the wrong size, TypeError for weights of another kind.
+    Raises ValueError for ranks above 2, for a dtype of integers, and for weights below 0, which is
+    seen only where they are not traced, RuntimeError for weights of the wrong size, TypeError for
+    weights of another kind.
 
     >>> print(onp.cov(onp.array([[0., 1., 2.], [2., 1., 0.]])))
     [[ 1. -1.]

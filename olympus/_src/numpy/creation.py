@@ -306,7 +306,8 @@ def _nested(x: PyTree, leaves: list[ArrayLike]) -> PyTree:
         pass
     elif is_sequence(x) and not _is_numpy_data(x):
         return [_nested(item, leaves) for item in x]
-    elif not hasattr(x, "dtype") and _is_numpy_data(x):
+    elif (not hasattr(x, "aval") and not isinstance(getattr(x, "dtype", None), np.dtype)
+          and _is_numpy_data(x)):      # without a dtype, or with one of another library's
         x = np.asarray(x)
     leaves.append(x)
     return x

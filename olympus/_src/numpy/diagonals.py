@@ -63,7 +63,7 @@ def _shifted(name: str, shape: tuple[int, ...], k: ArrayLike) -> tuple[Array, Ar
 
 
 def _is_traced(k: object) -> TypeGuard[Tracer]:
-    return isinstance(k, Tracer) and k.concrete() is None
+    return isinstance(k, Tracer) and k._known_value() is None
 
 
 def _band(name: str, shape: tuple[int, ...], k: ArrayLike, dtype: DType,

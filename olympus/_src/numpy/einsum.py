@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,7 +21,7 @@ from ..lax.sharding import settled
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import bound_or, definitely_equal
-from ..types.sharding import ShardingLike
+from ..types.sharding import NamedSharding, PartitionSpec, ShardingLike
 from . import reductions
 from .diagonals import diagonal_of
 from .promote import BOOL, array_args, broadcast_to, convert, refuse_option, result_type
@@ -161,19 +162,32 @@ def einsum(subscripts: str | ArrayLike, /, *operands: ArrayLike | Sequence[int],
     how = tuple(map(_hashable, optimize)) if isinstance(optimize, list) else optimize
     dtype, weak = result_type("einsum", list(map(typeof, arrays)))
 
-    def contracted(*arrays: Array) -> Array:
-        return _einsum(arrays, inputs=inputs, output=output, optimize=how, precision=precision,
-                       dtype=dtype, weak=weak, preferred=preferred_element_type,
-                       dot=_dot_general)
+    run = functools.partial(_einsum, inputs=inputs, output=output, optimize=how,
+                            precision=precision, dtype=dtype, weak=weak,
+                            preferred=preferred_element_type, dot=_dot_general)
+    if out_sharding is None:
+        return run(tuple(arrays))
+    avals = list(map(typeof, arrays))
+    axes: dict[str, list[tuple[Any, int]]] = {}
+    for labels, aval in zip(inputs, avals, strict=True):
+        for i, label in enumerate(labels):
+            axes.setdefault(label, []).append((aval, i))
+    contract.check_terms("einsum", avals, out_sharding,
+                         [where for label, where in axes.items() if label not in output])
+    # One product is cut as a product is: it may leave terms of a sum where they are.
+    if _dot_general is contract.dot_general and _is_product(inputs, output, avals):
+        return run(tuple(arrays), out_sharding=out_sharding)
+    return settled("einsum", lambda *arrays: run(arrays), out_sharding, *arrays)
 
-    if out_sharding is not None:
-        axes: dict[str, list[tuple[Any, int]]] = {}
-        for labels, aval in zip(inputs, avals := list(map(typeof, arrays)), strict=True):
-            for i, label in enumerate(labels):
-                axes.setdefault(label, []).append((aval, i))
-        contract.check_terms("einsum", avals, out_sharding,
-                    [where for label, where in axes.items() if label not in output])
-    return settled("einsum", contracted, out_sharding, *arrays)
+
+def _is_product(inputs: tuple[str, ...], output: str, avals: Sequence[ShapedArray]) -> bool:
+    """Whether one `dot_general` of the operands as they are, and a transposition, is the whole."""
+    if len(inputs) != 2 or any(len(set(labels)) != len(labels) for labels in inputs):
+        return False
+    p, q = inputs
+    return (set(p) ^ set(q)) <= set(output) and all(
+        definitely_equal(avals[0].shape[i], avals[1].shape[q.index(label)])
+        for i, label in enumerate(p) if label in q)
 
 
 def _hashable(item: object) -> object:
@@ -208,10 +222,10 @@ def _check_sizes(inputs: tuple[str, ...], avals: tuple[ShapedArray, ...]) -> Non
 
 
 @fused(static=("inputs", "output", "optimize", "precision", "dtype", "weak", "preferred",
-               "dot"))
+               "dot", "out_sharding"))
 def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str, optimize: Any,
             precision: PrecisionLike, dtype: DType, weak: bool, preferred: DType | None,
-            dot: Callable[..., Array]) -> Array:
+            dot: Callable[..., Array], out_sharding: ShardingLike = None) -> Array:
     arrays = [x if x.shape else broadcast_to(convert(x, dtype, weak), ()) for x in operands]
     how = list(optimize) if isinstance(optimize, tuple) else optimize
     steps = (_plan(inputs, output, tuple([x.shape for x in arrays]), how)
@@ -225,7 +239,8 @@ def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str
         if len(parts) == 1:
             found = _single(*parts[0], labels, dtype)
         else:
-            found = _pair(parts[0], parts[1], labels, rest, precision, dtype, preferred, dot)
+            found = _pair(parts[0], parts[1], labels, rest, precision, dtype, preferred, dot,
+                          out_sharding)
         terms.append((labels, found))
     found = terms[0][1]
     return convert(found, dtype, weak) if preferred is None else convert(found, preferred)
@@ -268,7 +283,7 @@ def _single(labels: str, x: Array, wanted: str, dtype: DType) -> Array:
 
 def _pair(left: tuple[str, Array], right: tuple[str, Array], wanted: str, rest: set[str],
           precision: PrecisionLike, dtype: DType, preferred: DType | None,
-          dot: Callable[..., Array]) -> Array:
+          dot: Callable[..., Array], out_sharding: ShardingLike) -> Array:
     (p, x), (q, y) = _diagonals(*left), _diagonals(*right)
     p, x = _summed(p, x, set(q) | rest, dtype)
     q, y = _summed(q, y, set(p) | rest, dtype)
@@ -280,11 +295,23 @@ def _pair(left: tuple[str, Array], right: tuple[str, Array], wanted: str, rest: 
     summed = [label for label in shared if label not in rest]
     pairs = ((tuple([p.index(i) for i in summed]), tuple([q.index(i) for i in summed])),
              (tuple([p.index(i) for i in batch]), tuple([q.index(i) for i in batch])))
-    found = dot(x, y, pairs, precision=precision,
-                preferred_element_type=dtype if preferred is None else preferred)
     labels = "".join([*batch, *[i for i in p if i not in shared],
                       *[i for i in q if i not in shared]])
+    cut = {} if out_sharding is None else {
+        "out_sharding": _transposed(out_sharding, wanted, labels)}
+    found = dot(x, y, pairs, precision=precision,
+                preferred_element_type=dtype if preferred is None else preferred, **cut)
     return _ordered(labels, found, wanted)
+
+
+def _transposed(sharding: ShardingLike, labels: str, wanted: str) -> ShardingLike:
+    """How an array is cut whose axes, in another order, are cut as `sharding` says."""
+    if isinstance(sharding, NamedSharding):
+        return sharding.update(spec=_transposed(sharding.spec, labels, wanted))
+    if not isinstance(sharding, PartitionSpec):     # of one device
+        return sharding
+    by_label = dict(zip(labels, sharding))      # further axes are whole
+    return sharding.update(partitions=[by_label.get(label) for label in wanted])
 
 
 def _drop_ones(p: str, x: Array, q: str, y: Array) -> tuple[str, Array, str, Array]:

@@ -28,7 +28,7 @@ __all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power
 
 def _values(x: Array) -> np.ndarray | None:
     """The values, if they are known."""
-    value = x.concrete() if isinstance(x, Tracer) else x
+    value = x._known_value() if isinstance(x, Tracer) else x
     return None if value is None else np.asarray(value)
 
 

@@ -136,9 +136,13 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: DTypeLike | None) -
 def _concrete(name: str, x: ArrayLike) -> float:
     """A bound as a Python number."""
     if isinstance(x, Tracer):
-        raise ConcretizationTypeError(
-            f"{name}: {describe(x)} given; the number of elements must be known while tracing; "
-            f"{'mark the argument static, or ' * x.may_be_static()}use lax.iota with a fixed size.")
+        value = x._known_value()
+        if value is None:
+            raise ConcretizationTypeError(
+                f"{name}: {describe(x)} given; the number of elements must be known while tracing; "
+                f"{'mark the argument static, or ' * x._may_be_static()}use lax.iota with a fixed "
+                "size.")
+        x = value
     try:
         value = np.asarray(x)
     except TypeError as error:

@@ -331,7 +331,7 @@ def _extent(index: object) -> tuple[int, int] | None:
         index._extent = found
         return found
     if isinstance(index, Tracer):
-        value = index.concrete()
+        value = index._known_value()
         return None if value is None else _extent(value)
     return _extent_of(index) if isinstance(index, np.ndarray) else None
 
@@ -348,7 +348,7 @@ def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
         tokens.append(("F",))
         return
     for part in (entry.start, entry.stop, entry.step):
-        if isinstance(part, Tracer) and part.concrete() is None:
+        if isinstance(part, Tracer) and part._known_value() is None:
             raise IndexError(
                 f"indexing: a slice bound is {describe(part)}; slice entries must be static "
                 "integers, because they decide the result's shape; use "
@@ -461,7 +461,7 @@ def _index_aval(entry: Any) -> ShapedArray:
 def _add_mask(entry: ArrayLike, shape: Shape, axis: int, tokens: list, operands: list) -> int:
     """A boolean array: the integer arrays of the places where it is true."""
     if isinstance(entry, Tracer):
-        value = entry.concrete()
+        value = entry._known_value()
         if value is None:
             raise errors.NonConcreteBooleanIndexError(
                 f"indexing: a mask that is {describe(entry)} given; array boolean indices must be "

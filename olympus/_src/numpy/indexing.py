@@ -24,6 +24,7 @@ from ..core.ir import Literal
 from ..core.templates import by_identity
 from ..core.trace import Tracer, ctx, describe, literal, typeof
 from ..devices.array import array_from_numpy
+from ..interpreters.checks import looking
 from ..jit.fused import fused, named
 from ..lax import arithmetic, creation, cumulative, shape, slicing
 from ..lax import indexing as lax_indexing
@@ -218,7 +219,9 @@ def _slice(x: Array, plan: Plan, wrap: bool, *operands: ArrayLike) -> Array:
     if plan.wide:
         operands = _joined(operands)
     old, sizes = x.aval.shape, plan.sizes
-    if sizes != old or not plan.unit:
+    # Of an axis of size 1 there is but one element to read: a traced place is looked at by checks.
+    looked_at = sizes == old and plan.scalars and looking()
+    if sizes != old or not plan.unit or looked_at:
         starts, limits, static = [], [], True
         for o, size in plan.spans:
             start = 0 if o is None else operands[o]
@@ -233,7 +236,7 @@ def _slice(x: Array, plan: Plan, wrap: bool, *operands: ArrayLike) -> Array:
         elif static:
             x = slicing.slice(x, starts, limits, plan.strides)
         else:
-            if sizes != old or plan.scalars:
+            if sizes != old or looked_at:
                 x = slicing.dynamic_slice(x, starts, sizes, allow_negative_indices=[
                     wrap and o in plan.scalars for o, _ in plan.spans])
             if not plan.unit:
@@ -688,7 +691,7 @@ def put_along_axis(arr: ArrayLike, indices: ArrayLike, values: ArrayLike, axis: 
 def concrete(name: str, x: ArrayLike, what: str, remedy: str) -> np.ndarray:
     """The values of an array that decide a result's shape; ConcretizationTypeError if unknown."""
     if isinstance(x, Tracer):
-        value = x.concrete()
+        value = x._known_value()
         if value is None:
             raise errors.ConcretizationTypeError(
                 f"{name}: {what} is {describe(x)}; a concrete value is required, because it "

@@ -317,7 +317,7 @@ def _block_depth(arrays: PyTree) -> tuple[int, int]:
     if isinstance(arrays, tuple):
         raise TypeError("block: a tuple given; only nested lists are allowed; use a list.")
     if not isinstance(arrays, list):
-        return 0, len(np.shape(arrays))
+        return 0, len(array_args("block", arrays)[0].shape)
     found = [_block_depth(a) for a in arrays] or [(0, 0)]
     if len({d for d, _ in found}) > 1:
         raise ValueError(f"block: depths {[d + 1 for d, _ in found]} given; list depths are "
@@ -382,7 +382,8 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     >>> [x.shape for x in onp.hsplit(onp.ones((4, 3)), [1])]
     [(4, 1), (4, 2)]
     """
-    return _split("hsplit", ary, indices_or_sections, 0 if len(np.shape(ary)) == 1 else 1)
+    (ary,) = array_args("hsplit", ary)
+    return _split("hsplit", ary, indices_or_sections, 0 if len(ary.shape) == 1 else 1)
 
 
 @api_boundary
@@ -407,9 +408,7 @@ def _split(name: str, ary: ArrayLike, parts: object, axis: int, least: int = 1) 
     axis = canonical_axis(axis, len(ary.shape), name)
     n = ary.shape[axis]
     if isinstance(parts, Tracer):
-        raise errors.ConcretizationTypeError(
-            f"{name}: indices_or_sections is {describe(parts)}; concrete values are required, "
-            "because they decide shapes; compute them with NumPy.")
+        parts = concrete(name, parts, "indices_or_sections", "compute it with NumPy")
     if isinstance(parts, (list, tuple)) or getattr(parts, "ndim", 0):
         places = [extent(i, name, "indices_or_sections") for i in entries(parts)]
         ends = [maximum(0, minimum(n, i + n if known_less(i, 0) else i)) for i in places]
@@ -418,7 +417,10 @@ def _split(name: str, ary: ArrayLike, parts: object, axis: int, least: int = 1) 
         if isinstance(parts, SymbolicDim):
             raise ValueError(f"{name}: {parts} sections given; jax.numpy.split with a symbolic "
                              "number of sections is not supported; give their number.")
-        count = static_int(parts, name, "indices_or_sections")
+        number = parts.item() if isinstance(parts, np.ndarray) else parts
+        if isinstance(number, (float, np.floating)) and number.is_integer():    # as NumPy: 2.0
+            number = int(number)
+        count = static_int(number, name, "indices_or_sections")
         if count >= 2**31:
             raise ValueError(f"{name}: {count} sections given; fewer than 2**31 are required.")
         if count <= 0:
@@ -503,10 +505,10 @@ def repeat(a: ArrayLike, repeats: ArrayLike, axis: int | None = None, *,
         return constrain("repeat", _repeat_equally(a, repeats, axis), out_sharding)
     if isinstance(repeats, (list, tuple)):
         repeats = np.asarray(repeats, np.int32)
-    if isinstance(repeats, Tracer) and repeats.concrete() is None:
+    if isinstance(repeats, Tracer) and repeats._known_value() is None:
         out = _repeat_traced(a, repeats, total_repeat_length, axis)
         return constrain("repeat", out, out_sharding)
-    counts = np.asarray(repeats.concrete() if isinstance(repeats, Tracer) else repeats)
+    counts = np.asarray(repeats._known_value() if isinstance(repeats, Tracer) else repeats)
     if counts.dtype.kind not in "iub":
         raise TypeError(f"repeat: repeats of dtype {counts.dtype} given; integers are required.")
     if counts.ndim > 1 or (counts.ndim and counts.shape[0] not in (1, n)):
@@ -599,7 +601,7 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, len(arr.shape), "delete")
     n = arr.shape[axis]
-    if isinstance(obj, Tracer) and obj.concrete() is None and (
+    if isinstance(obj, Tracer) and obj._known_value() is None and (
             assume_unique_indices or not obj.shape):
         return _delete_traced(arr, ravel(obj), axis=axis)
     places = _places("delete", obj, n)
@@ -648,7 +650,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
         arr, axis = ravel(arr), 0
     axis = canonical_axis(axis, len(arr.shape), "insert")
     n = arr.shape[axis]
-    traced = isinstance(obj, Tracer) and obj.concrete() is None and dtypes.is_integer(obj.dtype)
+    traced = isinstance(obj, Tracer) and obj._known_value() is None and dtypes.is_integer(obj.dtype)
     places: Any = obj if traced else _places("insert", obj, n)
     values = promote.convert(values, arr.dtype)
     count = prod(places.shape)

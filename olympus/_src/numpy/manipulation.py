@@ -387,7 +387,8 @@ def rollaxis(a: ArrayLike, axis: int, start: int = 0) -> Array:
     >>> onp.rollaxis(onp.ones((2, 3, 4)), 2).shape
     (4, 2, 3)
     """
-    ndim = len(np.shape(a))
+    (a,) = array_args("rollaxis", a)
+    ndim = len(a.shape)
     axis, start = canonical_axis(axis, ndim, "rollaxis"), static_int(start, "rollaxis", "start")
     if not -ndim <= start <= ndim:
         raise ValueError(f"rollaxis: start {start} given; an int in [{-ndim}, {ndim}] is required.")

@@ -86,12 +86,6 @@ def max_dtype(a: DType, b: DType) -> DType:
     return a if dtypes.itemsize_bits(a) >= dtypes.itemsize_bits(b) else b
 
 
-def wide_dtype(dtype: DType) -> DType:
-    """The dtype that a sum is accumulated in: float32 for narrower floats."""
-    narrow = dtypes.is_floating(dtype) and dtypes.itemsize_bits(dtype) < 32
-    return np.dtype("float32") if narrow else dtype
-
-
 def expand(x: Array, axes: Axes, keepdims: bool) -> Array:
     """A reduced array with the reduced axes back, of size 1, if so wanted."""
     return lax_shape.expand_dims(x, axes) if keepdims and axes else x
@@ -121,7 +115,7 @@ def _scalar_initial(name: str, initial: ArrayLike | None) -> Array | None:
 def _total(op: Callable[..., Array], combine: Callable[..., Array], neutral: int, x: Array,
            initial: ArrayLike | None, where: Array | None, axes: Axes, keepdims: bool,
            dtype: DType) -> Array:
-    accumulated = wide_dtype(dtype)
+    accumulated = dtypes.wide_dtype(dtype)
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
         x = real(x)
     x = masked(convert(x, accumulated), where, literal(neutral, accumulated))

@@ -37,6 +37,7 @@ from ..types.shape import (
     slice_of,
 )
 from . import promote
+from .arithmetic import sign
 from .conditions import where as choose_elements
 from .creation import asarray
 from .indexing import concrete, need_size, nonzero, take, write
@@ -497,7 +498,8 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     Args:
       indices: integers of any shape; negative ones count from the end. Those outside are brought
         inside (NumPy raises).
-      shape: the array's shape.
+      shape: the array's shape. Its elements may be more than the dtype of the indices counts; a
+        place on an axis is the largest of that dtype if it would be larger.
       order: "C" (last axis fastest) or "F".
 
     Returns:
@@ -516,12 +518,19 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     indices, sizes = _wide(indices), canonical_shape(shape, "unravel_index")
     if order not in ("C", "F"):
         raise ValueError(f"unravel_index: order {order!r} given; 'C' or 'F' is required.")
-    total = prod(sizes)
-    indices = where(indices < 0, indices + total, indices).clip(0, maximum(0, total - 1))
-    return tuple([
-        indices // maximum(1, prod(sizes[axis + 1:] if order == "C" else sizes[:axis]))
-        % maximum(1, n)
-        for axis, n in enumerate(sizes)])
+    total, most = prod(sizes), int(dtypes.iinfo(indices.dtype).max)
+    if not exceeds(total, most):    # else no index is too large
+        indices = where(indices < 0, indices + total, indices).clip(0, maximum(0, total - 1))
+    found: list[Array] = []
+    # Digits, the fastest first. Those of a negative index count from the end, as it does.
+    for n in reversed(sizes) if order == "C" else sizes:
+        if exceeds(n, most):
+            found.append(where(indices < 0, most, indices))
+            indices = sign(indices).clip(max=0)
+        else:
+            found.append(indices % maximum(1, n))
+            indices = indices // maximum(1, n)
+    return tuple(found[::-1] if order == "C" else found)
 
 
 @named

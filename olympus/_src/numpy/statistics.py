@@ -17,7 +17,7 @@ from ..lax import shape as lax_shape
 from ..lax.arithmetic import RoundingMethod, div, imag, mul, real, rem, sub
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
 from ..lax.comparison import eq, ge, gt, le, lt, ne
-from ..lax.cumulative import cumsum
+from ..lax.cumulative import cummax, cumsum
 from ..lax.families import add
 from ..lax.indexing import take_along
 from ..lax.sharding import constrain
@@ -79,7 +79,7 @@ def _count(x: Array, where: Array | None, axes: Axes, keepdims: bool, dtype: DTy
 
 @fused(static=("axes", "keepdims", "dtype"))
 def _mean(x: Array, where: Array | None, *, axes: Axes, keepdims: bool, dtype: DType) -> Array:
-    wide = reductions.wide_dtype(dtypes.to_inexact_dtype(dtype))
+    wide = dtypes.wide_dtype(dtypes.to_inexact_dtype(dtype))
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(wide):
         x = real(x)
     x = convert(x, wide)
@@ -116,7 +116,7 @@ def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: Arra
     wide = dtypes.to_inexact_dtype(x.dtype)
     if dtype not in (wide, dtypes.to_real_dtype(wide)):
         wide = dtypes.to_inexact_dtype(dtypes.promote_types(wide, dtype)[0])
-    wide = reductions.wide_dtype(wide)
+    wide = dtypes.wide_dtype(wide)
     x = convert(x, wide)
     centre = (_mean(x, where, axes=axes, keepdims=True, dtype=wide) if mean is None
               else convert(mean, wide))
@@ -414,7 +414,9 @@ def _ranked(x: Array, rank: Array, lead: int) -> Array:
 
 def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
     """The first rank at which the running sum of w[..., n] reaches the fraction q[*qs, ...]."""
-    total = cumsum(w, w.ndim - 1)
+    # The sum in blocks is rounded: it may fall, and move where a weight is 0.
+    zero = literal(0, w.dtype)
+    total = cummax(choose(gt(w, zero), cumsum(w, w.ndim - 1), literal(-1, w.dtype)), w.ndim - 1)
     shape = (*q.shape, w.shape[-1])
     inner = tuple(range(lead, len(shape)))
     goal = mul(lax_shape.broadcast_in_dim(q, shape, tuple(range(q.ndim))),
@@ -423,7 +425,7 @@ def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
                    shape, inner))
     total = lax_shape.broadcast_in_dim(total, shape, inner)
     # An element of no weight before all others is not reached by the fraction 0.
-    short = bitwise_or(lt(total, goal), eq(total, literal(0, w.dtype)))
+    short = lt(total, goal)
     rank = reduce_sum(convert(short, dtypes.default_int()), (len(shape) - 1,))
     return arithmetic.min(rank, broadcast_to(literal(w.shape[-1] - 1, rank.dtype), rank.shape))
 
@@ -477,7 +479,7 @@ def _quantiles(name: str, a: ArrayLike, q: ArrayLike, axis: Axis, out: None, ove
         raise ValueError(f"{name}: {x.aval} and q {q.aval} given; real numbers are required, "
                          "because complex numbers have no order.")
     dtype = dtypes.to_inexact_dtype(x.dtype)
-    wide = reductions.wide_dtype(dtype)
+    wide = dtypes.wide_dtype(dtype)
     q = convert(q, wide)
     if scale != 1.0:
         q = div(q, literal(scale, wide))
@@ -684,7 +686,8 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
     Returns:
       A vector of the dtype of `ary`.
 
-    Raises TypeError for booleans, and for elements whose dtype the array's does not hold.
+    Raises TypeError for booleans, and for elements that NumPy's rule "same_kind" does not cast to
+    the array's dtype; the option `numpy_dtype_promotion` has no part in that.
 
     >>> print(onp.ediff1d(onp.array([1, 4, 9]), to_begin=0))
     [0 3 5]
@@ -697,9 +700,9 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
 
     def flat(e: ArrayLike) -> Array:
         (e,) = array_args("ediff1d", e)
-        if dtypes.promote_types(e.dtype, x.dtype, e.aval.weak_type)[0] != x.dtype:
+        if not dtypes.can_cast(e.dtype, x.dtype, "same_kind"):
             raise TypeError(f"ediff1d: {e.aval} given beside differences of dtype {x.dtype}; a "
-                            "dtype that it holds is required; convert one with astype.")
+                            "dtype of the same kind is required; convert one with astype.")
         e = convert(e, found.dtype)
         return lax_shape.reshape(broadcast_to(e, e.shape or (1,)), (size_of(e.shape),))
 
@@ -803,9 +806,10 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
         if len(x.shape) == 1:
             dx = lax_shape.broadcast_in_dim(dx, (*(1,) * at, dx.shape[0],
                                                  *(1,) * (y.ndim - at - 1)), (at,))
-    elif 0 < np.ndim(dx) < y.ndim:      # its axes are the last ones
+    else:
         (dx,) = array_args("trapezoid", dx)
-        dx = lax_shape.expand_dims(to_array(dx), range(y.ndim - np.ndim(dx)))
+        if 0 < dx.ndim < y.ndim:        # its axes are the last ones
+            dx = lax_shape.expand_dims(to_array(dx), range(y.ndim - dx.ndim))
     return multiply(reductions.sum(multiply(pairs, dx), axis), 0.5)
 
 

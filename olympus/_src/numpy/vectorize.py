@@ -43,7 +43,7 @@ def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] 
 
     Args:
       pyfunc: the function; it is traced, once for all elements, unlike by NumPy's loop.
-      excluded: positions and names of arguments that are passed on as they are.
+      excluded: positions and names of arguments that are passed on as they are; so is None.
       signature: the small arrays' axes, as "(n),(n)->()"; scalars by default.
 
     Returns:
@@ -69,6 +69,7 @@ def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] 
     parsed = None if signature is None else _parse(signature)
 
     @functools.wraps(pyfunc)
+    @api_boundary
     def wrapped(*args: ArrayLike | str, **kwargs: object) -> PyTree:
         fun, dynamic, extra = _bind_excluded(pyfunc, excluded, args, kwargs)
         arrays = [to_array(x) for x in array_args("vectorize", *dynamic)]
@@ -80,12 +81,25 @@ def vectorize(pyfunc: Callable[..., PyTree], *, excluded: Collection[int | str] 
             return fun(*xs[:count], **dict(zip(named, xs[count:])))
 
         ins, outs = parsed if parsed is not None else ([()] * len(arrays), None)
+        given = [a for i, a in enumerate(args) if i not in excluded]
+        if len(ins) == len(given) + len(extra) > len(arrays):      # None has a place there
+            ins = _without_none(ins, given, signature)
         if len(ins) != len(arrays):
             raise TypeError(f"vectorize: {len(arrays)} arguments given; the signature "
                             f"{signature!r} names {len(ins)}.")
         return _broadcasting(flat, arrays, ins, outs)
 
     return wrapped
+
+
+def _without_none(ins: list[Dims], given: Sequence[object], signature: str | None) -> list[Dims]:
+    """The small arrays' axes of the arguments that are not None, which has none."""
+    for i, (dims, value) in enumerate(zip(ins, given)):
+        if value is None and dims:
+            raise ValueError(f"vectorize: argument {i} is None, for the axes {dims} of "
+                             f"{signature!r}; an array is required; None may stand for ().")
+    kept = [dims for dims, value in zip(ins, given) if value is not None]
+    return kept + ins[len(given):]
 
 
 def _bind_excluded(pyfunc: Callable[..., PyTree], excluded: Collection[int | str], args: tuple,
@@ -152,6 +166,11 @@ def _check_results(found: Array | Sequence[Array], outs: list[Dims], sizes: dict
         raise TypeError(f"vectorize: {len(results)} results returned; the signature has "
                         f"{len(outs)}; wrong number of output arguments.")
     for x, dims in zip(results, outs):
+        if x is None:
+            if dims:
+                raise ValueError(f"vectorize: the result None given for the axes {dims}; an array "
+                                 "is required; return one.")
+            continue
         shape = typeof(x).shape
         if len(shape) != len(dims):
             raise ValueError(f"vectorize: the result {typeof(x)} given for the axes {dims}; output "

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from ..base.config import compatible
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
 from ..core.ir import Literal
 from ..core.trace import typeof
@@ -54,7 +55,8 @@ def shape_of(x: ArrayLike, name: str = "random") -> Dims:
 def draw_shape(name: str, shape: int | Shape | None, *params: ArrayLike) -> Dims:
     """The samples' shape, which parameters must broadcast to; without one, what they broadcast to.
 
-    Raises ValueError where they do not, TypeError for complex ones.
+    Raises ValueError where they do not, TypeError for complex ones. JAX gives one sample of shape
+    () the shape of parameters of size 1, and so does `olympus_compatible`.
     """
     if shape is not None and _NUMBERS.issuperset(map(type, params)):
         return canonical_shape(shape, name)     # nothing to broadcast
@@ -65,7 +67,10 @@ def draw_shape(name: str, shape: int | Shape | None, *params: ArrayLike) -> Dims
         return broadcast_shapes(*given)
     found = canonical_shape(shape, name)
     try:
-        fits = broadcast_shapes(found, *given) == found
+        together = broadcast_shapes(found, *given)
+        if found == () and compatible.value and set(together) == {1}:
+            return together
+        fits = together == found
     except ValueError:
         fits = False
     if not fits:

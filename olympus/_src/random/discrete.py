@@ -11,6 +11,7 @@ import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from ..control.cond import cond
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -19,8 +20,8 @@ from ..lax.arithmetic import floor, rem
 from ..lax.comparison import gt
 from ..lax.convert import convert_element_type
 from ..lax.creation import broadcasted_iota, full, full_like, iota
-from ..lax.cumulative import cumsum
-from ..lax.reduce import argmax
+from ..lax.cumulative import cummax, cumsum
+from ..lax.reduce import argmax, reduce_and
 from ..lax.shape import reshape
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim, slice_in_dim
@@ -378,12 +379,23 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 
 @fused(static=("shape",))
 def _weighted(key: ArrayLike, p: Array, *, shape: Dims) -> Array:
-    """The place of uniform numbers in the running sum of the weights."""
+    """The place of uniform numbers in the running sum of the weights.
+
+    That sum is rounded in blocks: it may fall, and move where a weight is 0. Where a weight of 0 is
+    drawn, all places are searched again, in its largest values so far at other weights.
+    """
     total = cumsum(p, 0)
     u = 1.0 - unit(typed(key), shape, typeof(p).dtype)
     last = index_in_dim(total, -1, 0, False)
     r = parameter(last, typeof(p).dtype, shape) * u
-    return convert_element_type(searchsorted(total, r), dtypes.default_int())
+
+    def search_rising() -> Array:
+        return searchsorted(cummax(where(p > 0.0, total, -np.inf), 0), r)
+
+    found = searchsorted(total, r)
+    possible = take(p, found, mode="clip") > 0.0
+    found = cond(reduce_and(possible, tuple(range(len(shape)))), lambda: found, search_rising)
+    return convert_element_type(found, dtypes.default_int())
 
 
 @fused(static=("draws", "mode"))

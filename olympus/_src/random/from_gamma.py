@@ -63,7 +63,7 @@ def _dirichlet(key: ArrayLike, alpha: ArrayLike, *, shape: Dims, dtype: DType, m
     outer = tuple(range(last))
     largest = broadcast_in_dim(reduce_max(logs, (last,)), shape, outer)
     x = exp(logs - largest)
-    return x / broadcast_in_dim(total(x, last), shape, outer)
+    return x * broadcast_in_dim(1 / total(x, last), shape, outer)   # which is 1 or more
 
 
 def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,

@@ -10,9 +10,9 @@ from collections import Counter, OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
-from weakref import WeakValueDictionary
+from weakref import WeakValueDictionary, ref
 
-from ..base import config, errors, lib, util
+from ..base import config, errors, lib, source, util
 from ..base.lib import mlir
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
@@ -25,6 +25,7 @@ from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
 from ..devices.array import (
     array_from_numpy,
+    copied_by_us,
     layout_of,
     numpy_value,
     put_array,
@@ -63,6 +64,9 @@ LoadedExecutable = lib.LoadedExecutable
 _compilations = itertools.count(1)
 _LOOK_EVERY = 128       # compilations; one takes some ten mappings
 _MOST_BYTES = 2 << 30   # of all compiled programs
+# Of constants in an entry of the disk cache: with 100 MB, reading it takes longer than compiling,
+# and 250 MB more of memory.
+_MOST_CONSTANTS = 32 << 20
 _MAPPINGS = Path("/proc/self/maps")
 _MOST_MAPPINGS = Path("/proc/sys/vm/max_map_count")
 # What C++ gets of a call that it has no program for: the result, how it calls itself next time, and
@@ -74,7 +78,8 @@ _Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "code", "levels", "__weakref__")
+    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels",
+                 "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
@@ -84,6 +89,9 @@ class Loaded:
         self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
+        self.constants = constants
+        #: By id, the large constants of which it has copies, as weak references.
+        self.sources: dict[int, ref[Any]] = {}
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
 
     def serialized(self) -> bytes:
@@ -106,9 +114,11 @@ class Executables:
 
     Those that have an identity are lowered once, too: it leads to the module's digest.
     Programs hold their executables. The table holds what was used last, so that a function made
-    anew in a loop finds what its predecessor compiled; beyond that budget it is weak.
+    anew in a loop finds what its predecessor compiled; beyond that budget it is weak. An
+    executable has copies of its constants: it is let go with the first large one of them.
     """
 
+    LARGE = 1 << 18     # bytes of a constant
     MOST, MOST_BYTES = 128, 64 << 20    # one takes ten memory mappings, large ones a hundred
 
     def __init__(self) -> None:
@@ -116,7 +126,7 @@ class Executables:
         self.recent: OrderedDict[Hashable, Loaded] = OrderedDict()
         self.programs: Memo = Memo(4096)
         self.bytes = 0      # of the recent ones
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()      # a constant may go while it is held
         util.known_cache(self)
 
     def find(self, program: Hashable) -> tuple[Loaded, Interface] | None:
@@ -141,6 +151,20 @@ class Executables:
             while len(self.recent) > self.MOST or (
                     self.bytes > self.MOST_BYTES and len(self.recent) > 1):
                 self.bytes -= self.recent.popitem(last=False)[1].bytes
+
+    def watch(self, loaded: Loaded, constants: Sequence[object]) -> None:
+        """Release an executable when one of its large constants goes."""
+        if loaded.constants <= self.LARGE:
+            return
+        held = ref(loaded)      # or the constants would keep it
+
+        def gone(_: object) -> None:
+            if (found := held()) is not None:
+                self.release(found)
+
+        for x in constants:
+            if getattr(x, "nbytes", 0) > self.LARGE and id(x) not in loaded.sources:
+                loaded.sources[id(x)] = ref(x, gone)
 
     def release(self, loaded: Loaded) -> None:
         """Hold an executable no longer, unless a program does."""
@@ -201,9 +225,10 @@ class Executable:
                  "placement", "arg_names", "donated", "exclusive")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
-                 placement: Placement, interface: Interface, arg_names: Sequence[str] = ()
-                 ) -> None:
+                 placement: Placement, interface: Interface, arg_names: Sequence[str] = (),
+                 specs: Sequence[PartitionSpec] = ()) -> None:
         self.loaded, self.name, self.effects = loaded, interface.name, closed.effects
+        _executables.watch(loaded, getattr(closed, "consts", ()))   # none of one that is loaded
         self.interface, self.placement = interface, placement
         self.xla = xla = loaded.xla
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
@@ -221,9 +246,10 @@ class Executable:
             [self.in_avals[i] for i in taken], stored, interface.meshes, interface.memories)
         self.out_shardings = [_as_typed(a, s, kind, interface.meshes) for a, s, kind in zip(
             self.out_avals, self.out_shardings, interface.memories, strict=True)]
-        for i, s in enumerate(interface.out_shardings):     # by the name that the user gave it
-            if s is not None and not self.out_avals[i].explicit and s.is_equivalent_to(
-                    self.out_shardings[i], stored[i].ndim):
+        named = [s.update(spec=spec) if type(s) is NamedSharding else None
+                 for s, spec in zip(self.out_shardings, specs)] or interface.out_shardings
+        for i, s in enumerate(named):       # by the name that the user gave it
+            if s is not None and s.is_equivalent_to(self.out_shardings[i], stored[i].ndim):
                 self.out_shardings[i] = s
         # Of arrays: what varies within a program is over, and where they are is known.
         self.physical_out = [a.update(vma=frozenset()).at(s)
@@ -259,7 +285,7 @@ class Executable:
             kept = [relaid(x, layout) for x, layout in zip(kept, self.layouts.values(),
                                                            strict=True)]
         if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
-            self._check_given_once(kept)
+            self._check_given_once(kept, self.donated, self.exclusive)
         try:
             if self.effects or self.hosts:
                 ordered = any(e.ordered for e in self.effects)
@@ -273,21 +299,24 @@ class Executable:
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
+            if self.interface.donated and "onate" in str(error):
+                self._check_given_once(kept, self.interface.donated, range(len(kept)))
             raise user_error(error, self.name) from None
 
-    def _check_given_once(self, kept: Sequence[Array]) -> None:
+    def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
+                          exclusive: Sequence[int]) -> None:
         """RuntimeError for a donated argument whose memory another argument has too."""
         owners: dict[int, int] = {}
-        for i in self.exclusive:
+        for i in exclusive:
             for address in lib.addresses(kept[i]):
                 j = owners.setdefault(address, i)
-                if j != i and (i in self.donated or j in self.donated):
+                if j != i and (i in donated or j in donated):
                     same = "are the same array" if kept[i] is kept[j] else "share their memory"
                     raise RuntimeError(
                         f"jit: arguments {self.arg_names[j]} and {self.arg_names[i]} of "
                         f"{self.name} {same}, and donated: Attempt to use a buffer that was "
-                        "previously donated in the same call, as in `f(donate(a), a)`; donate "
-                        "neither, or copy one.")
+                        "previously donated in the same call, as in `f(donate(a), a)`, at "
+                        f"{source.summarize(source.user_frame())}; donate neither, or copy one.")
 
     def _placed(self, i: int, x: Array, sharding: Sharding) -> Any:
         """Argument `i` where the program takes it; uncommitted ones may be elsewhere."""
@@ -309,10 +338,14 @@ class Executable:
                 "it with device_put.")
         return put_array(x, sharding)
 
-    def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array]) -> lib.FastPath | None:
-        """The data with which C++ runs this program without us, given such flat arguments.
+    def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array], given: Sequence[object]
+                 ) -> lib.FastPath | None:
+        """The data with which C++ runs this program without us; None where Python is needed.
 
-        None where Python is needed.
+        Args:
+          out_tree: the structure of the results.
+          args: flat arguments of a call, as the program takes them.
+          given: the same as the user gave them.
         """
         # C++ would leave out what Python does around the program: look for NaN and at keys, keep
         # tokens of effects, hold host callbacks while it runs, make float0 of what the device
@@ -327,6 +360,9 @@ class Executable:
                 re.search(_COLLECTIVE, lib.hlo_text(self.xla) or "")):
             return None
         refuse_masked_arrays()
+        copied = copied_by_us(given)
+        if copied is None:
+            return None
         ins = [s for s in self.in_shardings if s is not None]
         # C++ has `shard_fallback` move uncommitted arrays to where they are taken.
         if len(self.devices) > 1 and not all(
@@ -334,7 +370,8 @@ class Executable:
                 for x, s in zip(args, self.in_shardings) if s is not None):
             return None
         return lib.fastpath(self.xla, out_tree, ins, self.out_shardings, self.physical_out,
-                            [self.committed] * len(self.out_avals), self.kept)
+                            [self.committed] * len(self.out_avals), self.kept,
+                            [c for c, kept in zip(copied, self.kept, strict=True) if kept])
 
 
 def _part(aval: ShapedArray, sharding: Sharding) -> _Part:
@@ -511,6 +548,10 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         elif context.nest.deepest > LOADABLE:
             xla = compile_now()
             disk_cache.explain(context.name, _too_deep(context.nest.deepest))
+        elif context.written > _MOST_CONSTANTS:
+            xla = compile_now()
+            disk_cache.explain(context.name, f"its constants have {context.written >> 20} MB, more "
+                               f"than {_MOST_CONSTANTS >> 20}; pass large arrays as arguments")
         else:
             if config.compilation_cache_include_metadata_in_key.value:
                 digest, _ = mlir.digest(module, locations=True)
@@ -640,13 +681,15 @@ def _compiled(key: Hashable, module: IrModule, context: ModuleContext, placement
 
 
 def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
-                    out_layouts: Sequence[str | None] = ()) -> Executable:
-    """Compile a program whose inputs are all kept."""
+                    out_layouts: Sequence[str | None] = (),
+                    specs: Sequence[PartitionSpec] = ()) -> Executable:
+    """Compile a program whose inputs are all kept; `specs` name the shardings of its results."""
     loaded, interface = load_program(
         Lowering(closed, name, placement.platform, devices=placement.several,
                  shardings=placement.shardings, layouts=placement.layouts,
                  out_layouts=out_layouts, mesh=placement.mesh, hold=config.hold.value), placement)
-    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface)
+    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface,
+                      specs=specs)
 
 
 def relaid(x: Array, layout: str | None) -> Array:

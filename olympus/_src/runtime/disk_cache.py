@@ -1,6 +1,7 @@
 """Executables that outlive the process: a directory of entries, each in a file of its own.
 
-    <name>-<key>-cache      an entry: magic, digest, milliseconds that it took, executable, packed
+    <name>-<key>-cache      an entry: magic, digest (of its key, too), milliseconds that it took,
+                            executable, packed
     jaxlib-<stat>-cache     another: digest of jaxlib's libraries, by their paths, times and sizes
     .<key>.<writer>.new     an entry being written; renamed when it is whole
     .lock                   held by who writes or deletes; says how many bytes the entries take
@@ -49,7 +50,7 @@ __all__ = ["Directory", "Entry", "current", "entry_name", "explain", "flush",
 
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
-_MAGIC = b"olympus\x01"
+_MAGIC = b"olympus\x02"
 _HEAD = struct.Struct("<8s32sI")
 _SUFFIX = "-cache"
 _LOCK_SECONDS = 10      # that a process waits for another one's lock
@@ -95,16 +96,20 @@ class Directory:
         """
         path = self._entry(key)
         try:
-            with path.open("rb") as file:
+            with open(path, "rb", opener=_no_waiting) as file:
+                found = os.fstat(file.fileno())
                 # Whoever puts another directory in this one's place has no file of ours to put in.
-                if not _is_ours(os.fstat(file.fileno())):
+                if not _is_ours(found):
                     raise PermissionError(f"{path} belongs to another user")
-                packed = file.read()
+                regular = stat.S_ISREG(found.st_mode)
+                packed = file.read() if regular else b""
         except FileNotFoundError:
             return None
         try:
+            if not regular:
+                raise ValueError("it is no regular file")
             magic, digest, took = _HEAD.unpack_from(packed)
-            if magic != _MAGIC or digest != _digest(took, packed[_HEAD.size:]):
+            if magic != _MAGIC or digest != _digest(key, took, packed[_HEAD.size:]):
                 raise ValueError("its checksum is wrong")
             data = zlib.decompress(packed[_HEAD.size:])
         except (struct.error, zlib.error, ValueError) as error:
@@ -121,7 +126,7 @@ class Directory:
         """
         # A sixth of the bytes; level 6 takes three times as long, for an eighth.
         packed, took = zlib.compress(data, 1), min(int(seconds * 1000), 2**32 - 1)
-        entry = _HEAD.pack(_MAGIC, _digest(took, packed), took) + packed
+        entry = _HEAD.pack(_MAGIC, _digest(key, took, packed), took) + packed
         if len(entry) < self.least:
             return len(entry), f"less than threshold ({self.least} bytes)"
         if 0 <= self.most < len(entry):
@@ -159,7 +164,7 @@ class Directory:
         # XLA:CPU compiles for this CPU, and machines of several kinds may share a directory.
         cpu = _cpu_features() if client.platform == "cpu" else ""
         environment = (
-            __version__, lib.jaxlib_version, _libraries(str(self.path)), sys.platform,
+            _MAGIC, __version__, lib.jaxlib_version, _libraries(str(self.path)), sys.platform,
             platform.machine(), cpu, client.platform, client.platform_version, flags,
             [(d.process_index, d.id, d.device_kind) for d in devices])
         return f"{entry_name(name)}-{stable_digest(digest, environment)}"
@@ -220,6 +225,8 @@ class Directory:
     def _locked(self) -> Iterator[IO[bytes] | None]:
         """Alone among the processes that write here; gives the lock, None where there are none."""
         with open(self.path / ".lock", "r+b", buffering=0, opener=_made) as lock:
+            if not stat.S_ISREG(os.fstat(lock.fileno()).st_mode):
+                raise OSError(errno.EINVAL, "it is no regular file", lock.name)
             _locks.add(lock)    # which a fork's child has open, too, and would hold as well
             try:
                 yield lock if _acquire(lock) else None
@@ -266,7 +273,12 @@ class Directory:
 
 
 def _made(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_CREAT, 0o600)
+    return _no_waiting(path, flags | os.O_CREAT)
+
+
+def _no_waiting(path: str, flags: int) -> int:
+    """Open a file, but wait for nobody: a pipe in its place opens once somebody writes to it."""
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0), 0o600)
 
 
 def _acquire(lock: IO[bytes]) -> bool:
@@ -309,8 +321,11 @@ def _is_ours(found: os.stat_result) -> bool:
     return os.name != "posix" or found.st_uid in (os.geteuid(), 0)
 
 
-def _digest(took: int, packed: bytes) -> bytes:
-    return hashlib.blake2b(packed, digest_size=32, salt=took.to_bytes(4, "little")).digest()
+def _digest(key: str, took: int, packed: bytes) -> bytes:
+    """The checksum of an entry; of its key as well, so no entry is taken for another one."""
+    found = hashlib.blake2b(packed, digest_size=32, salt=took.to_bytes(4, "little"))
+    found.update(key.encode())
+    return found.digest()
 
 
 def stable_digest(*parts: object) -> str:

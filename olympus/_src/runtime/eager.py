@@ -28,10 +28,21 @@ from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Higher, Primitive, missing_rule
 from ..core.staging import stage
 from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
-from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, put_array, put_numpy, stored
+from ..devices.array import (
+    WRAPPERS,
+    array_from_numpy,
+    numpy_value,
+    placed_copy,
+    put_array,
+    put_numpy,
+    stored,
+)
+from ..lax.convert import convert_element_type_p
+from ..lax.creation import dim_as_value_p
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval
-from ..types.sharding import NamedSharding, Sharding
+from ..types.shape import SymbolicDim
+from ..types.sharding import NamedSharding, PartitionSpec, Sharding, demanded_memory
 from ..types.tree_registry import dispatch_registry
 from .compile import Executable, Missed, compile_program
 from .nans import check_results, debugging
@@ -93,7 +104,13 @@ def placed(literal: T) -> T | Array:
 
 def result_array(x: T) -> T | Array:
     """A result as its user may have it: a program's constant as an array that nobody else has."""
-    return array_from_numpy(x.value(), x.aval.weak_type) if type(x) is Literal else x
+    if type(x) is not Literal:
+        return x
+    if isinstance(x.val, SymbolicDim):      # of a size that only a run knows
+        number = dim_as_value_p.bind(dim=x.val)
+        return (number if number.aval is x.aval else convert_element_type_p.bind(
+            number, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type, sharding=None))
+    return array_from_numpy(x.value(), x.aval.weak_type)
 
 
 def number_array(x: Any) -> Array | float:
@@ -131,14 +148,17 @@ def argument_array(x: Any) -> Array:
 def shard_fallback(x: Any, sharding: Sharding | None = None, *_: object) -> object:
     """C++ asks for an argument that it cannot place itself: as a program of many devices takes it.
     """
+    if isinstance(x, np.ndarray) and not dtypes.is_float0(x.dtype):
+        if type(sharding) is NamedSharding:
+            return put_numpy(x, sharding)
+        if type(sharding) is lib.SingleDeviceSharding and demanded_memory(sharding) is None:
+            return placed_copy(x, sharding._device)
     key = getattr(x, "_key", None) if type(x) is ArrayImpl else None
     found = scalars.get((key, sharding))
     if found is not None:
         return found
-    if type(x) is np.ndarray and type(sharding) is NamedSharding and not dtypes.is_float0(x.dtype):
-        return put_numpy(x, sharding)
     x = stored(argument_array(x))
-    if sharding is None or (sharding.num_devices == 1 and sharding._memory_kind is None):
+    if sharding is None or (sharding.num_devices == 1 and demanded_memory(sharding) is None):
         return x
     if key is None:
         return put_array(x, sharding)
@@ -215,12 +235,13 @@ def _eager(prim: Primitive, params: Params) -> PjitFunction:
 
     return _called(prim.name, staged, several, prim.programs != (),
                    None if prim.by_groups is None else
-                   lambda args: prim.by_groups(in_groups(args), **params))
+                   lambda args: prim.by_groups(in_groups(args), **params),
+                   prim.specs_out(params) if isinstance(prim, Higher) else ())
 
 
 def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympuspr], several: bool,
-            users: bool, by_groups: Callable[[Sequence[ArrayLike]], Array] | None = None
-            ) -> PjitFunction:
+            users: bool, by_groups: Callable[[Sequence[ArrayLike]], Array] | None = None,
+            specs: Sequence[PartitionSpec] = ()) -> PjitFunction:
     """The C++ callable of a program for operands of any types.
 
     Args:
@@ -229,6 +250,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
       several: whether it has a list of results.
       users: whether there may be code of the user's in it.
       by_groups: how it is called with many operands, if in another way.
+      specs: by which results over a mesh are named, where they are spread so; or ().
     """
     def run(*args: ArrayLike) -> Array | list[Array]:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
@@ -251,7 +273,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
         closed = program_for(avals)
         checked = _failures.checked(closed) if notes_failures() else None
         executable = compile_program(closed if checked is None else checked.program, name,
-                                     placement)
+                                     placement, specs=specs if checked is None else ())
         leaves = list(map(stored, values))
         used = reuse.applied(name, closed, values, True)
         outs = run_program(executable, leaves, name, closed if users else None)
@@ -261,7 +283,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
         reuse.keep(used, outs)
         result = outs if several else outs[0]
         return result, None if checked is not None else executable.fastpath(
-            dispatch_registry.flatten(result)[1], leaves), False
+            dispatch_registry.flatten(result)[1], leaves, args), False
 
     made = lib.pjit(name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
     itself = weakref.ref(made)
@@ -300,7 +322,7 @@ class EvalTrace(Trace):
             prim.result_avals(tuple(map(typeof, args)), params)
             raise
         if call is None:
-            if prim.open and prim.abstract_eval is None:
+            if prim.unshaped:
                 raise missing_rule(prim, f"Evaluation rule for {prim.name!r} not implemented; give "
                                    f"one with {prim.name}_p.def_impl(rule).")
             call = (prim.evaluated(params) if isinstance(prim, Higher) else None) or _eager(

@@ -83,7 +83,7 @@ def _has(test: Test, x: ArrayLike) -> bool:
 def _value(x: object) -> Any:
     """The array of an operand: of the parts that devices have of it, within `shard_map`."""
     while isinstance(x, Tracer):
-        x = x.val
+        x = x._val
     return x.value() if type(x) is Literal else x
 
 

@@ -13,12 +13,13 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.typing import DimSize, DTypeLike, Shape
 from ..base.util import ByKey, memoize
 from . import dtypes
 from .layout import AUTO, Format
 from .memory import Space
-from .mesh import NO_MESH, ManualAxisType
+from .mesh import NO_MESH, ManualAxisType, get_abstract_mesh
 from .shape import canonical_shape, prod, static_int
 from .sharding import (
     Entry,
@@ -282,6 +283,9 @@ def make_aval(shape: tuple[int, ...], dtype: np.dtype, weak_type: bool = False,
         sharding = sharding_in_types(sharding, len(shape))
     if memory_space is Space.Device:
         memory_space = None
+    if vma and remove_size_one_mesh_axis_from_type.value:
+        sizes = (get_abstract_mesh() if sharding is None else sharding.mesh).shape
+        vma = frozenset([n for n in vma if sizes.get(n) != 1])
     key = (shape, dtype, weak_type, sharding, vma, memory_space)
     found = _references.get(key)
     aval = None if found is None else found()
@@ -439,7 +443,8 @@ class ShapeDtypeStruct(ByKey):
     Args:
       shape: ints.
       dtype: a dtype or its name.
-      sharding: where the array would be, or the `Format` that it would have; None for anywhere.
+      sharding: where the array would be, or the `Format` that it would have; None for anywhere. A
+        `PartitionSpec` is over the mesh of `set_mesh` where `sharding` is read.
       weak_type: whether its dtype gives way to others, as a Python number's.
       manual_axis_type: a `ManualAxisType`, the manual axes of a mesh along which it varies.
       is_ref: whether it is a mutable reference.
@@ -449,7 +454,7 @@ class ShapeDtypeStruct(ByKey):
     ShapeDtypeStruct(shape=(2, 3), dtype=float32)
     """
 
-    __slots__ = ("shape", "dtype", "sharding", "layout", "weak_type", "vma", "is_ref",
+    __slots__ = ("shape", "dtype", "_sharding", "layout", "weak_type", "vma", "is_ref",
                  "__weakref__")
 
     def __init__(self, shape: Iterable[DimSize], dtype: DTypeLike, *,
@@ -474,13 +479,7 @@ class ShapeDtypeStruct(ByKey):
                                 "in place of a device-local layout in a `ShapeDtypeStruct`: what "
                                 "an array has is required; leave it out.")
             sharding, self.layout = sharding.sharding, sharding.layout
-        if isinstance(sharding, PartitionSpec):
-            try:
-                sharding = over_mesh_around("ShapeDtypeStruct", sharding)
-            except NoMeshError as error:
-                raise TypeError(f"{error} When specifying PartitionSpec to `ShapeDtypeStruct`, the "
-                                "context mesh cannot be empty.") from None
-        self.sharding, self.weak_type = sharding, weak_type
+        self._sharding, self.weak_type = sharding, weak_type
         self.vma = _varying("ShapeDtypeStruct", manual_axis_type)
         self.is_ref = is_ref
 
@@ -500,6 +499,17 @@ class ShapeDtypeStruct(ByKey):
         there = getattr(said, "committed", True) and getattr(said, "explicit", True)
         sharding = getattr(said, "sharding", None) if there else None
         return cls(x.shape, x.dtype, sharding=sharding, weak_type=getattr(x, "weak_type", False))
+
+    @property
+    def sharding(self) -> Sharding | None:
+        """Where the array would be; None for anywhere. TypeError for a spec without a mesh."""
+        if not isinstance(self._sharding, PartitionSpec):
+            return self._sharding
+        try:
+            return over_mesh_around("ShapeDtypeStruct", self._sharding)
+        except NoMeshError as error:
+            raise TypeError(f"{error} When specifying PartitionSpec to `ShapeDtypeStruct`, the "
+                            "context mesh cannot be empty.") from None
 
     @property
     def format(self) -> Format:
@@ -531,7 +541,7 @@ class ShapeDtypeStruct(ByKey):
 
     def update(self, **changes: Any) -> ShapeDtypeStruct:
         """A copy with the named fields changed."""
-        where = self.sharding if self.layout is None else self.format
+        where = self._sharding if self.layout is None else self.format
         if self.layout is not None and not isinstance(changes.get("sharding", where), Format):
             raise ValueError(f"updating ShapeDtypeStruct {self}: sharding={changes['sharding']} "
                              "given; it has a layout, so that a Format is required.")
@@ -543,7 +553,7 @@ class ShapeDtypeStruct(ByKey):
     __len__ = ShapedArray.__len__
 
     def __repr__(self) -> str:
-        extra = "" if self.sharding is None else f", sharding={self.sharding}"
+        extra = "" if self._sharding is None else f", sharding={self._sharding}"
         extra += "" if self.layout is None else f", format={self.layout}"
         extra += ", weak_type=True" if self.weak_type else ""
         return f"ShapeDtypeStruct(shape={self.shape}, dtype={dtypes.long_name(self.dtype)}{extra})"

@@ -49,14 +49,16 @@ class Condition(NamedTuple):
     def check(self, values: Mapping[str, DimSize]) -> None:
         """ValueError unless the condition holds of these sizes, which may be symbolic."""
         left, right = evaluated(self.left, values), evaluated(self.right, values)
-        unknown = None
         try:
             if left == right if self.equal else left >= right:
                 return
-        except InconclusiveDimensionOperation as error:
-            unknown = error
-        raise ValueError("".join([p if isinstance(p, str) else str(evaluated(p, values))
-                                  for p in self.pieces])) from unknown
+        except InconclusiveDimensionOperation as unknown:
+            raise self._broken(values) from unknown
+        raise self._broken(values)
+
+    def _broken(self, values: Mapping[str, DimSize]) -> ValueError:
+        return ValueError("".join([p if isinstance(p, str) else str(evaluated(p, values))
+                                   for p in self.pieces]))
 
 
 class Solution(NamedTuple):

@@ -34,7 +34,7 @@ __all__ = [
     "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
     "python_scalar_dtype", "requested_dtype", "result_type", "scalar_kind", "scalar_type_of",
     "set_scalar_constructor", "short_name", "tangent_dtype", "to_complex_dtype",
-    "to_inexact_dtype", "to_real_dtype", "uint8", "uint16", "uint32", "uint64",
+    "to_inexact_dtype", "to_real_dtype", "uint8", "uint16", "uint32", "uint64", "wide_dtype",
 ]
 
 finfo = ml_dtypes.finfo
@@ -321,6 +321,12 @@ def is_floating(dtype: DTypeLike) -> bool:
     return scalar_kind(dtype) == "f"
 
 
+def wide_dtype(dtype: DType) -> DType:
+    """The dtype that a sum is accumulated in: float32 for narrower floats."""
+    return (as_dtype("float32") if scalar_kind(dtype) == "f" and itemsize_bits(dtype) < 32 else
+            dtype)
+
+
 def is_complex(dtype: DTypeLike) -> bool:
     """Whether the dtype is complex."""
     return scalar_kind(dtype) == "c"
@@ -485,6 +491,8 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     given, to = as_dtype(given), as_dtype(to)
     if is_extended(given) or is_extended(to):
         return given == to
+    if rule == "same_kind" and "V" in (given.kind, to.kind):   # NumPy knows no kind of bfloat16
+        return "buifc".index(scalar_kind(given)) <= "buifc".index(scalar_kind(to))
     return np.can_cast(given, to, rule)
 
 
@@ -751,21 +759,12 @@ class ScalarType(type):
 
     They stand for NumPy's scalar types: they equal and hash like those, and NumPy's scalars are
     their instances; what a call makes is an `Array`. `np.dtype` takes them. The numpy layer sets
-    what a call does (`set_scalar_constructor`).
+    what a call does (`set_scalar_constructor`). A subclass makes the same arrays, and may have
+    names for some of them.
     """
 
     dtype: np.dtype
     construct: ClassVar[Callable[[Any, np.dtype], Array] | None] = None
-
-    def __new__(cls, name: str) -> ScalarType:
-        dtype = _DTYPE[name]
-        return super().__new__(cls, name, (), {
-            "__module__": "olympus.numpy", "__slots__": (), "dtype": dtype,
-            "__doc__": f"The dtype {name}; `{name}(x)` makes an array of it.\n\n"
-                       f">>> import olympus.numpy as onp\n>>> onp.dtype(onp.{name})\n{dtype!r}\n"})
-
-    def __init__(self, name: str) -> None:
-        super().__init__(name, (), {})
 
     def __call__(self, x: Any = 0) -> Array:
         if ScalarType.construct is None:
@@ -775,7 +774,7 @@ class ScalarType(type):
 
     def __eq__(self, other: object) -> bool:
         if isinstance(other, ScalarType):
-            return self is other
+            return self.dtype == other.dtype
         return self.dtype == other if isinstance(other, np.dtype) else other is self.dtype.type
 
     def __hash__(self) -> int:
@@ -785,7 +784,16 @@ class ScalarType(type):
         return isinstance(instance, self.dtype.type)
 
     def __repr__(self) -> str:
-        return f"olympus.numpy.{self.__name__}"
+        return f"{self.__module__}.{self.__qualname__}"
+
+
+def scalar_type(name: str) -> ScalarType:
+    """The class that stands for a dtype in `olympus.numpy`."""
+    dtype = _DTYPE[name]
+    return ScalarType(name, (), {
+        "__module__": "olympus.numpy", "__slots__": (), "dtype": dtype,
+        "__doc__": f"The dtype {name}; `{name}(x)` makes an array of it.\n\n"
+                   f">>> import olympus.numpy as onp\n>>> onp.dtype(onp.{name})\n{dtype!r}\n"})
 
 
 def set_scalar_constructor(construct: Callable[[Any, np.dtype], Array]) -> None:
@@ -793,38 +801,38 @@ def set_scalar_constructor(construct: Callable[[Any, np.dtype], Array]) -> None:
     ScalarType.construct = staticmethod(construct)
 
 
-bool_ = ScalarType("bool")
-uint1 = ScalarType("uint1")
-uint2 = ScalarType("uint2")
-uint4 = ScalarType("uint4")
-uint8 = ScalarType("uint8")
-uint16 = ScalarType("uint16")
-uint32 = ScalarType("uint32")
-uint64 = ScalarType("uint64")
-int1 = ScalarType("int1")
-int2 = ScalarType("int2")
-int4 = ScalarType("int4")
-int8 = ScalarType("int8")
-int16 = ScalarType("int16")
-int32 = ScalarType("int32")
-int64 = ScalarType("int64")
-float4_e2m1fn = ScalarType("float4_e2m1fn")
-float6_e2m3fn = ScalarType("float6_e2m3fn")
-float6_e3m2fn = ScalarType("float6_e3m2fn")
-float8_e3m4 = ScalarType("float8_e3m4")
-float8_e4m3 = ScalarType("float8_e4m3")
-float8_e4m3b11fnuz = ScalarType("float8_e4m3b11fnuz")
-float8_e4m3fn = ScalarType("float8_e4m3fn")
-float8_e4m3fnuz = ScalarType("float8_e4m3fnuz")
-float8_e5m2 = ScalarType("float8_e5m2")
-float8_e5m2fnuz = ScalarType("float8_e5m2fnuz")
-float8_e8m0fnu = ScalarType("float8_e8m0fnu")
-bfloat16 = ScalarType("bfloat16")
-float16 = ScalarType("float16")
-float32 = ScalarType("float32")
-float64 = ScalarType("float64")
-complex64 = ScalarType("complex64")
-complex128 = ScalarType("complex128")
+bool_ = scalar_type("bool")
+uint1 = scalar_type("uint1")
+uint2 = scalar_type("uint2")
+uint4 = scalar_type("uint4")
+uint8 = scalar_type("uint8")
+uint16 = scalar_type("uint16")
+uint32 = scalar_type("uint32")
+uint64 = scalar_type("uint64")
+int1 = scalar_type("int1")
+int2 = scalar_type("int2")
+int4 = scalar_type("int4")
+int8 = scalar_type("int8")
+int16 = scalar_type("int16")
+int32 = scalar_type("int32")
+int64 = scalar_type("int64")
+float4_e2m1fn = scalar_type("float4_e2m1fn")
+float6_e2m3fn = scalar_type("float6_e2m3fn")
+float6_e3m2fn = scalar_type("float6_e3m2fn")
+float8_e3m4 = scalar_type("float8_e3m4")
+float8_e4m3 = scalar_type("float8_e4m3")
+float8_e4m3b11fnuz = scalar_type("float8_e4m3b11fnuz")
+float8_e4m3fn = scalar_type("float8_e4m3fn")
+float8_e4m3fnuz = scalar_type("float8_e4m3fnuz")
+float8_e5m2 = scalar_type("float8_e5m2")
+float8_e5m2fnuz = scalar_type("float8_e5m2fnuz")
+float8_e8m0fnu = scalar_type("float8_e8m0fnu")
+bfloat16 = scalar_type("bfloat16")
+float16 = scalar_type("float16")
+float32 = scalar_type("float32")
+float64 = scalar_type("float64")
+complex64 = scalar_type("complex64")
+complex128 = scalar_type("complex128")
 
 single, double, float_ = float32, float64, float64
 csingle, cdouble, complex_ = complex64, complex128, complex128

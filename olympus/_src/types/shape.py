@@ -131,25 +131,25 @@ def static_int(d: Any, what: str, noun: str) -> int:
     try:
         return operator.index(d)
     except Exception as err:
-        if _is_traced(d):
+        if _is_unknown(d):
             raise ConcretizationTypeError(_not_static(d, what, noun)) from err
         raise TypeError(_not_static(d, what, noun)) from (
             None if isinstance(err, TypeError) else err)
 
 
-def _is_traced(d: object) -> bool:
-    # Tracers are known by their aval, concrete arrays too; both fail `index` only if traced or
-    # not a scalar of integer type, and then the aval says which.
-    return hasattr(d, "aval") and hasattr(d, "_trace")
+def _is_unknown(d: Any) -> bool:
+    # Tracers are known by their aval, concrete arrays too; both fail `index` only if their value
+    # is unknown or no scalar of integer type, and then the aval says which.
+    return hasattr(d, "aval") and hasattr(d, "_trace") and d._known_value() is None
 
 
 def _not_static(d: Any, what: str, noun: str) -> str:
-    if _is_traced(d):
-        setting = d.setting()
+    if _is_unknown(d):
+        setting = d._setting()
         remedy = ("mark the argument static (static_argnums, static_argnames), or "
-                  if d.may_be_static() else "")
+                  if d._may_be_static() else "")
         return (f"{what}: {noun} is a traced value {d.aval}{setting and f' ({setting})'}. "
-                f"{d.unknown_because()}Shapes must be 1D sequences of concrete values of integer "
+                f"{d._unknown_because()}Shapes must be 1D sequences of concrete values of integer "
                 f"type, known while the program is traced; {remedy}compute it from x.shape.")
     shown = str(d.aval) if hasattr(d, "aval") else repr(d)
     shapes = ("Shapes must be 1D sequences of concrete values of integer type;\n  "

@@ -79,7 +79,8 @@ def _flatten_to(tree: PyTree, is_leaf: Callable[..., bool] | None, flatten: Any 
 
     found = flatten(tree, asked)
     if raised:
-        raise raised[0]
+        del raised[1:]
+        raise raised.pop()      # a frame that kept it would be one of a cycle
     return found
 
 
@@ -251,8 +252,7 @@ def _columns(what: str, treedef: PyTreeDef, rest: tuple[PyTree, ...]) -> list[li
             columns.append(treedef.flatten_up_to(other))
         except _REFUSED as error:
             explain = functools.partial(explain_mismatch, treedef, other, prefix=True)
-            told = _misfit(f"{what}, tree {index}", _FIRST_RULES, other, error, explain)
-            raise told from None
+            raise _misfit(f"{what}, tree {index}", _FIRST_RULES, other, error, explain) from None
     return columns
 
 

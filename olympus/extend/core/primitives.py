@@ -36,6 +36,7 @@ from ..._src.control.remat import name_p
 from ..._src.custom.jvp import custom_jvp_call_p
 from ..._src.custom.vjp import custom_lin_p, custom_vjp_call_p
 from ..._src.lax.families import add_p as add_olympusvals_p
+from ..._src.lax.transcendental import log10_p
 from ..._src.random.ciphers import threefry2x32_p
 from ..._src.random.gamma import random_gamma_p
 from ..._src.random.keys import random_bits_p, random_fold_in_p, random_seed_p, random_split_p
@@ -54,8 +55,9 @@ __all__ = [
     "floor_p", "gather_p", "ge_p", "gt_p", "hessenberg_p", "householder_product_p",
     "igamma_grad_a_p", "igamma_p", "igammac_p", "imag_p", "integer_pow_p", "iota_p",
     "is_finite_p", "jit_p", "le_p", "le_to_p", "lgamma_p", "linear_solve_p", "log1p_p",
-    "log2_p", "log_p", "logistic_p", "lt_p", "lt_to_p", "lu_p", "max_p", "min_p", "mul_p",
-    "name_p", "ne_p", "neg_p", "nextafter_p", "not_p", "one_minus_square_p", "or_p", "pad_p",
+    "log10_p", "log2_p", "log_p", "logistic_p", "lt_p", "lt_to_p", "lu_p", "max_p", "min_p",
+    "mul_p", "name_p", "ne_p", "neg_p", "nextafter_p", "not_p", "one_minus_square_p", "or_p",
+    "pad_p",
     "pmax_p", "pmin_p", "polygamma_p", "polynomial_p", "population_count_p", "pow_p",
     "ppermute_p", "psum_p", "qr_p", "ragged_all_to_all_p", "random_bits_p", "random_fold_in_p",
     "random_gamma_p", "random_seed_p", "random_split_p", "real_p", "reduce_and_p",

@@ -121,6 +121,7 @@ from olympus._src.base.lib.loading import (
 )
 from olympus._src.base.lib.loading import weakref_lru_cache as _weakref_lru_cache
 from olympus._src.base.lib.partitioning import PARTITIONED_CALL, WholeArray, partitioner_key
+from olympus._src.base.lib.waiting import check_ending, interruptible
 from olympus._src.base.util import lazy_module
 
 if TYPE_CHECKING:
@@ -164,7 +165,8 @@ __all__ = [
     "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef", "PyTreeRegistry", "SequenceKey",
     "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback", "XlaRuntimeError", "addresses",
     "all_leaves", "answer_for_jax", "array_layout", "array_tracebacks", "block_until_ready",
-    "check_alive", "compile", "config_unset", "connect", "copied", "copy_to_device",
+    "check_alive", "check_ending", "interruptible", "compile", "config_unset",
+    "connect", "copied", "copy_to_device",
     "copy_to_host_async", "copy_to_sharding", "cost_analysis", "cpu_collectives",
     "deserialize_executable", "device_put", "device_put_parts", "disconnect_collectives", "execute",
     "execute_with_tokens", "explicit_transfers", "fastpath", "forget_all_signatures",

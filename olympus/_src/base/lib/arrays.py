@@ -13,6 +13,7 @@ import numpy as np
 
 from olympus._src.base.lib.host import raised_by_host
 from olympus._src.base.lib.loading import _jax, no_jax, xla_client
+from olympus._src.base.lib.waiting import interruptible
 
 if TYPE_CHECKING:
     from olympus._src.base.array_type import (
@@ -37,6 +38,7 @@ _REUSE = _jax.ArrayCopySemantics.REUSE_INPUT
 # C++'s own, before `devices.array` puts the guarded ones over them.
 _buffer_pointer: Callable[[Any], int] = ArrayImpl.unsafe_buffer_pointer
 _platform: Callable[[Any], str] = ArrayImpl.platform
+_is_ready: Callable[[Any], bool] = ArrayImpl.is_ready
 _ALWAYS_COPY = _jax.ArrayCopySemantics.ALWAYS_COPY
 # The abilities of this jaxlib; see the feature tests' reasons where they are used.
 _HANDLER_KEYWORDS: dict[str, Any] = (
@@ -334,6 +336,8 @@ def _to_numpy(array: Array) -> np.ndarray:
             "gather it with experimental.multihost_utils.process_allgather, or read the parts that "
             "are here: x.addressable_shards."
         )
+    if not _is_ready(array):
+        block_until_ready([array])
     if _READS_ALL_TO_NUMPY:
         return array._to_np_array_did_copy()[0]
     cached = array._npy_value
@@ -389,7 +393,10 @@ def copied(array: Array, sharding: Any = None) -> Array:
 def block_until_ready(arrays: Sequence[Array]) -> None:
     """Wait until all of `arrays` hold their values; errors of their computation are raised here."""
     try:
-        _jax.batched_block_until_ready(list(arrays))
+        if all(x.is_deleted() or _is_ready(x) for x in arrays):
+            _jax.batched_block_until_ready(list(arrays))
+        else:
+            interruptible(lambda: _jax.batched_block_until_ready(list(arrays)))
     except (_jax.JaxRuntimeError, ValueError) as error:
         raise raised_by_host(error) from None
 
@@ -398,7 +405,7 @@ def wait_for(tokens: Sequence[Any]) -> None:
     """Wait until the programs of the tokens have ended; their errors are raised here."""
     for token in tokens:
         try:
-            token.block_until_ready()
+            interruptible(token.block_until_ready)
         except _jax.JaxRuntimeError as error:
             raise raised_by_host(error) from None
 

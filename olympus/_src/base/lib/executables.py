@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeGuard
 
 import numpy as np
 
+from olympus._src.base.lib import waiting
 from olympus._src.base.lib.loading import _jax, libraries, xla_client
 from olympus._src.base.util import lazy_module
 
@@ -177,7 +178,7 @@ def _to_the_end(call: Callable[[], object]) -> object:
     # compile when the process takes down what they use, and end it by a signal. A Python thread is
     # not interrupted, and is waited for at exit.
     if threading.current_thread() is not threading.main_thread():
-        return call()
+        return waiting.to_the_end(call)
     results: list[object] = []
     failures: list[BaseException] = []
     ended = threading.Lock()
@@ -227,10 +228,14 @@ class FastPath(NamedTuple):
 
 def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object],
              out_shardings: Sequence[object], out_avals: Sequence[object],
-             out_committed: Sequence[bool], kept: Sequence[bool], const_args: Sequence[object] = ()
-             ) -> FastPath:
-    """Build what a cache miss of `pjit` returns; `kept` marks the flat arguments that are used."""
-    layouts = [None] * len(in_shardings)
+             out_committed: Sequence[bool], kept: Sequence[bool], copied: Sequence[bool],
+             const_args: Sequence[object] = ()) -> FastPath:
+    """Build what a cache miss of `pjit` returns.
+
+    `kept` marks the flat arguments that are used. Of those, `copied` marks NumPy arrays that C++
+    hands to `pjit`'s fallback: it places none itself for which there is a layout.
+    """
+    layouts = [True if c else None for c in copied]
     return FastPath(
         executable, out_tree, list(in_shardings), list(out_shardings), list(out_avals),
         list(out_committed), list(kept), layouts, list(const_args),
@@ -256,6 +261,9 @@ def forget_all_signatures() -> None:
     """Make every C++ `pjit` ask Python again, and those made of the same functions later."""
     _jax.PjitFunctionCache.clear_all()
     shared_signatures.clear()       # of functions, some of whose `pjit` may be gone
+
+
+waiting.at_end.append(forget_all_signatures)
 
 
 def forget_signatures(jitted: Any) -> None:

@@ -16,6 +16,7 @@ from types import FunctionType
 from typing import Any
 
 from olympus._src.base.lib.executables import XlaRuntimeError
+from olympus._src.base.lib.waiting import to_the_end
 
 TextOfFailure = Callable[[type[Exception]], Callable[[Any], str]]
 _failures: collections.deque[tuple[str, BaseException]] = collections.deque(maxlen=64)
@@ -84,7 +85,7 @@ def _let_go() -> None:
 
 def _wait(token: Any, functions: object) -> None:
     with contextlib.suppress(Exception):    # who reads the results is told
-        token.block_until_ready()
+        to_the_end(token.block_until_ready)
 
 
 def _begin_anew() -> None:

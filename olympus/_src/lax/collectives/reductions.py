@@ -111,12 +111,37 @@ class Extremum(Reduction):
 
     def lower(self, b: Builder, x: IrValue, *, axes: Names, axis_index_groups: Groups | None
               ) -> IrValue:
-        if not dtypes.is_complex(b.avals_in[0].dtype):
+        kind = dtypes.scalar_kind(b.avals_in[0].dtype)
+        if kind == "f" and b.module.platform in ("cpu", None):
+            return self._by_bits(b, x, axes, axis_index_groups)
+        if kind != "c":
             return super().lower(b, x, axes=axes, axis_index_groups=axis_index_groups)
         # XLA reduces no complex numbers to the largest.
         with device_axes(axes, [b.manual_axes(axes).mesh.shape[name] for name in axes]):
             return b.inline(functools.partial(of_gathered, self), x, names=axes,
                             groups=axis_index_groups)
+
+    def _by_bits(self, b: Builder, x: IrValue, axes: Names, groups: Groups | None) -> IrValue:
+        """By integers in the order of the floats: XLA:CPU's collectives (0.12.0.1) drop NaN."""
+        out = b.avals_in[0]
+        dtype = dtypes.as_dtype("float64" if out.dtype.itemsize == 8 else "float32")
+        bits = dtypes.itemsize_bits(dtype)
+        values, keys = out.update(dtype=dtype), out.update(dtype=dtypes.as_dtype(f"int{bits}"))
+        rest = b.full(keys, 2 ** (bits - 1) - 1)    # all bits but the sign
+
+        def ordered(i: IrValue) -> IrValue:     # and back
+            sign = b.op("stablehlo.shift_right_arithmetic", [i, b.full(keys, bits - 1)], None, keys)
+            return b.op("stablehlo.xor", [i, b.op("stablehlo.and", [sign, rest], None, keys)],
+                        None, keys)
+
+        x = x if out.dtype == dtype else b.convert(x, values)
+        missing = b.compare("NE", x, x, "FLOAT", values.update(dtype=dtypes.as_dtype(bool)))
+        top = rest if self is pmax_p else b.full(keys, -2 ** (bits - 1))    # decoded, NaN
+        key = b.op("stablehlo.select", [missing, top, ordered(
+            b.op("stablehlo.bitcast_convert", [x], None, keys))], None, keys)
+        key = b.all_reduce(self.combiner, key, keys, axes, groups)
+        found = b.op("stablehlo.bitcast_convert", [ordered(key)], None, values)
+        return found if out.dtype == dtype else b.convert(found, out)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any
             ) -> tuple[Array, Tangent]:

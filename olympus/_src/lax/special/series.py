@@ -127,6 +127,8 @@ class Computed(Elementwise):
     for what a few operations compute without loss.
     """
 
+    algebra = "called"
+
     def __init__(self, name: str, fun: Callable[..., Array], partials: Sequence[Partial],
                  kinds: str = FLOATING, wide: str = "float64") -> None:
         super().__init__(name, name, kinds, partials)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal, NamedTuple, overload
 
 from ...autodiff.derivatives import jvp
@@ -14,10 +14,10 @@ from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...jit.fused import fused
 from ...lax import arithmetic, transcendental
-from ...lax.arithmetic import imag, sub
+from ...lax.arithmetic import imag, is_finite, mul, sub
 from ...lax.barriers import stop_gradient
 from ...lax.comparison import select
-from ...lax.convert import convert_element_type
+from ...lax.convert import convert_element_type, in_dtype
 from ...lax.creation import broadcasted_iota, full_like
 from ...lax.families import add
 from ...lax.linalg import cholesky as lax_cholesky
@@ -50,7 +50,6 @@ from ...types.shape import (
 )
 from .. import products
 from ..promote import array_args, check_ranks, convert, inexact, promote_dtypes, refuse_option
-from ..reductions import wide_dtype
 
 __all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
            "qr", "slogdet", "solve", "tensorinv", "tensorsolve"]
@@ -208,20 +207,72 @@ def det(a: ArrayLike) -> Array:
     if definitely_equal(n, 0):
         return full_like(a, 1, shape=a.shape[:-2])
     if known_less(n, 4) and is_static((n,)):
-        return _minor(a, tuple(range(static_int(n, "det", "size"))))
-    return convert(_det(convert(a, wide_dtype(a.dtype))), a.dtype)
+        return _small_det(a, static_int(n, "det", "size"))
+    return convert(_det(convert(a, dtypes.wide_dtype(a.dtype))), a.dtype)
 
 
-def _minor(a: Array, left: tuple[int, ...]) -> Any:
-    """The determinant of the last len(left) rows at these columns, along the first of the rows."""
+def _small_det(a: Array, n: int) -> Array:
+    """The determinant of up to three rows: as a polynomial, in float64 of narrower numbers."""
+    wide = dtypes.as_dtype("complex128" if dtypes.is_complex(a.dtype) else "float64")
+    if a.dtype == wide and n > 1:
+        return _careful_det(a)
+    return in_dtype(_polynomial_det(in_dtype(a, wide)), a.dtype)
+
+
+def _polynomial_det(a: Array) -> Array:
+    return _minor(a, _columns(a))
+
+
+def _columns(a: Array) -> tuple[int, ...]:
+    return tuple(range(static_int(a.shape[-1], "det", "size")))
+
+
+@custom_jvp
+def _careful_det(a: Array) -> Array:
+    """The polynomial unless its terms cancel, or overflow; then the product of pivots."""
+    all_of, last = _columns(a), len(a.shape) - 1
+    plain = _polynomial_det(a)
+    terms = _minor(arithmetic.abs(a), all_of, add)
+    entries = [[index_in_dim(index_in_dim(a, i, last - 1, False), j, last - 1, False)
+                for j in all_of] for i in all_of]
+    return select(arithmetic.abs(plain) > 1e-3 * terms, plain, _eliminated(entries))
+
+
+@_careful_det.defjvp
+def _careful_det_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
+    return _careful_det(*primals), jvp(_polynomial_det, primals, tangents)[1]
+
+
+def _eliminated(rows: list[list[Array]]) -> Array:
+    """The product of pivots by partial pivoting, entry by entry."""
+    top, *others = rows
+    if not others:
+        return top[0]
+    below = []
+    for row in others:      # an exchange changes the sign, so one row of the two does, too
+        larger = arithmetic.abs(row[0]) > arithmetic.abs(top[0])
+        row, top = ([select(larger, -y, x) for x, y in zip(row, top, strict=True)],
+                    [select(larger, x, y) for x, y in zip(row, top, strict=True)])
+        below.append(row)
+    pivot = select(top[0] == 0.0, full_like(top[0], 1), top[0])
+    return top[0] * _eliminated([[x - row[0] / pivot * y for x, y in zip(row[1:], top[1:],
+                                                                          strict=True)]
+                                 for row in below])
+
+
+def _minor(a: Array, left: tuple[int, ...], odd: Callable[..., Array] = sub) -> Any:
+    """The determinant of the last len(left) rows at these columns, along the first of the rows.
+
+    With `add` for what combines the odd terms, it is the permanent.
+    """
     ndim = len(a.shape)
     row = index_in_dim(a, a.shape[-1] - len(left), ndim - 2, keepdims=False)
     total = None
     for i, column in enumerate(left):
         term = index_in_dim(row, column, ndim - 2, keepdims=False)
         if len(left) > 1:
-            term = term * _minor(a, (*left[:i], *left[i + 1:]))
-        total = term if total is None else (sub if i % 2 else add)(total, term)
+            term = mul(term, _minor(a, (*left[:i], *left[i + 1:]), odd))
+        total = term if total is None else (odd if i % 2 else add)(total, term)
     return total
 
 
@@ -259,7 +310,16 @@ def _det_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array
     regular = reduce_and(regular, tuple(range(last)))
 
     def by_solving(a: Array, t: Array) -> Array:
-        return _det(a) * reduce_sum(diagonal(lu_solve(a, t)), (last,))
+        # Of matrices near 1: det(a) overflows before its derivatives do.
+        size = reduce_max(arithmetic.abs(stop_gradient(a)), (last, last + 1))
+        e = transcendental.log2(size)
+        e = arithmetic.floor(select(is_finite(e), e, full_like(e, 0)))
+        unit = scaled(a, convert(transcendental.exp2(-e), a.dtype), range(last))
+        found = _det(unit) * reduce_sum(diagonal(lu_solve(unit, t)), (last,))
+        half = arithmetic.floor(e * ((a.shape[-1] - 1) / 2))
+        for part in (half, e * (a.shape[-1] - 1) - half):
+            found = found * convert(transcendental.exp2(part), a.dtype)
+        return found
 
     def by_values(a: Array, t: Array) -> Array:
         return jvp(_singular_det, (a,), (t,))[1] if is_static(a.shape) else _det_along(a, t)
@@ -320,7 +380,7 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     a = _square("slogdet", a)
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method {method!r} given; 'lu' or 'qr' is required.")
-    found = (_slogdet_qr if method == "qr" else _slogdet)(convert(a, wide_dtype(a.dtype)))
+    found = (_slogdet_qr if method == "qr" else _slogdet)(convert(a, dtypes.wide_dtype(a.dtype)))
     real = dtypes.to_real_dtype(a.dtype)
     return SlogdetResult(convert(found.sign, a.dtype), convert(found.logabsdet, real))
 

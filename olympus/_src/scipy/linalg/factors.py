@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -17,13 +18,15 @@ from ...lax.linalg import lu as lax_lu
 from ...lax.linalg import qr as lax_qr
 from ...lax.linalg import svd as lax_svd
 from ...lax.linalg.core import adjoint, eye, matmul, tril, triu
+from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
+from ...loops.while_loop import fori_loop
 from ...matrix import hessenberg as reduction
 from ...matrix import schur as lax_schur
 from ...matrix.polar import qdwh
 from ...numpy import manipulation
 from ...numpy.arithmetic import abs as absolute
 from ...numpy.elementary import sqrt
-from ...numpy.joining import concatenate
+from ...numpy.joining import stack
 from ...numpy.selection import where
 from ...numpy.vectorize import vectorize
 from ...types import dtypes
@@ -332,28 +335,45 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
     [0.+1.j 0.-1.j]
     """
     t, z = square("rsf2csf", T, Z)
+    if not definitely_equal(typeof(t).shape[-1], typeof(z).shape[-1]):
+        raise ValueError(f"rsf2csf: T {typeof(t)} and Z {typeof(z)} given; matrices of one size "
+                         "are required.")
     dtype = dtypes.to_complex_dtype(t.dtype)
     t, z = [manipulation.astype(x, dtype) for x in (t, z)]
     if known_less(typeof(t).shape[-1], 2):
         return t, z
-    # One rotation per block makes all of them triangular at once: they overlap nowhere.
-    diagonal = t.diagonal(axis1=-2, axis2=-1)
-    upper, lower = [t.diagonal(k, axis1=-2, axis2=-1) for k in (1, -1)]
-    half = (diagonal[..., :-1] - diagonal[..., 1:]) / 2
-    found = lower != 0
-    root = sqrt(where(found, half * half + upper * lower, 1))
-    shift = half + where(half.real < 0, -root, root)     # an eigenvalue less the second element
-    size = sqrt(where(found, absolute(shift) ** 2 + absolute(lower) ** 2, 1))
-    cos, sin = where(found, shift / size, 1), where(found, lower / size, 0)
-    # The eigenvector (cos, sin) and what is orthogonal to it are the block's new basis.
-    one = diagonal[..., :1] * 0 + 1
-    first = where(concatenate([found, one != 1], -1), concatenate([cos, one], -1), 1)
-    second = where(concatenate([one != 1, found], -1), concatenate([one, cos.conj()], -1), 1)
-    w = first * second
-    rows = places_of(t)[:-1]
-    basis = (w[..., None, :] * eye(t)).at[..., rows + 1, rows].set(sin)
-    basis = basis.at[..., rows, rows + 1].set(-sin.conj())
-    return triu(matmul(adjoint(basis), matmul(t, basis))), matmul(z, basis)
+    return _triangular(t, z)
+
+
+@partial(vectorize, signature="(n,n),(n,n)->(n,n),(n,n)")
+def _triangular(t: Array, z: Array) -> tuple[Array, Array]:
+    """A rotation for each element below the diagonal, from the last one on, as SciPy has them."""
+    n, places = typeof(t).shape[0], places_of(t)
+    least = dtypes.finfo(t.dtype).eps
+
+    def rotate(i: Array, state: tuple[Array, Array]) -> tuple[Array, Array]:
+        t, z = state
+        m = n - 1 - i       # of the block's second row
+        (a, b), (c, d) = dynamic_slice(t, (m - 1, m - 1), (2, 2))
+        found = absolute(c) > least * (absolute(a) + absolute(d))
+        half = (a - d) / 2
+        square = half * half + b * c
+        root = where(square == 0, 0, sqrt(where(square == 0, 1, square)))
+        # The block's eigenvalue that is farther from d, less d; its eigenvector is (shift, c).
+        shift = half + where((half.conj() * root).real < 0, -root, root)
+        size = sqrt(where(found, absolute(shift) ** 2 + absolute(c) ** 2, 1))
+        cos, sin = where(found, shift / size, 1), where(found, c / size, 0)
+        basis = stack([stack([cos, -sin.conj()]), stack([sin, cos.conj()])])
+        rows = dynamic_slice_in_dim(t, m - 1, 2, 0)
+        rows = where(places >= m - 1, matmul(adjoint(basis), rows), rows)
+        t = dynamic_update_slice_in_dim(t, rows, m - 1, 0)
+        columns, turned = [matmul(dynamic_slice_in_dim(x, m - 1, 2, 1), basis) for x in (t, z)]
+        columns = where(places[:, None] <= m, columns, dynamic_slice_in_dim(t, m - 1, 2, 1))
+        columns = columns.at[m, 0].set(0)
+        return (dynamic_update_slice_in_dim(t, columns, m - 1, 1),
+                dynamic_update_slice_in_dim(z, turned, m - 1, 1))
+
+    return fori_loop(0, n - 1, rotate, (t, z))
 
 
 @fused(static=("calc_q", "overwrite_a", "check_finite"))

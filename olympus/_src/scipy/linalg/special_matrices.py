@@ -20,7 +20,7 @@ from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
 from ...numpy.selection import where
 from ...types import dtypes
 from ...types.shape import broadcast_shapes, definitely_equal, extent, maximum, minimum, static_int
-from .arguments import count_of, counted, options, places_of, size_of, vector
+from .arguments import count_of, counted, number, options, places_of, size_of, vector
 
 __all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler",
            "fiedler_companion", "hadamard", "hankel", "helmert", "hilbert", "invhilbert",
@@ -251,7 +251,7 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     Returns:
       [..., k, n], of as many rows as the convolution has elements.
 
-    Raises ValueError for no elements, n < 1 and other modes.
+    Raises ValueError for a number, no elements, n < 1 and other modes.
 
     >>> print(olympus.scipy.linalg.convolution_matrix(onp.array([1, 2]), 3))
     [[1 0 0]
@@ -259,7 +259,10 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
      [0 2 1]
      [0 0 2]]
     """
-    x, n = vector("convolution_matrix", a), extent(n, "convolution_matrix", "n")
+    x, n = number("convolution_matrix", a), extent(n, "convolution_matrix", "n")
+    if not typeof(x).ndim:
+        raise ValueError(f"convolution_matrix: {typeof(x)} given; an array of at least one axis is "
+                         "required.")
     options("convolution_matrix", "mode", mode, ("full", "same", "valid"))
     m = size_of(x)
     if n < 1 or definitely_equal(m, 0):

@@ -6,7 +6,7 @@ import itertools
 import operator
 from collections.abc import Callable, Sequence
 from functools import reduce
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -49,15 +49,33 @@ def _image(name: str, x: ArrayLike) -> tuple[Array, DType]:
     return floating(x), typeof(x).dtype
 
 
+Each: TypeAlias = Any     # one for each axis
+
+
+def _per_axis(name: str, what: str, given: object, count: int) -> Each:
+    """An argument that holds for all axes, or a list or tuple of one per axis."""
+    found = list(given) if isinstance(given, (list, tuple)) else [given] * count
+    if len(found) != count:
+        raise ValueError(f"{name}: {what} {given!r} given; one, or one per axis, is required.")
+    return found
+
+
 def _extended(name: str, x: Array, widths: Sequence[tuple[int, int]], mode: object, cval: ArrayLike
               ) -> Array:
     """The image with what lies beyond its edges."""
+    kinds = [_edge(name, given) for given in _per_axis(name, "mode", mode, len(widths))]
+    for kind in dict.fromkeys(kinds):       # axes of one kind at once
+        pairs = [pair if k == kind else (0, 0) for k, pair in zip(kinds, widths, strict=True)]
+        x = pad(x, pairs, kind, **({"constant_values": cval} if kind == "constant" else {}))
+    return x
+
+
+def _edge(name: str, mode: object) -> str:
+    """How `numpy.pad` calls what a mode of SciPy's does."""
     if not isinstance(mode, str) or mode not in _EDGES:
         raise ValueError(f"{name}: mode {mode!r} given; one of {', '.join(map(repr, _EDGES))} is "
                          "required.")
-    kind = _EDGES[mode]
-    given = {"constant_values": cval} if kind == "constant" else {}
-    return pad(x, list(widths), kind, **given)
+    return _EDGES[mode]
 
 
 def _reach(name: str, size: int, origin: int) -> tuple[int, int]:
@@ -83,6 +101,7 @@ def _correlated(name: str, x: Array, window: Array, mode: object, cval: ArrayLik
 def along(name: str, x: Array, weights: Array, axis: int, mode: object, cval: ArrayLike, origin: int
           ) -> Array:
     """Sums over a window along one axis."""
+    _edge(name, mode)       # one for this axis, not a sequence
     moved = moveaxis(x, axis, -1)
     shape = typeof(moved).shape
     flat = moved.reshape((-1, shape[-1]))
@@ -268,20 +287,14 @@ def gaussian_filter(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike],
     """
     (x,) = array_args("gaussian_filter", input)
     axes = canonical_axes(axes, typeof(x).ndim, "gaussian_filter")
-
-    def each(what: str, given: Any) -> list[Any]:
-        found = list(given) if isinstance(given, (list, tuple)) else [given] * len(axes)
-        if len(found) != len(axes):
-            raise ValueError(f"gaussian_filter: {what} {given!r} given; one, or one per axis, is "
-                             "required.")
-        return found
-
-    sigmas, orders, radii = each("sigma", sigma), each("order", order), each("radius", radius)
+    sigmas, orders, radii, modes = [
+        _per_axis("gaussian_filter", what, given, len(axes)) for what, given in (
+            ("sigma", sigma), ("order", order), ("radius", radius), ("mode", mode))]
     radii = [_radius(s, truncate) if r is None else count_of("gaussian_filter", "radius", r)
              for s, r in zip(sigmas, radii)]
     orders = [count_of("gaussian_filter", "order", k, most=1000) for k in orders]
     return _gaussian(x, tuple(sigmas), cval, orders=tuple(orders), radii=tuple(radii), axes=axes,
-                     modes=tuple(each("mode", mode)))
+                     modes=tuple(modes))
 
 
 @fused(static=("orders", "radii", "axes", "modes"))
@@ -300,13 +313,15 @@ def gaussian_laplace(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
     Args:
-      mode, cval: as of `gaussian_filter`.
+      mode, cval: as of `gaussian_filter`; the mode of an axis is, as in SciPy, that of its
+        derivative's whole term, so also beyond the other edges.
 
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
     [0. 0. 0.]
     """
-    return reduce(operator.add, [gaussian_filter(input, sigma, order, mode=mode, cval=cval)
-                                 for order in _units("gaussian_laplace", input, 2)])
+    terms = _terms("gaussian_laplace", input, 2, mode)
+    return reduce(operator.add, [gaussian_filter(input, sigma, order, mode=edge, cval=cval)
+                                 for order, edge in terms])
 
 
 def gaussian_gradient_magnitude(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *,
@@ -315,23 +330,25 @@ def gaussian_gradient_magnitude(input: ArrayLike, sigma: ArrayLike | Sequence[Ar
     """The norm of the gradient of an image smoothed by a Gaussian.
 
     Args:
-      mode, cval: as of `gaussian_filter`.
+      mode, cval: as of `gaussian_laplace`.
 
     >>> print(olympus.scipy.ndimage.gaussian_gradient_magnitude(onp.ones(3), 1.0).round(3))
     [0. 0. 0.]
     """
     dtype = typeof(input).dtype
     real = dtypes.to_inexact_dtype(dtype)       # squares of integers would overflow
-    return sqrt(sum(gaussian_filter(input, sigma, order, mode=mode, cval=cval).astype(real) ** 2
-                    for order in _units("gaussian_gradient_magnitude", input, 1))).astype(dtype)
+    terms = _terms("gaussian_gradient_magnitude", input, 1, mode)
+    return sqrt(sum(gaussian_filter(input, sigma, order, mode=edge, cval=cval).astype(real) ** 2
+                    for order, edge in terms)).astype(dtype)
 
 
-def _units(name: str, x: ArrayLike, order: int) -> list[tuple[int, ...]]:
-    """The order along one axis, 0 along the others, for each axis."""
+def _terms(name: str, x: ArrayLike, order: int, mode: object) -> list[tuple[tuple[int, ...], Each]]:
+    """For each axis: the order along it with 0 along the others, and its mode."""
     ndim = typeof(x).ndim
     if not ndim:
         raise ValueError(f"{name}: {typeof(x)} given; an image of at least one axis is required.")
-    return [tuple(order * (i == k) for i in range(ndim)) for k in range(ndim)]
+    return [(tuple(order * (i == k) for i in range(ndim)), edge)
+            for k, edge in enumerate(_per_axis(name, "mode", mode, ndim))]
 
 
 # Fixed windows -----------------------------------------------------------------------------------
@@ -342,16 +359,21 @@ def _edges(name: str, input: ArrayLike, across: Sequence[float], axis: object, m
     x, dtype = _image(name, input)
     axis = canonical_axis(axis, typeof(x).ndim, name)
     real = dtypes.to_real_dtype(x.dtype)
-    for k in range(typeof(x).ndim):
+    modes = _per_axis(name, "mode", mode, typeof(x).ndim)
+    # The difference comes first: what is smoothed beyond the edges is `cval`, as in SciPy.
+    for k in sorted(range(len(modes)), key=lambda k: k != axis):
         weights = asarray(np.array([-1, 0, 1] if k == axis else across), real)
-        x = along(name, x, weights, k, mode, cval, 0)
+        x = along(name, x, weights, k, modes[k], cval, 0)
     return x.astype(dtype)
 
 
 @fused(static=("axis", "mode"))
-def sobel(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: ArrayLike = 0.0
-          ) -> Array:
+def sobel(input: ArrayLike, axis: int = -1, *, mode: str | tuple[str, ...] = "reflect",
+          cval: ArrayLike = 0.0) -> Array:
     """Sobel's filter: differences along one axis, smoothed by (1, 2, 1) along the others.
+
+    Args:
+      mode, cval: as of `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.sobel(onp.array([1., 2., 4.])))
     [1. 3. 2.]
@@ -360,9 +382,12 @@ def sobel(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: Arra
 
 
 @fused(static=("axis", "mode"))
-def prewitt(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: ArrayLike = 0.0
-            ) -> Array:
+def prewitt(input: ArrayLike, axis: int = -1, *, mode: str | tuple[str, ...] = "reflect",
+            cval: ArrayLike = 0.0) -> Array:
     """Prewitt's filter: differences along one axis, smoothed by (1, 1, 1) along the others.
+
+    Args:
+      mode, cval: as of `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.prewitt(onp.array([1., 2., 4.])))
     [1. 3. 2.]
@@ -371,8 +396,12 @@ def prewitt(input: ArrayLike, axis: int = -1, *, mode: str = "reflect", cval: Ar
 
 
 @fused(static=("mode",))
-def laplace(input: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0) -> Array:
+def laplace(input: ArrayLike, *, mode: str | tuple[str, ...] = "reflect",
+            cval: ArrayLike = 0.0) -> Array:
     """The sum of second differences along all axes.
+
+    Args:
+      mode, cval: as of `gaussian_filter`.
 
     >>> print(olympus.scipy.ndimage.laplace(onp.array([0., 1., 4., 9.])))
     [ 1.  2.  2. -5.]
@@ -381,8 +410,8 @@ def laplace(input: ArrayLike, *, mode: str = "reflect", cval: ArrayLike = 0.0) -
     if not typeof(x).ndim:
         raise ValueError(f"laplace: {typeof(x)} given; an image of at least one axis is required.")
     weights = asarray(np.array([1, -2, 1]), dtypes.to_real_dtype(x.dtype))
-    found: Any = sum(along("laplace", x, weights, axis, mode, cval, 0)
-                     for axis in range(typeof(x).ndim))
+    found: Any = sum(along("laplace", x, weights, axis, edge, cval, 0) for axis, edge in
+                     enumerate(_per_axis("laplace", "mode", mode, typeof(x).ndim)))
     return found.astype(dtype)
 
 
@@ -401,10 +430,15 @@ def uniform_filter1d(input: ArrayLike, size: int, axis: int = -1, *, mode: str =
 
 
 @fused(static=("size", "mode", "origin", "axes"))
-def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: str = "reflect",
-                   cval: ArrayLike = 0.0, origin: int = 0, axes: tuple[int, ...] | None = None
+def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *,
+                   mode: str | tuple[str, ...] = "reflect", cval: ArrayLike = 0.0,
+                   origin: int | tuple[int, ...] = 0, axes: tuple[int, ...] | None = None
                    ) -> Array:
     """The mean over each pixel's neighbours.
+
+    Args:
+      mode, cval: as of `gaussian_filter`.
+      origin: as of `correlate`.
 
     >>> print(olympus.scipy.ndimage.uniform_filter(onp.ones((2, 2))).round(3))
     [[1. 1.]
@@ -412,11 +446,12 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *, mode: s
     """
     x, dtype = _image("uniform_filter", input)
     axes = canonical_axes(axes, typeof(x).ndim, "uniform_filter")
-    sizes = _origins("uniform_filter", size, len(axes))
-    for axis, n in zip(axes, sizes):
+    sizes, origins = [_origins("uniform_filter", given, len(axes)) for given in (size, origin)]
+    modes = _per_axis("uniform_filter", "mode", mode, len(axes))
+    for axis, n, place, edge in zip(axes, sizes, origins, modes):
         n = count_of("uniform_filter", "size", n)
         weights = asarray(np.full(n, 1 / max(n, 1)), dtypes.to_real_dtype(x.dtype))
-        x = along("uniform_filter", x, weights, axis, mode, cval, origin)
+        x = along("uniform_filter", x, weights, axis, edge, cval, place)
     return x.astype(dtype)
 
 
@@ -450,8 +485,8 @@ def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: Arr
 
 
 def _folded(name: str, op: Callable[[Array, Array], Array], input: ArrayLike,
-            size: int | Sequence[int] | None, footprint: object, mode: str, cval: ArrayLike
-            ) -> Array:
+            size: int | Sequence[int] | None, footprint: object, mode: str | tuple[str, ...],
+            cval: ArrayLike) -> Array:
     x, window = _window(name, input, size, footprint)
     if window.all():
         return _over_boxes(x, cval, name=name, op=op, sizes=window.shape, mode=mode)
@@ -463,7 +498,7 @@ def _folded(name: str, op: Callable[[Array, Array], Array], input: ArrayLike,
 
 @fused(static=("name", "op", "sizes", "mode"))
 def _over_boxes(x: Array, cval: ArrayLike, *, name: str, op: Callable[[Array, Array], Array],
-                sizes: tuple[int, ...], mode: str) -> Array:
+                sizes: tuple[int, ...], mode: str | tuple[str, ...]) -> Array:
     x = _extended(name, x, [_reach(name, n, 0) for n in sizes], mode, cval)
     for axis, n in enumerate(sizes):
         x = _over_windows(op, x, n, axis)
@@ -481,12 +516,13 @@ def _over_windows(op: Callable[[Array, Array], Array], x: Array, n: int, axis: i
 
 
 def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
-                   footprint: ArrayLike | None = None, *, mode: str = "reflect",
-                   cval: ArrayLike = 0.0) -> Array:
+                   footprint: ArrayLike | None = None, *,
+                   mode: str | tuple[str, ...] = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The maximum over each pixel's neighbours.
 
     Args:
       footprint: a static array of the image's rank that is true where a neighbour counts, instead.
+      mode, cval: as of `gaussian_filter`.
 
     Raises ValueError for neither a size nor a footprint.
 
@@ -497,8 +533,8 @@ def maximum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
 
 
 def minimum_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
-                   footprint: ArrayLike | None = None, *, mode: str = "reflect",
-                   cval: ArrayLike = 0.0) -> Array:
+                   footprint: ArrayLike | None = None, *,
+                   mode: str | tuple[str, ...] = "reflect", cval: ArrayLike = 0.0) -> Array:
     """The minimum over each pixel's neighbours.
 
     Raises ValueError for neither a size nor a footprint.

@@ -316,7 +316,9 @@ def hyp2f1_of(tol: float, a: ArrayLike, b: ArrayLike, c: ArrayLike, x: Any) -> A
     size = exp(-inside(beyond, e, 0.0) * log(inside(beyond, x, 2.0) - 1.0))
     odd = e - 2.0 * floor(0.5 * e) != 0.0
     value = where(beyond, where(odd, -size, size), value)
-    edge = where(one, at_one, where(fine & pole(c), math.inf, math.nan))
+    # Beyond 1 the function is complex, unless it is a polynomial: SciPy's infinity.
+    beside = pole(c) | ((x > 1.0) & ~pole(a) & ~pole(b))
+    edge = where(one, at_one, where(fine & beside, math.inf, math.nan))
     value = where(legal | beyond, value, edge)
     return where(fine & ((x == 0.0) | (a == 0.0) | (b == 0.0)) & ~pole(c), 1.0, value)
 
@@ -389,10 +391,10 @@ def hyp2f1(a: ArrayLike, b: ArrayLike, c: ArrayLike, x: ArrayLike) -> Array:
         the other an integer; all shapes broadcast.
 
     Returns:
-      An array of the broadcast shape: inf where c is 0 or a negative integer, NaN for other x > 1,
-      and of other c < 0 where terms cancel. Differentiable in x to every order, in the parameters
-      once: for x < 1, and at x == 1 where c > a + b and neither c - a nor c - b is 0 or a negative
-      integer; NaN elsewhere.
+      An array of the broadcast shape: inf where c is 0 or a negative integer and, as in SciPy, for
+      other x > 1, where the function is complex; NaN of other c < 0 where terms cancel.
+      Differentiable in x to every order, in the parameters once: for x < 1, and at x == 1 where
+      c > a + b and neither c - a nor c - b is 0 or a negative integer; no numbers elsewhere.
 
     >>> print(f"{special.hyp2f1(1.0, 1.0, 2.0, 0.5):.5f}")      # 2 ln 2
     1.38629

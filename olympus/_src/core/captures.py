@@ -1,0 +1,757 @@
+"""What a function reads besides its arguments, found by walking from its code, and compared later.
+
+A program keeps the values that Python had while the function was traced. A walk finds them by the
+names in the function's code, and in the code of the user's functions that it calls: globals,
+closure cells, defaults, attributes, and what is in lists, dicts, sets and NumPy arrays. A later
+look compares objects by identity; only where one is another object, values are compared.
+
+Two ask. Guards (`Captures`) name what has changed: an attribute counts as read if any code that is
+reached reads one of its name, and what cannot be compared is told. Bodies (`watch`) must miss
+nothing: objects count with all their attributes, and a body that reads something that cannot be
+compared is not kept.
+"""
+
+from __future__ import annotations
+
+import abc
+import contextlib
+import functools
+import importlib.util
+import operator
+import re
+import sys
+import types
+import typing
+from collections import OrderedDict, defaultdict, deque
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from itertools import chain, repeat
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from ..base import lib
+from ..base.code_reads import all_reads
+from ..base.typing import PyTree
+from ..base.users import (
+    SITE,
+    code_of_users,
+    file_of_users,
+    impure,
+    read_by_name,
+    slots_of,
+    state_of,
+    versioned,
+)
+from ..base.util import Memo, bit_key, clipped
+from ..types.tree_registry import registered_functions
+from .trace import Tracer
+
+__all__ = ["Captures", "Change", "Watch", "watch"]
+
+_MOST_BYTES = 1 << 14       # of a NumPy array that is compared at each call
+_MOST_ITEMS = 256           # of a container
+_MOST_VALUES = 4096         # that a body reads
+_MADE_BY_CLASS = 1 << 9     # the flag of types that a class statement made
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range, slice)
+_PLAIN_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), type(...),
+                          type(NotImplemented), range, slice))
+_TOLD_OF_FUNCTIONS = frozenset((
+    "__annotations__", "__doc__", "__module__", "__name__", "__qualname__"))
+_IN_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
+_ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
+_ABSENTS: Any = repeat(_ABSENT)
+_CALL: Any = operator.call
+# Modules of Python that give equal results for equal arguments, but for what was set for the
+# process; and builtins that read names nobody wrote down.
+_SET_ELSEWHERE = frozenset(("decimal", "inspect", "logging"))
+_OF_NAMES = frozenset(("dir", "locals", "vars"))
+
+
+class Change(NamedTuple):
+    """A value that is another than when the function was traced."""
+
+    where: str
+    before: str
+    now: str
+
+    def __str__(self) -> str:
+        return f"{self.where} was {self.before} and is now {self.now}"
+
+
+class Captures:
+    """The values that a function read besides its arguments, and how to look at them again."""
+
+    def __init__(self, fun: Callable[..., PyTree]) -> None:
+        self.fun = fun
+        self._found = _walk(fun, False)
+        self._watch = self._found.watch()
+
+    @property
+    def opaque(self) -> dict[str, str]:
+        """The places of values that cannot be compared, with the reason."""
+        return self._found.opaque
+
+    def same(self) -> bool:
+        """Whether every place holds the object that it held: no values are compared."""
+        return self._watch.same()
+
+    def changes(self) -> list[Change]:
+        """The changes in value; if there are none, the new objects take the place of the old."""
+        # By place and value: a list that was built anew with equal items is no change.
+        new = Captures(self.fun)
+        old, now = self._found.leaves, new._found.leaves
+        found = [Change(where, _shown(old, where), _shown(now, where))
+                 for where in dict.fromkeys([*old, *now])
+                 if where not in old or where not in now or old[where].key != now[where].key]
+        if not found:
+            self._found, self._watch = new._found, new._watch
+        return found
+
+
+class Watch:
+    """How to see that all that was read is what it was: for each call, so without frames."""
+
+    __slots__ = ("_attributes", "_containers", "_items", "_lengths", "_names", "_reads", "_values")
+
+    def __init__(self, attributes: Sequence[tuple[object, str, object]],
+                 names: Sequence[tuple[dict[Any, Any], Hashable, object]],
+                 containers: Sequence[Collection[object]], reads: Sequence[Callable[[], object]]
+                 ) -> None:
+        #: Objects, attributes, and the objects that these are to be; dicts and keys likewise.
+        self._attributes, self._names = _columns(attributes), _columns(names)
+        #: Containers, which are to keep their items, in that order.
+        self._containers, self._lengths = tuple(containers), [*map(len, containers)]
+        self._items = tuple(chain.from_iterable(containers))
+        #: What is to give equal bytes or shapes.
+        self._reads, self._values = tuple(reads), [read() for read in reads]
+
+    def same(self) -> bool:
+        """Whether nothing has changed."""
+        objects, attributes, values = self._attributes
+        dicts, keys, bound = self._names
+        try:
+            return (all(map(operator.is_, map(getattr, objects, attributes, _ABSENTS), values))
+                    and all(map(operator.is_, map(dict.get, dicts, keys, _ABSENTS), bound))
+                    and [*map(len, self._containers)] == self._lengths
+                    and all(map(operator.is_, chain.from_iterable(self._containers), self._items))
+                    and [*map(_CALL, self._reads)] == self._values)
+        # The place itself is gone, or another thread changes it now.
+        except (ValueError, AttributeError, LookupError, RuntimeError):
+            return False
+
+
+_Row: TypeAlias = tuple[Any, ...]
+
+
+def _columns(rows: Sequence[_Row]) -> tuple[_Row, ...]:
+    return tuple(zip(*rows, strict=True)) or ((), (), ())
+
+
+def watch(fun: types.FunctionType) -> Watch | None:
+    """How to see a change of what `fun` reads, but for its own code and defaults.
+
+    None if it reads what cannot be compared. The watch does not hold the function.
+    """
+    try:
+        return _walk(fun, True).watch()
+    except (_Unwatched, RecursionError):
+        return None
+
+
+class _Unwatched(Exception):
+    """A value that a body reads cannot be compared."""
+
+
+def _walk(fun: Callable[..., PyTree], whole: bool) -> _Walk:
+    names = frozenset[str]()
+    if isinstance(fun, types.FunctionType):
+        names = all_reads(fun.__code__).names
+    while True:     # code that is reached by an attribute may read others
+        found = _Walk(names, whole)
+        if whole and isinstance(fun, types.FunctionType):
+            found.function(fun, _SOMEWHERE if whole else _Place("the function", ""), own=True)
+        else:
+            found.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
+        if not found.asked or found.names <= names:
+            found.check_bare()
+            return found
+        names |= found.names
+
+
+# Places and values -------------------------------------------------------------------------------
+
+class _Place(NamedTuple):
+    """Where a value is: `the global cfg` and `.lr`, and of which function, if that matters."""
+
+    head: str
+    tail: str
+
+    def __str__(self) -> str:
+        return self.head + self.tail
+
+    def within(self, step: str) -> _Place:
+        return self if self is _SOMEWHERE else _Place(self.head + step, self.tail)
+
+
+_SOMEWHERE = _Place("what a body reads", "")    # bodies tell nobody what cannot be compared
+
+
+class _Leaf(NamedTuple):
+    key: Any        # equal for equal values only
+    value: Any      # for messages; what can change is copied
+
+
+class _ByValue:
+    """A key of an object that is compared when another one takes its place."""
+
+    __slots__ = ("value",)
+    __hash__ = object.__hash__
+
+    def __init__(self, value: object) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, _ByValue) or type(self.value) is not type(other.value):
+            return False
+        x: Any = self.value
+        y: Any = other.value
+        if x is y or isinstance(x, Tracer):
+            return x is y
+        if isinstance(x, lib.ArrayImpl):
+            return _same_array(x, y)
+        with contextlib.suppress(Exception):    # of users' classes
+            return bool(x == y)
+        return False
+
+
+def _same_array(x: lib.ArrayImpl, y: lib.ArrayImpl) -> bool:
+    if x.aval != y.aval or x.is_deleted() or y.is_deleted() or not (
+            x.is_fully_addressable and y.is_fully_addressable):
+        return False
+    return lib.to_numpy(x).tobytes() == lib.to_numpy(y).tobytes()
+
+
+def _shown(leaves: dict[str, _Leaf], where: str) -> str:
+    if where not in leaves:
+        return "absent"
+    value = leaves[where].value
+    text = getattr(value, "__qualname__", None) if callable(value) else None
+    return " ".join(text.split()) if text else " ".join(clipped(value).split())
+
+
+class _Walk:
+    """One walk from a function to all that it reads.
+
+    Args:
+      names: the attributes that count as read.
+      whole: all attributes of objects count, and nothing may be left out: `_Unwatched` otherwise.
+
+    Attributes:
+      leaves: values by place, for a comparison where an object is another one.
+      opaque: what cannot be compared, with the reason.
+      names: the names of attributes that the code that was met reads.
+    """
+
+    def __init__(self, names: AbstractSet[str], whole: bool) -> None:
+        self.attributes, self.whole = names, whole
+        self.names: set[str] = set()
+        self.leaves: dict[str, _Leaf] = {}
+        self.opaque: dict[str, str] = {}
+        self.home: Any = None       # the module of the function that is guarded
+        self.asked = False          # whether anything was looked at by `attributes`
+        self._loose: set[str] = set()
+        self._bare: list[types.ModuleType] = []     # NumPy and Olympus as values
+        self._seen: dict[int, Any] = {}
+        self._looked: set[tuple[int, Any]] = set()
+        # Parts of the watch.
+        self._expected: list[tuple[object, str, object]] = []
+        self._bound: list[tuple[dict[Any, Any], Hashable, object]] = []
+        self._containers: list[Collection[object]] = []
+        self._reads: list[Callable[[], object]] = []
+
+    def watch(self) -> Watch:
+        """How to see that nothing has changed."""
+        return Watch(self._expected, self._bound, self._containers, self._reads)
+
+    def expect(self, x: object, attribute: str) -> object:
+        """An attribute, which is to stay the object that it is."""
+        value = getattr(x, attribute, _ABSENT)
+        self._expected.append((x, attribute, value))
+        return value
+
+    def in_names(self, names: Mapping[str, object], key: str) -> object:
+        """What a name is bound to, which is to stay."""
+        value = names.get(key, _ABSENT)
+        if type(names) is not dict:
+            if self.whole:
+                raise _Unwatched(f"{key} is bound in a {type(names).__name__}")
+        elif (id(names), key) not in self._looked:
+            self._looked.add((id(names), key))
+            self._bound.append((names, key, value))
+        return value
+
+    def expect_mapping(self, x: Mapping[Any, object]) -> None:
+        """A mapping is to keep its keys and values, in their order."""
+        self._containers += x, x.values()
+
+    def at(self, head: str, tail: str = "") -> _Place:
+        """A place that begins anew, for who tells of it."""
+        return _SOMEWHERE if self.whole else _Place(head, tail)
+
+    def leaf(self, place: _Place, key: object, value: object) -> None:
+        if not self.whole:
+            self.leaves[str(place)] = _Leaf(key, value)
+
+    def hide(self, x: object, place: _Place, why: str) -> None:
+        """Note a value that is known by its identity only."""
+        if self.whole:
+            raise _Unwatched(f"{place}: {why}")
+        self.opaque[str(place)] = why
+        self.leaf(place, (id(x), type(x)), x)
+
+    def unless_whole(self, x: object, place: _Place, why: str) -> None:
+        """Note what is unknown about library code, which guards take for constant."""
+        if self.whole:
+            raise _Unwatched(f"{place}: {why}")
+        self.leaf(place, _ByValue(x), x)
+
+    def value(self, x: Any, place: _Place) -> None:
+        """Look at a value, and at what is in it."""
+        if type(x) in _PLAIN_TYPES or (isinstance(x, np.generic if self.whole else _PLAIN)
+                                       and not isinstance(x, np.void)
+                                       and not (self.whole and self.class_of_user(type(x)))):
+            if not self.whole:
+                self.leaf(place, bit_key(x) if type(x) is not slice else (slice, str(x)), x)
+            return None
+        if id(x) in self._seen:
+            return None
+        self._seen[id(x)] = x       # kept, or its id could be another object's meanwhile
+        if self.whole and len(self._seen) > _MOST_VALUES:
+            raise _Unwatched("too much is read")
+        for kinds, look in _LOOKS:
+            if isinstance(x, kinds):
+                return look(self, x, place)
+        return self.instance(x, place)
+
+    # Functions
+
+    def function(self, f: types.FunctionType, place: _Place, own: bool = False) -> None:
+        """A function: what its code reads, if it is the user's, and what it closes over.
+
+        `own`: it is compared elsewhere that the function has its code and defaults.
+        """
+        users, name, module = self.of_user(f), f.__qualname__, f.__globals__.get("__name__")
+        given = all_reads(f.__code__).given if users else ()
+        if _of_its_module(f):
+            return
+        if users and not own:   # one whose code or defaults are exchanged stays the same object
+            for part in _IN_FUNCTION:
+                self.expect(f, part)
+        if users:
+            self.leaf(place, f.__code__, f)
+            self.home = self.home or f.__module__
+            self.code(f)
+            if f.__kwdefaults__ is not None:
+                self.expect_mapping(f.__kwdefaults__)
+            if f.__defaults__ or f.__kwdefaults__:
+                parameters = f.__code__.co_varnames[:f.__code__.co_argcount]
+                for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1], strict=False),
+                             *(f.__kwdefaults__ or {}).items()]:
+                    self.value(x, self.at(f"the default {n}", f" of {name}"))
+            for n in _TOLD_OF_FUNCTIONS & self.attributes if self.whole else ():
+                self.value(self.expect(f, n), place)
+            if f.__dict__:
+                self.asked = True
+                for n in sorted(self.attributes & f.__dict__.keys()):
+                    self.value(self.in_names(f.__dict__, n), place.within(f".{n}"))
+        elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
+            raise _Unwatched(f"{name} reads more than its arguments")
+        for n, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
+            if _filled(cell):
+                x = self.expect(cell, "cell_contents")
+                if n in given and type(x) is list:      # it is written only
+                    continue
+                if users or _may_change(x):
+                    self.value(x, self.at(f"the closure cell {n}", f" of {name}"))
+        if "__wrapped__" in f.__dict__:
+            self.value(f.__dict__["__wrapped__"], place.within(".__wrapped__"))
+
+    def code(self, f: types.FunctionType) -> None:
+        """What the code of a user's function reads by the names of its module."""
+        reads, names = all_reads(f.__code__), f.__globals__
+        self.names |= reads.names
+        self._loose |= reads.loose | reads.texts
+        if self.whole and reads.computed:
+            raise _Unwatched(f"{f.__qualname__} reads by texts: {reads.computed}")
+        tail = "" if f.__module__ == self.home else f" of {f.__module__}"
+        for path in reads.paths:
+            if path[0] in reads.given and type(names.get(path[0])) is list:
+                self.in_names(names, path[0])       # a list that is written only
+            else:
+                self.path(path, f, tail)
+        if reads.computed:
+            for n in sorted(reads.texts & names.keys()):
+                self.path((n,), f, tail)
+        for n, level in reads.imports:
+            self.imported(n, level, names, tail)
+
+    def path(self, path: tuple[str, ...], f: types.FunctionType, tail: str) -> None:
+        """A global, followed through modules by the attributes that are asked of it."""
+        name, *attributes = path
+        value = self.in_names(f.__globals__, name)
+        if value is _ABSENT:
+            if self.whole:
+                value = self.in_names(f.__builtins__, name)
+                if name in _OF_NAMES or impure(f"builtins.{name}"):
+                    raise _Unwatched(f"{name} reads more than its arguments")
+                self.value(value, self.at(name, ""))
+            return
+        place = self.at(f"the global {name}", tail)
+        for attribute in attributes:
+            if not isinstance(value, types.ModuleType):
+                break
+            if self.of_library(value):
+                value = self.of_module(value, attribute, place)
+                if type(value) is types.FunctionType and _of_its_module(value):
+                    return
+            else:
+                value = self.of_users_module(value, attribute, place)
+            if value is _ABSENT:
+                return
+            place = place.within(f".{attribute}")
+        self.value(value, place)
+
+    def of_module(self, module: types.ModuleType, name: str, place: _Place) -> object:
+        """An attribute of a module whose version says the rest, unless somebody replaces it."""
+        if not self.whole:
+            return vars(module).get(name, _ABSENT)
+        if not _library(module.__name__) or impure(f"{module.__name__}.{name}"):
+            raise _Unwatched(f"{place}.{name} reads more than its arguments")
+        value = getattr(module, name, _ABSENT)      # it may be imported only now
+        if name in vars(module):
+            self.in_names(vars(module), name)
+        return value
+
+    def of_users_module(self, module: types.ModuleType, name: str, place: _Place) -> object:
+        """An attribute of a module of the user's; of one that it computes, what that reads."""
+        value = self.in_names(vars(module), name)
+        if self.whole:
+            if type(module) is not types.ModuleType:
+                self.value(type(module), place)
+            if value is _ABSENT and self.in_names(vars(module), "__getattr__") is not _ABSENT:
+                self.value(vars(module)["__getattr__"], place)
+        return value
+
+    def imported(self, name: str, level: int, names: Mapping[str, object], tail: str) -> None:
+        """A module that is imported when the function is called."""
+        if level:
+            name = importlib.util.resolve_name("." * level + name, str(names.get("__package__")))
+        parts = name.split(".")
+        for i in range(1, len(parts) + 1):
+            module = self.in_names(sys.modules, ".".join(parts[:i]))
+            if module is not _ABSENT:
+                self.value(module, self.at(f"the module {'.'.join(parts[:i])}", tail))
+            elif self.whole:
+                raise _Unwatched(f"{name} is imported when it is read")
+
+    def wrapper(self, f: Any, place: _Place) -> None:
+        if _of_its_module(f):
+            return
+        wrapped = f.__wrapped__
+        if isinstance(f, functools._lru_cache_wrapper) and self.whole and not (
+                isinstance(wrapped, types.FunctionType) and not self.of_user(wrapped)):
+            raise _Unwatched(f"{place} has a cache")
+        self.value(wrapped, place)
+
+    def partial(self, f: functools.partial, place: _Place) -> None:
+        self.value(f.func, place)
+        for i, x in enumerate(f.args):
+            self.value(x, self.at(f"the partial's argument {i}", place.tail))
+        self.expect_mapping(f.keywords)
+        for name, x in f.keywords.items():
+            self.value(x, self.at(f"the partial's argument {name}", place.tail))
+
+    def method(self, f: types.MethodType, place: _Place) -> None:
+        self.value(f.__func__, place)
+        self.value(f.__self__, self.at("self", f" of {getattr(f.__func__, '__qualname__', '')}"))
+
+    def descriptor(self, x: object, place: _Place) -> None:
+        for part in ("__func__", "fget", "func"):
+            if callable(getattr(x, part, None)):
+                self.value(getattr(x, part), place)
+
+    def builtin(self, f: Any, place: _Place) -> None:
+        """A function made by C: of a module that a version describes, or of an object."""
+        owner = getattr(f, "__self__", None)
+        if owner is not None and not isinstance(owner, (types.ModuleType, type)):
+            self.value(owner, place)
+        elif self.whole:
+            module = getattr(f, "__module__", None) or getattr(
+                getattr(f, "__objclass__", None), "__module__", None) or getattr(
+                    owner, "__module__", None)
+            module = module and module.lstrip("_")  # `_operator` is the C half of `operator`
+            if module is not None and (not _library(module) or impure(f"{module}.{f.__name__}")):
+                raise _Unwatched(f"{place} reads more than its arguments")
+        self.leaf(place, _ByValue(f), f)
+
+    # Values
+
+    def items(self, x: Sequence[object], place: _Place) -> None:
+        self.leaf(place.within(" (its type)"), type(x), type(x))
+        if len(x) > _MOST_ITEMS:
+            return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
+        if not isinstance(x, tuple):
+            self._containers.append(x)
+        for i, item in enumerate(x):
+            self.value(item, place if self.whole else place.within(f"[{i}]"))
+        return self.more(x, place, (tuple, list, deque))
+
+    def dict(self, x: Mapping[Hashable, object], place: _Place) -> None:
+        if isinstance(x, Memo):     # which grows while a function is used
+            return None
+        if len(x) > _MOST_ITEMS:
+            return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
+        self.expect_mapping(x)
+        # In their order, which a loop over it follows.
+        if not self.whole:
+            self.leaf(place.within(" (its keys)"), tuple(map(bit_key, x)), list(x))
+        for key, item in tuple(x.items()):
+            if self.whole:
+                self.value(key, place)
+            self.value(item, place if self.whole else place.within(f"[{clipped(key)}]"))
+        if isinstance(x, defaultdict):
+            self.value(x.default_factory, place)
+        return self.more(x, place, (dict, defaultdict, OrderedDict, types.MappingProxyType))
+
+    def set(self, x: AbstractSet[Hashable], place: _Place) -> None:
+        if len(x) > _MOST_ITEMS:
+            return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
+        if not isinstance(x, frozenset):
+            self._containers.append(x)
+        if self.whole:
+            for item in x:
+                self.value(item, place)
+        else:
+            self.leaf(place, frozenset(map(bit_key, x)), set(x))
+        return self.more(x, place, (set, frozenset))
+
+    def more(self, x: object, place: _Place, kinds: tuple[type, ...]) -> None:
+        """What an object of a class derived from a container's holds besides."""
+        if self.whole and type(x) not in kinds:
+            self.instance(x, place)
+
+    def array(self, x: np.ndarray, place: _Place) -> None:
+        if x.dtype.hasobject or x.nbytes > _MOST_BYTES or (
+                self.whole and type(x) not in (np.ndarray, np.memmap, np.recarray)):
+            why = ("it has Python objects" if x.dtype.hasobject else f"it has {x.nbytes:,} bytes"
+                   if x.nbytes > _MOST_BYTES else f"it is a {type(x).__name__}")
+            return self.hide(x, place, f"{why}, and may change in place")
+        self.expect(x, "dtype")
+        self._reads += functools.partial(getattr, x, "shape"), x.tobytes
+        return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
+
+    def structured(self, x: np.void, place: _Place) -> None:
+        """A row of a structured array, which may be a view of it."""
+        self._reads.append(x.tobytes)
+        return self.leaf(place, (str(x.dtype), x.tobytes()), x.copy())
+
+    def tracer(self, x: object, place: _Place) -> None:
+        if self.whole:      # it belongs to one call of one transformation
+            raise _Unwatched(f"{place} is traced")
+        self.leaf(place, _ByValue(x), x)
+
+    def constant(self, x: object, place: _Place) -> None:
+        self.leaf(place, _ByValue(x), x)
+
+    # Objects with attributes
+
+    def module(self, x: types.ModuleType, place: _Place) -> None:
+        self.leaf(place, _ByValue(x), x)
+        if not self.of_library(x):
+            self.asked = True
+            for key in sorted(k for k in self.attributes if self.whole or k in vars(x)):
+                item = self.of_users_module(x, key, place)
+                if item is not _ABSENT:
+                    self.value(item, place.within(f".{key}"))
+        elif self.whole:
+            if not _library(x.__name__) or impure(x.__name__):
+                raise _Unwatched(f"{place} is a module of which anything may be read")
+            if x.__name__.partition(".")[0] in ("numpy", "olympus"):
+                self._bare.append(x)
+
+    def check_bare(self) -> None:
+        """A library's module that is a value may be asked for any name that any code has."""
+        for module in self._bare:
+            if named := self._loose & read_by_name(module.__name__):
+                raise _Unwatched(f"{module.__name__} is read by {named}")
+
+    def cls(self, x: type, place: _Place) -> None:
+        if self.whole and isinstance(x, abc.ABCMeta):   # what `isinstance` says of it may change
+            self._reads.append(abc.get_cache_token)
+        if not self.class_of_user(x):
+            if self.whole and (not _library(x.__module__)
+                               or impure(f"{x.__module__}.{x.__qualname__}")):
+                raise _Unwatched(f"{place} is a class of {x.__module__}")
+            return self.leaf(place, _ByValue(x), x)
+        self.leaf(place, x.__qualname__, x)
+        self.asked = True
+        if self.whole:
+            for name in ("__mro__", *(self.attributes & {"__name__", "__qualname__"})):
+                self.expect(x, name)
+            if type(x) is not type:
+                self.value(type(x), place)
+            for function in registered_functions.get(x) or ():
+                if callable(function):
+                    self.value(function, place)
+        for base in x.__mro__:
+            if not self.class_of_user(base):
+                if self.whole and base is not x:
+                    self.value(base, place)
+                continue
+            here = self.at(f"the class attribute {base.__qualname__}", place.tail)
+            self.expect_mapping(vars(base))
+            if not self.whole:
+                for name in sorted(self.attributes & vars(base).keys()):
+                    self.value(vars(base)[name], here.within(f".{name}"))
+            for name, item in tuple(vars(base).items()):
+                method = isinstance(item, _METHODS)
+                # Operators call functions without a name.
+                if (name[:2] == "__" and isinstance(item, types.FunctionType)) or (
+                        self.whole and (name in self.attributes if method else name[:1] != "_"
+                                        or name in self.attributes)):
+                    self.value(item, here.within(f".{name}"))
+        return None
+
+    def instance(self, x: object, place: _Place) -> None:
+        if self.whole:
+            return self.whole_instance(x, place)
+        state, readable = state_of(x)
+        if not self.class_of_user(type(x)):
+            for name, item in state.items():
+                if callable(item):
+                    self.value(item, place.within(f".{name}"))
+            if readable or type(x).__hash__ not in (None, object.__hash__) or _of_library(x):
+                return self.leaf(place, _ByValue(x), x)
+        if not readable:
+            return self.hide(x, place, f"what a {type(x).__name__} holds cannot be read")
+        self.expect(x, "__class__")
+        self.leaf(place.within(" (its class)"), type(x), type(x))
+        self.value(type(x), place)
+        self.asked = True
+        names = self.attributes & {*state, *[n for c in type(x).__mro__ for n in vars(c)]}
+        own = getattr(x, "__dict__", {})
+        if hasattr(x, "__dict__"):
+            self.expect(x, "__dict__")
+            for name in sorted(names):
+                self.in_names(own, name)
+        for name in sorted(names & state.keys()):
+            if name not in own:
+                self.expect(x, name)
+            self.value(state[name], place.within(f".{name}"))
+        return None
+
+    def whole_instance(self, x: object, place: _Place) -> None:
+        """An object with all its attributes."""
+        cls, module = type(x), type(x).__module__
+        users, ours = self.class_of_user(cls), module.partition(".")[0] in ("olympus", "jaxlib")
+        state, readable = state_of(x)
+        if module == "olympus._src.base.config":    # options are not all part of the Context
+            raise _Unwatched(f"{place} is an option")
+        if not users and not readable and (ours or cls in _CONSTANT):
+            return
+        if not (readable or cls in (types.SimpleNamespace, np.vectorize)) or not (
+                users or _library(module) or module == "argparse"):
+            raise _Unwatched(f"{place} is a {cls.__name__}")
+        own = getattr(x, "__dict__", None)
+        if users:
+            self.expect(x, "__class__")
+            self.value(cls, place)
+        if own is not None:
+            self.expect(x, "__dict__")
+            self.expect_mapping(own)
+        for base in cls.__mro__ if users else ():
+            for name in slots_of(base):     # an empty one may be filled
+                self.expect(x, name)
+        for item in state.values():
+            # Our own objects change nothing but what they were given.
+            if not ours or _may_change(item):
+                self.value(item, place)
+
+    # Whose it is. Of a body, all code but the versioned is the user's.
+
+    def of_user(self, f: types.FunctionType) -> bool:
+        return code_of_users(f.__code__, f.__globals__) and (
+            self.whole or SITE not in f.__code__.co_filename)
+
+    def of_library(self, module: types.ModuleType) -> bool:
+        """Whether a module is no user's."""
+        file = vars(module).get("__file__")     # which a module might compute
+        if file is None:    # of Python itself, or made while the program runs
+            return vars(module).get("__spec__") is not None
+        return not file_of_users(file, vars(module)) or not (self.whole or SITE not in file)
+
+    def class_of_user(self, cls: type) -> bool:
+        module = sys.modules.get(cls.__module__)
+        return bool(cls.__flags__ & _MADE_BY_CLASS) and (
+            module is None or not self.of_library(module))
+
+
+_METHODS = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property,
+            functools._lru_cache_wrapper, lib.PjitFunction)
+# Made by C, and unchanged as long as they live.
+_CONSTANT = frozenset((
+    re.Pattern, re.Match, operator.itemgetter, types.GenericAlias,
+    types.UnionType, types.CodeType, typing.TypeVar, object))
+
+# By kind, the first that fits.
+_LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (
+    (types.FunctionType, _Walk.function),
+    ((lib.PjitFunction, functools._lru_cache_wrapper), _Walk.wrapper),
+    (functools.partial, _Walk.partial),
+    (types.MethodType, _Walk.method),
+    ((staticmethod, classmethod, property, functools.cached_property), _Walk.descriptor),
+    (type, _Walk.cls),
+    (types.ModuleType, _Walk.module),
+    ((tuple, list, deque), _Walk.items),
+    ((dict, types.MappingProxyType), _Walk.dict),
+    ((set, frozenset), _Walk.set),
+    (np.ndarray, _Walk.array),
+    (np.void, _Walk.structured),
+    (Tracer, _Walk.tracer),
+    ((types.BuiltinFunctionType, types.MethodWrapperType, type(np.sum)), _Walk.builtin),
+    ((lib.Array, np.ufunc, np.dtype, types.MemberDescriptorType, types.GetSetDescriptorType,
+      types.WrapperDescriptorType, types.MethodDescriptorType,
+      types.ClassMethodDescriptorType, type(_Place.head)), _Walk.constant),
+)
+
+
+@functools.lru_cache(4096)
+def _library(module: object) -> bool:
+    """Whether a module's version says all about it, and nothing is set for the process."""
+    return versioned(module) and str(module).partition(".")[0] not in _SET_ELSEWHERE
+
+
+def _of_its_module(f: Callable[..., object]) -> bool:
+    """Whether a function of a library is what its module has by this name, and so no closure."""
+    module = f.__module__
+    if not _library(module):
+        return False
+    path = f.__qualname__
+    return vars(sys.modules.get(module, types)).get(path) is f and not impure(f"{module}.{path}")
+
+
+def _may_change(x: object) -> bool:
+    """Whether a value that a library's object holds is the user's, and may be another one later."""
+    return callable(x) or isinstance(x, (Tracer, np.ndarray, list, tuple, dict, set))
+
+
+def _filled(cell: types.CellType) -> bool:
+    try:
+        return cell.cell_contents is not cell       # True: to read an empty one raises
+    except ValueError:
+        return False
+
+
+def _of_library(x: object) -> bool:
+    return type(x).__module__.partition(".")[0] in ("olympus", "numpy", "jaxlib", "ml_dtypes")

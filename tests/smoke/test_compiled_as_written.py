@@ -1,0 +1,193 @@
+"""A compiled program computes what its operations say: each kind of rewriting that XLA:CPU knows.
+
+The right values are NumPy's, which computes an operation at a time, in the same dtype or by hand.
+Numbers lie at the edges of each format. A jaxlib that rewrites anew fails here or in
+`tests/test_faithful.py`, which generates programs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax, nn
+from olympus.sharding import Mesh, PartitionSpec
+
+FLOATS = ("float16", "bfloat16", "float32", "float64")
+LIMITS = {name: (float(info.max), float(info.smallest_normal))
+          for name in FLOATS for info in [olympus.dtypes.finfo(name)]}
+
+
+def spread(xp: Any, s: Any) -> Any:
+    """A scalar at the shape of the arrays of a row."""
+    return lax.broadcast(s, (2,)) if xp is onp else np.stack([s, s])
+
+
+# A name, the function of (the module, the greatest number, arrays) and the arrays in terms of the
+# greatest number M and T, the smallest normal one.
+ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[float]]]]] = {
+    "x * c * c": (lambda xp, m, x: x * m**.6 * m**.6, lambda M, T: [[0, M**-.7]]),
+    "(x * c) ** 2": (lambda xp, m, x: xp.square(x * m**.6), lambda M, T: [[0, M**-.6]]),
+    "(x * c) ** 3": (lambda xp, m, x: (x * m**.4) ** 3, lambda M, T: [[0, M**-.4]]),
+    "(x * c) * (y / c)": (lambda xp, m, x, y: (x * m**.6) * (y / m**-.6),
+                          lambda M, T: [[0, M**-.6], [0, M**-.6]]),
+    "(x + c) + d": (lambda xp, m, x: (x + 2.5) + 2.5 * 2.0**-int(np.log2(m) / 2),
+                    lambda M, T: [[-2.5, 1]]),
+    "x / c / c": (lambda xp, m, x: x / m**.6 / m**.6, lambda M, T: [[M, M / 2]]),
+    "c / (c / x)": (lambda xp, m, x: m**.6 / (m**-.4 / x), lambda M, T: [[1, M**-.4]]),
+    "x + c + c": (lambda xp, m, x: (x + m * .75) + m * .75, lambda M, T: [[-.75 * M, -M / 2]]),
+    "c - x + c": (lambda xp, m, x: (m * .75 - x) + m * .75, lambda M, T: [[.75 * M, M / 2]]),
+    "x / y / z": (lambda xp, m, x, y, z: x / y / z,
+                  lambda M, T: [[M, M / 2], [M**.6] * 2, [M**.6] * 2]),
+    "x / y / c": (lambda xp, m, x, y: x / y / (m / 2), lambda M, T: [[M, M], [2, 1]]),
+    "x / c / y": (lambda xp, m, x, y: x / (m / 2) / y, lambda M, T: [[M, M], [2, M**.25]]),
+    "x / (y / z)": (lambda xp, m, x, y, z: x / (y / z),
+                    lambda M, T: [[M**.7] * 2, [M**.7] * 2, [M**.7] * 2]),
+    "(x / y) / (z / w)": (lambda xp, m, x, y, z, w: (x / y) / (z / w),
+                          lambda M, T: [[M**.7] * 2, [M**.8] * 2, [M**.7] * 2, [M**.6] * 2]),
+    "(x / y) / (y / x)": (lambda xp, m, x, y: (x / y) / (y / x),
+                          lambda M, T: [[T**.6] * 2, [2 * T**.6] * 2]),
+    "x / c": (lambda xp, m, x: x / (m * .9), lambda M, T: [[M, -M / 2]]),
+    "x / array": (lambda xp, m, x: x / xp.array([m * .9, 2], dtype=x.dtype),
+                  lambda M, T: [[M, -M / 2]]),
+    "x / a scalar": (lambda xp, m, x, y: x / spread(xp, y[0]),
+                     lambda M, T: [[M, -M / 2], [.9 * M] * 2]),
+    "x / abs(a scalar)": (lambda xp, m, x, y: x / abs(spread(xp, y[0])),
+                          lambda M, T: [[M, -M / 2], [-.9 * M] * 2]),
+    "c x + c y": (lambda xp, m, x, y: .5 * x + .5 * y, lambda M, T: [[M, -M], [M * .9, -M]]),
+    "c x + c y + c z": (lambda xp, m, x, y, z: .25 * x + .25 * y + .5 * z,
+                        lambda M, T: [[M, M], [M, -M], [M * .75, M]]),
+    "x * (1 - c) + y * c": (lambda xp, m, x, y: x * (1 - .5) + y * .5,
+                            lambda M, T: [[M * .9, 1], [M * .9, 1]]),
+    "x / exp(y)": (lambda xp, m, x, y: x / xp.exp(y),
+                   lambda M, T: [[M * .3] * 2, [np.log(M) - .2] * 2]),
+    "x / exp2(y)": (lambda xp, m, x, y: x / xp.exp2(y),
+                    lambda M, T: [[M * .3] * 2, [np.floor(np.log2(M))] * 2]),
+    "x / y ** z": (lambda xp, m, x, y, z: x / y ** z,
+                   lambda M, T: [[M * .3] * 2, [2.] * 2, [np.floor(np.log2(M))] * 2]),
+    "exp(x) ** y": (lambda xp, m, x, y: xp.exp(x) ** y, lambda M, T: [[-np.inf, 0], [0, 1]]),
+    "log(x ** y)": (lambda xp, m, x, y: xp.log(x ** y), lambda M, T: [[-1, 1], [3, -np.inf]]),
+    "max(clip(x), c)": (lambda xp, m, x: xp.maximum(xp.minimum(xp.maximum(x, .1), .1), x),
+                        lambda M, T: [[3, -1]])}
+
+
+NO_SCALARS = ("x / array", "x / a scalar", "x / abs(a scalar)")
+
+
+def arrays(row: str, name: str) -> list[Any]:
+    return [np.array(each).astype(onp.dtype(name)) for each in ROWS[row][1](*LIMITS[name])]
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_floats_are_not_real_numbers(row):
+    def run(xp, args):
+        """Of arrays and of scalars, which XLA rewrites further."""
+        def of(name, *xs):
+            return ROWS[row][0](xp, LIMITS[name][0], *xs)
+
+        with np.errstate(all="ignore"):
+            return {name: [of(name, *xs), *([] if row in NO_SCALARS else [
+                of(name, *(x[0] for x in xs))])] for name, xs in args.items()}
+
+    with olympus.enable_x64(True):
+        args = {name: arrays(row, name) for name in FLOATS}
+        expected, found = run(np, args), olympus.jit(lambda xs: run(onp, xs))(args)
+        eager = run(onp, {name: [*map(onp.asarray, xs)] for name, xs in args.items()})
+    for name in FLOATS:
+        rtol = 8 * float(olympus.dtypes.finfo(name).eps) * np.log2(LIMITS[name][0])
+        for outs in found[name], eager[name]:
+            for out, right in zip(outs, expected[name], strict=True):
+                np.testing.assert_allclose(np.float64(out), np.float64(right), rtol, err_msg=name)
+
+
+@pytest.mark.parametrize(("scale", "x", "expected"), [
+    (140, [1e-10, 0], [1.393796574908163e32, 0]), (-160, [1e30, 0], [6.842277657836021e-19, 0]),
+    (250, [1.2e-38, 0], [1.2e-38 * 2.0**250, 0])])
+def test_ldexp_scales_in_steps(scale, x, expected):
+    found = olympus.jit(lambda x: onp.ldexp(x, scale))(np.float32(x))
+    np.testing.assert_allclose(found, expected, 1e-6)
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, y, z: x * 1e20 * 1e20, lambda x, y, z: x / y / z, lambda x, y, z: (x / y) / (z / y)])
+def test_complex_numbers_are_not_real_ones_either(f):
+    args = np.complex64([[0, 1e38j], [1e20, 1e30], [1e20, 1e30]])[:, :1]
+    found = olympus.jit(f)(*args)
+    with np.errstate(all="ignore"):
+        np.testing.assert_allclose(found, f(*args.astype("complex128")), 1e-6)
+
+
+INTS: dict[str, tuple[Callable[[Any, Any], Any], int, object]] = {
+    "x * x < 0": (lambda xp, x: x * x < 0, 50000, True),
+    "x * x >= 0": (lambda xp, x: x * x >= 0, 50000, False),
+    "square(x) < 0": (lambda xp, x: xp.square(x) < 0, 50000, True),
+    "abs(x) < 0": (lambda xp, x: abs(x) < 0, -2**31, True),
+    "abs(x * x)": (lambda xp, x: abs(x * x), 50000, 1794967296),
+    "x * x // 1024": (lambda xp, x: x * x // 1024, 50001, -1752801),
+    "x * x % 8": (lambda xp, x: x * x % 8, 50001, 1),
+    "rem(x * x, 8)": (lambda xp, x: lax.rem(x * x, xp.int32(8)), 50001, -7),
+    "sign(x * x)": (lambda xp, x: xp.sign(x * x), 50000, -1),
+    "max(x * x, 0)": (lambda xp, x: xp.maximum(x * x, 0), 50000, 0),
+    "x * x >> 3": (lambda xp, x: x * x >> 3, 50000, -224370912)}
+
+
+@pytest.mark.parametrize("row", INTS)
+def test_integers_have_bounds(row):
+    f, x, expected = INTS[row]
+    assert int(olympus.jit(lambda x: f(onp, x))(np.int32(x))) == int(expected)
+
+
+NAN = {
+    "exp": lambda x: onp.exp(x * onp.nan), "cosh": lambda x: onp.cosh(x + onp.nan),
+    "sinh": lambda x: onp.sinh(x * onp.nan), "expm1": lambda x: onp.expm1(x * onp.nan),
+    "exp2": lambda x: onp.exp2(x + onp.nan), "sigmoid": lambda x: nn.sigmoid(x * onp.nan),
+    "silu": lambda x: nn.silu(x + onp.nan), "elu": lambda x: nn.elu(x * onp.nan),
+    "logsumexp": lambda x: nn.logsumexp(onp.stack([x, x]) * onp.nan),
+    "softmax": lambda x: nn.softmax(onp.stack([x, x]) + onp.nan)}
+
+
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
+def test_a_nan_that_the_program_names_stays_one(name):
+    found = olympus.jit(lambda x: {key: f(x) for key, f in NAN.items()})(onp.ones((), name))
+    assert [key for key, x in found.items() if not onp.isnan(x).all()] == []
+
+
+def test_the_angle_of_zeros_from_comparisons():
+    """arctan2 of a number that the compiler knows to be 0 or 1: of a comparison with itself."""
+    def run(x):
+        e = ((x > x) ^ (x > x)).astype("float32")
+        return onp.arctan2(e, e)
+
+    assert float(olympus.jit(run)(np.float32(1))) == 0
+
+
+def in_shard_map(f):
+    mesh = Mesh(np.array(olympus.devices()[:1]), ("i",))
+    return olympus.shard_map(f, mesh=mesh, in_specs=PartitionSpec(), out_specs=PartitionSpec())
+
+
+PLACES = {
+    "scan": lambda f: lambda x, y: lax.scan(lambda c, row: (c, f(*row)), 0, (x, y))[1],
+    "fori_loop": lambda f: lambda x, y: lax.fori_loop(0, 2, lambda i, c: f(x, y), x),
+    "carry": lambda f: lambda x, y: lax.fori_loop(0, 1, lambda i, c: f(c, y), x),
+    "while_loop": lambda f: lambda x, y: lax.while_loop(
+        lambda s: s[0] < 1, lambda s: (s[0] + 1, f(s[1], y)), (0, x))[1],
+    "cond": lambda f: lambda x, y: lax.cond(x[0] > 0, f, lambda x, y: x, x, y),
+    "vmap": olympus.vmap, "checkpoint": olympus.checkpoint, "jit": olympus.jit,
+    "shard_map": in_shard_map,
+    "grad": lambda f: lambda x, y: olympus.grad(lambda x: (f(x, y) * x).sum() / 2)(x),
+    "jvp": lambda f: lambda x, y: olympus.jvp(lambda x: f(x, y), (x,), (x,))[1]}
+
+
+@pytest.mark.parametrize("place", PLACES)
+def test_in_bodies_and_derivatives(place):
+    """A quotient of a quotient, which is linear in x."""
+    x, y = onp.array([3e37, 1e37]), onp.array([1e20, 1e20])
+    inside = PLACES[place](lambda x, y: x / y / y)
+    for found in inside(x, y), olympus.jit(inside)(x, y):
+        np.testing.assert_allclose(found, [3e-3, 1e-3], 1e-6)

@@ -1,0 +1,108 @@
+"""Compiled programs compute what one operation at a time does: a share of tools/faithful.py."""
+
+import faithful
+import numpy as np
+import pytest
+from faithful import Leaf, Program, Step
+
+import olympus
+from olympus._src.lowering.context import ModuleContext
+
+
+@pytest.fixture(autouse=True)
+def wide():
+    with olympus.enable_x64(True), np.errstate(all="ignore"):
+        yield
+
+
+def swept(programs):
+    sweep = faithful.Sweep()
+    sweep.run(iter(programs))
+    return sweep
+
+
+def test_random_chains():
+    """Half of them in loops, branches, maps and derivatives."""
+    rng = np.random.default_rng(35)
+    sweep = swept(faithful.random_program(rng, ["float32", "int32"]) for _ in range(60))
+    assert sweep.done > 50 and not sweep.faults, sweep.report()
+
+
+@pytest.mark.parametrize(("made", "share"), [
+    (faithful.pairs, .003), (faithful.triples, .006)], ids=["pairs", "triples"])
+def test_operations_after_one_another(made, share):
+    sweep = swept(made("float32", 35, 256, *([1] if made is faithful.pairs else []), share))
+    assert sweep.done > 30 and not sweep.faults, sweep.report()
+
+
+def of(*numbers, dtype="float32"):
+    return Leaf("arg", np.array(numbers, dtype))
+
+
+QUOTIENTS = Program((of(3e37, 1e37), of(1e20, 1e20)), (Step("div", (0, 1)), Step("div", (2, 1))))
+SQUARES = Program((of(50000, 3, dtype="int32"), Leaf("literal", np.int32(0))),
+                  (Step("mul", (0, 0)), Step("lt", (2, 1))))
+
+
+@pytest.mark.parametrize(("program", "kind"), [
+    (QUOTIENTS, "finite-zero"), (QUOTIENTS._replace(wrapper="scan"), "finite-zero")])
+def test_without_fences_xla_rewrites(monkeypatch, program, kind):
+    """So the tool finds what it is there to find; where XLA rewrites no more, fences can go."""
+    assert not swept([program]).faults
+    monkeypatch.setattr(ModuleContext, "fenced_from",
+                        property(lambda self: None, lambda self, value: None))
+    olympus.clear_caches()
+    try:
+        sweep = swept([program])
+    finally:
+        olympus.clear_caches()
+    assert {found for found, _, _ in sweep.found} == {kind}
+
+
+PRODUCTS = Program((of(1e30, 1), of(1e30, 1)), (Step("mul", (0, 1)),))
+
+
+@pytest.mark.parametrize(("program", "changed", "kind"), [
+    (QUOTIENTS, np.inf, "finite-inf"), (QUOTIENTS, np.nan, "finite-nan"),
+    (QUOTIENTS, 0, "finite-zero"), (QUOTIENTS, -3e-3, "sign"), (QUOTIENTS, 2.9e-3, "far"),
+    (QUOTIENTS, 3.001e-3, "slightly"), (QUOTIENTS, 3.0000005e-3, "rounding"),
+    (SQUARES, False, "integer"), (PRODUCTS, 1, "inf-lost"),
+    (Program((of(np.nan, 0),), (Step("exp", (0,)),)), 0, "nan-lost"),
+    (Program((of(2e38, 1), of(2, 1)), (Step("mul", (0, 1)), Step("sub", (2, 0)))), 2e38,
+     "kept-finite")])
+def test_what_counts_as_a_difference(program, changed, kind):
+    value, walk = faithful.evaluate(program)
+    assert not walk.outside and not faithful.judge(value, value.x)
+    got = value.x.copy()
+    got[0] = changed
+    assert [each.kind for each in faithful.judge(value, got)] == [kind]
+
+
+THIRDS = of(1 / 3, 3), of(3.0000002, 1), of(1, 3)
+
+
+@pytest.mark.parametrize(("last", "changed"), [
+    ("sub", 1e-7), ("lt", True), ("eq", False), ("atan2", .7853982)])
+def test_roundings_are_no_difference(last, changed):
+    """A product that is 1 to within rounding: its difference from 1, and its comparisons."""
+    value, _ = faithful.evaluate(Program(THIRDS, (Step("mul", (0, 1)), Step(last, (3, 2)))))
+    got = value.x.copy()
+    got[0] = changed
+    assert not {each.kind for each in faithful.judge(value, got)} & {*faithful.FAULTS}
+
+
+def test_shrinking_keeps_the_two_steps_that_matter(monkeypatch):
+    long = Program((of(3e37, 1e37), of(1e20, 1e20), Leaf("literal", np.float32(1))), (
+        Step("neg", (0,)), Step("div", (3, 1)), Step("div", (4, 1)), Step("add", (5, 2))),
+        wrapper="jit")
+    monkeypatch.setattr(ModuleContext, "fenced_from",
+                        property(lambda self: None, lambda self, value: None))
+    olympus.clear_caches()
+    try:
+        sweep = faithful.Sweep(shrink=1)
+        sweep.run(iter([long._replace(steps=long.steps[:3])]))
+    finally:
+        olympus.clear_caches()
+    (program, difference), = sweep.found.values()
+    assert difference.kind == "finite-zero" and not program.wrapper
+    assert [step.name for step in program.steps] == ["div", "div"]
