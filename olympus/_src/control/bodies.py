@@ -21,9 +21,8 @@ import numpy as np
 
 from ..base import lib, source
 from ..base.typing import Array, ArrayLike, PyTree
-from ..base.util import Memo, Noted, Owned, name_of
+from ..base.util import Memo, Noted, Owned, lazy_module, name_of
 from ..core import tags
-from ..core.captures import watch
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
 from ..core.staging import all_consts_as_inputs, stage
@@ -45,6 +44,7 @@ from ..types.tree_registry import PyTreeDef
 __all__ = ["Body", "Derived", "cast", "check_callable", "flatten", "share_consts",
            "stage_loop_body"]
 
+_captures: Any = lazy_module("olympus._src.core.captures")      # for programs with bodies
 
 Finish = Callable[[list[ArrayLike]], list[ArrayLike]]      # what becomes of a body's flat results
 
@@ -117,7 +117,7 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
             memo[key] = None
             return _stage_body(fun, in_tree, in_avals, finish)
     # Before and after: a body may change what it reads.
-    watched = watch(of)
+    watched = _captures.watch(of)
     body = _stage_body(fun, in_tree, in_avals, finish)
     # Tracers belong to one call of one transformation: a body that closes over any is not kept.
     if watched is not None and not any(isinstance(c, Tracer) for c in body.consts) and (

@@ -24,7 +24,7 @@ from ..base.typing import (
     IrType,
     IrValue,
 )
-from ..base.util import cut
+from ..base.util import cut, lazy_module
 from ..core.ir import ClosedOlympuspr, Literal, Var
 from ..devices.array import stored
 from ..types import dtypes
@@ -48,7 +48,6 @@ from .attributes import (
 )
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter
-from .fences import Fences
 from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
@@ -58,6 +57,7 @@ from .tokens import TokenSet
 
 if TYPE_CHECKING:
     from ..core.builder_type import Attributes, Body, Number, OfArrays
+    from .fences import Fences
 
 INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; those of others combine or order elements.
@@ -65,6 +65,8 @@ _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.whi
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "emit_function"]
+
+_fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
 
 
 class Builder(Emitter):
@@ -790,7 +792,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
     held, makers = {*b.module.held(closed, results)}, dict[Any, Any]()
-    fences = Fences(b, closed, env, held, makers) if b.module.fences else None
+    fences: Fences | None = (
+        _fences.Fences(b, closed, env, held, makers) if b.module.fences else None)
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from ..base.typing import (
     IrValue,
     R,
 )
+from ..base.util import lazy_module
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
 from ..core.primitive import Primitive, subolympusprs
@@ -31,13 +32,17 @@ from ..types.avals import Aval, ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, axes_of, of_mesh
 from .attributes import attr, location, quoted_name
-from .hold_report import HoldReport, hold_report
 from .holds import holds_of, kept_of, read_apart
 from .manual import ManualAxes
 from .nest import LOADABLE, Nest
 from .spreading import named
 
+if TYPE_CHECKING:
+    from .hold_report import HoldReport
+
 __all__ = ["Interface", "ModuleContext", "concrete", "emit_header", "names_devices"]
+
+_reports: Any = lazy_module("olympus._src.lowering.hold_report")    # for who asks for one
 
 
 class Interface(NamedTuple):
@@ -419,7 +424,8 @@ class ModuleContext:
     @property
     def hold_report(self) -> HoldReport:
         """The report of held values, once the program is lowered."""
-        return hold_report(f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
+        return _reports.hold_report(
+            f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
 
     @property
     def interface(self) -> Interface:

@@ -14,6 +14,7 @@ import numpy as np
 from ..base.lib import mlir
 from ..base.source import Source
 from ..base.typing import DType, IrOperation, IrType, IrValue, StaticScalar
+from ..base.util import lazy_module
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
@@ -30,7 +31,6 @@ from .attributes import (
     tensor_type,
 )
 from .context import ModuleContext
-from .fences import has_no_reciprocal
 from .marks import FRONTEND
 from .platforms import PlatformOpen
 
@@ -41,6 +41,8 @@ BOOL = dtypes.as_dtype(bool)
 OWN: Any = object()
 
 __all__ = ["BOOL", "OWN", "Block", "Emitter"]
+
+_fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
 
 
 class Block:
@@ -186,7 +188,7 @@ class Emitter:
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
         out = self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
-        if not self.module.fences or not has_no_reciprocal(value, aval.dtype):
+        if not self.module.fences or not _fences.has_no_reciprocal(value, aval.dtype):
             return out
         return self.fence(out)
 
