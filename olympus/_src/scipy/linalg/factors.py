@@ -27,6 +27,7 @@ from ...numpy import manipulation
 from ...numpy.arithmetic import abs as absolute
 from ...numpy.elementary import sqrt
 from ...numpy.joining import stack
+from ...numpy.padding import pad
 from ...numpy.selection import where
 from ...numpy.vectorize import vectorize
 from ...types import dtypes
@@ -340,9 +341,15 @@ def rsf2csf(T: ArrayLike, Z: ArrayLike, check_finite: bool = True) -> tuple[Arra
                          "are required.")
     dtype = dtypes.to_complex_dtype(t.dtype)
     t, z = [manipulation.astype(x, dtype) for x in (t, z)]
-    if known_less(typeof(t).shape[-1], 2):
+    n = typeof(t).shape[-1]
+    if known_less(n, 2):
         return t, z
-    return _triangular(t, z)
+    if known_less(1, n):
+        return _triangular(t, z)
+    # One row and column of zeros more: a symbolic size may be 1.
+    t, z = [pad(x, [(0, 0)] * (typeof(x).ndim - 2) + [(0, 1)] * 2) for x in (t, z)]
+    t, z = _triangular(t, z)
+    return t[..., :n, :n], z[..., :n, :n]
 
 
 @partial(vectorize, signature="(n,n),(n,n)->(n,n),(n,n)")
