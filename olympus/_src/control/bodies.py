@@ -123,6 +123,8 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
     if watched is not None and not any(isinstance(c, Tracer) for c in body.consts) and (
             watched.same()):
         memo[key] = body, own_parts, watched
+    else:
+        memo[key] = None    # seen: the function is not counted as one more of its code
     return body
 
 
