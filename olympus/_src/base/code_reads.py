@@ -1,7 +1,7 @@
-"""The names that a function's code reads: globals, attributes, imports, and what it reads by text.
+"""The names that a function's code reads: globals, attributes, imports, and names in texts.
 
-An instruction does not say of which object an attribute is asked, so attributes are names of
-anything; only those that follow a global at once (`settings.rate`) belong to its *path*.
+An instruction does not say which object has an attribute, so attributes are names of anything; only
+those that follow a global at once (`settings.rate`) belong to its *path*.
 """
 
 from __future__ import annotations

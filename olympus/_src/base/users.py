@@ -1,4 +1,4 @@
-"""Which code and which values are the user's, and what an object holds.
+"""The user's code and values, told from those of libraries, and the contents of objects.
 
 Keys of functions that hold in other processes, guards, and bodies that are kept ask the same: whose
 code is this, does a function of Python's or NumPy's read more than its arguments, and are the
@@ -39,7 +39,7 @@ _IMPURE = frozenset((
     "builtins.compile", "builtins.globals", "builtins.__import__", "builtins.breakpoint",
     "inspect.currentframe", "inspect.getfile", "inspect.getsource", "inspect.getsourcefile",
     "inspect.getsourcelines", "inspect.stack", "inspect.trace", "numpy.random"))
-#: NumPy's and our functions that read files, or what was set for the whole process.
+#: functions of NumPy and of ours that read files, or settings of the whole process
 READERS = frozenset((
     "DataSource", "fromfile", "fromregex", "genfromtxt", "get_printoptions", "getbufsize",
     "geterr", "geterrcall", "load", "loadtxt", "memmap", "open_memmap", "read_array",

@@ -91,7 +91,7 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
     entries = dict(exported) if isinstance(exported, Mapping) else {"main": exported}
     program = _compiler(compiler)
     whole = _joined(entries)
-    for op in [*operations(whole)]:     # IREE simplifies less than XLA, and refuses open sizes here
+    for op in [*operations(whole)]:     # which IREE refuses where sizes are open
         if op.name == "stablehlo.optimization_barrier":
             for result, x in zip(op.results, op.operands, strict=True):
                 result.replace_all_uses_with(x)

@@ -353,7 +353,7 @@ class StableKey:
             np.ascontiguousarray(elements).reshape(-1).view(np.uint8).data).hexdigest())
 
     def _dtype(self, x: np.dtype, where: str) -> None:
-        """A dtype, with what is written on it and on its fields."""
+        """A dtype, with its metadata and those of its fields."""
         self.note("dtype", type(x).__name__, str(x), x.isalignedstruct)
         self.add(dict(x.metadata or {}), f"the metadata of {where}")
         if x.subdtype is not None:

@@ -215,30 +215,33 @@ class Fences:
 
     # The first operation
 
+    def _origin(self, atom: Atom) -> tuple[Atom, bool]:
+        """The operand whose elements another one has, and whether it repeats them."""
+        repeated = False
+        while type(atom) is not Literal and atom not in self.fenced:
+            eqn = self.makers.get(atom)
+            algebra = "" if eqn is None else eqn.primitive.algebra
+            if eqn is None or algebra not in ("broadcast", "choice", "conversion", "move"):
+                break
+            origin = self._only_case(eqn) if algebra == "choice" else eqn.invars[0]
+            if origin is None:
+                break
+            atom, repeated = origin, repeated or algebra == "broadcast"
+        return atom, repeated
+
     def _made(self, atom: Atom) -> Made:
         """The operation that computed an operand, and the number of its constant, if known."""
-        repeated = False
-        while type(atom) is not Literal:
-            if atom in self.fenced:
-                return "", None
-            eqn = self.makers.get(atom)
-            if eqn is None:
-                known = atom in self.closed_over or atom in self.arguments
-                return (_CONSTANT if known else _REPEATED if repeated else ""), None
-            algebra = eqn.primitive.algebra
-            if algebra == "broadcast":
-                repeated = True
-            elif algebra == "choice":
-                case = self._only_case(eqn)
-                if case is None:
-                    return "", None
-                atom = case
-                continue
-            elif algebra != "move" and algebra != "conversion":
-                found = getattr(self, "_made_by_" + algebra, self._made_by_other)(eqn)
-                return found if not repeated or found[0] == _CONSTANT else (_REPEATED, None)
-            atom = eqn.invars[0]
-        return _CONSTANT, _number(atom)
+        atom, repeated = self._origin(atom)
+        if type(atom) is Literal:
+            return _CONSTANT, _number(atom)
+        eqn = self.makers.get(atom)
+        if atom in self.fenced:
+            return "", None
+        if eqn is None:
+            known = atom in self.closed_over or atom in self.arguments
+            return (_CONSTANT if known else _REPEATED if repeated else ""), None
+        found = getattr(self, "_made_by_" + eqn.primitive.algebra, self._made_by_other)(eqn)
+        return found if not repeated or found[0] == _CONSTANT else (_REPEATED, None)
 
     def _only_case(self, eqn: OlympusprEqn) -> Atom | None:
         """The value that a choice gives in any case; XLA drops such a choice."""
@@ -250,15 +253,9 @@ class Fences:
         return cases.pop() if len(cases) == 1 else None
 
     def _is_constant(self, atom: Atom) -> bool:
-        """Whether an operand is a constant: `_made` without a look at other operations."""
-        while type(atom) is not Literal:
-            eqn = self.makers.get(atom)
-            if eqn is None:
-                return atom in self.closed_over or atom in self.arguments
-            if eqn.primitive.algebra not in ("broadcast", "conversion", "move"):
-                return False
-            atom = eqn.invars[0]
-        return True
+        """Whether an operand is a constant, or an argument that may become one."""
+        atom, _ = self._origin(atom)
+        return type(atom) is Literal or atom in self.closed_over or atom in self.arguments
 
     def _made_by_other(self, eqn: OlympusprEqn) -> Made:
         for atom in eqn.invars:
@@ -365,7 +362,8 @@ class Fences:
         if type(divisor) is Literal:
             return not has_no_reciprocal(divisor.val, dtype)
         value = self.closed_over.get(divisor)
-        return value is not None and value.size <= _SEARCHED and not has_no_reciprocal(value, dtype)
+        return value is not None and np.size(value) <= _SEARCHED and (
+            not has_no_reciprocal(value, dtype))
 
     def _is_repeated(self, atom: Atom, made: Made, eqn: OlympusprEqn) -> bool:
         """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
@@ -376,19 +374,17 @@ class Fences:
 
         XLA repeats the result in place of the operands.
         """
-        found = not atom.aval.shape or self.repeating.get(atom)
+        if not atom.aval.shape:
+            return True
+        found = self.repeating.get(atom)
         if found is None:
-            eqn = self.makers.get(atom)
-            algebra = "" if eqn is None or atom in self.fenced else eqn.primitive.algebra
-            if eqn is None or not deep or atom in self.fenced:
-                found = False
-            elif algebra == "broadcast":
-                found = True
-            elif algebra in ("choice", "conversion", "move") or eqn.primitive.elementwise:
+            eqn = None if atom in self.fenced or not deep else self.makers.get(atom)
+            algebra = "" if eqn is None else eqn.primitive.algebra
+            found = algebra == "broadcast"
+            if eqn is not None and (
+                    algebra in ("choice", "conversion", "move") or eqn.primitive.elementwise):
                 read = eqn.invars[1:] if algebra == "choice" else eqn.invars
                 found = all(self._repeats(a, deep - 1) for a in read)
-            else:
-                found = False
             self.repeating[atom] = found
         return found
 

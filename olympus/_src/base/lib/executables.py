@@ -230,7 +230,7 @@ def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object
              out_shardings: Sequence[object], out_avals: Sequence[object],
              out_committed: Sequence[bool], kept: Sequence[bool], copied: Sequence[bool],
              const_args: Sequence[object] = ()) -> FastPath:
-    """Build what a cache miss of `pjit` returns.
+    """Build the result of a cache miss of `pjit`.
 
     `kept` marks the flat arguments that are used. Of those, `copied` marks NumPy arrays that C++
     hands to `pjit`'s fallback: it places none itself for which there is a layout.
