@@ -311,7 +311,7 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
     return closed
 
 
-def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Array]]:
+def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]]:
     """Turn constants that are held elsewhere into leading inputs; the program and those values.
 
     Programs that a primitive carries may hold arrays but never what is `held`.
