@@ -6,8 +6,8 @@ tables are installed on two classes: `core.trace.Tracer` and the array class of 
 
 from __future__ import annotations
 
+import importlib
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -15,9 +15,8 @@ from typing import Any
 import numpy as np
 
 from ..arrays.device import device_put
-from ..base import lib
+from ..base import lib, spelling
 from ..base.source import api_boundary, filter_traceback
-from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import clipped
 from ..core.ir import Literal
@@ -67,7 +66,7 @@ _EQUALITIES = frozenset(("equal", "not_equal"))
 def _meet(kind: type) -> bool:
     """Whether operators take a type that was not met before."""
     if (issubclass(kind, (Tracer, np.ndarray, np.generic, SymbolicDim, *SCALAR_TYPES))
-            or kind in FOREIGN_AVALS or array_method(kind) is not None):
+            or kind in FOREIGN_AVALS or spelling.array_method(kind) is not None):
         _accepted.add(kind)
         return True
     return False
@@ -462,7 +461,7 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or one of "
                          f"{', '.join(VERSIONS)} is required.")
-    return sys.modules["olympus.numpy"]
+    return importlib.import_module(spelling.namespace)
 
 
 # Operators that are asked of the second operand, too, where the first does not know it.
