@@ -10,11 +10,12 @@ where anything that it reads has changed since, and at each call if it reads wha
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import operator
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -25,8 +26,8 @@ from ..base.util import Memo, Noted, Owned, lazy_module, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
-from ..core.staging import all_consts_as_inputs, stage
-from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof, valid_olympustype
+from ..core.staging import all_consts_as_inputs, held, stage
+from ..core.trace import SCALAR_TYPES, literal, typeof, valid_olympustype
 from ..lax.convert import convert_element_type_p
 from ..lax.sharding import reshard_p
 from ..types import dtypes
@@ -82,7 +83,7 @@ class Derived:
         return self.fun(*args)
 
 
-#: How many functions of some code were staged.
+#: How many functions of some code were staged, by that and the code under their decorators.
 _made: Memo = Memo(4096)
 
 
@@ -111,21 +112,30 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
             return body
         memo.pop(key, None)
     elif key not in memo and not any(memo.values()):
+        code = _codes(of)
         if not memo:
-            _made[of.__code__] = _made.get(of.__code__, 0) + 1
-        if _made.get(of.__code__, 1) > 1:   # they are made for each call, and then are seen once
+            _made[code] = _made.get(code, 0) + 1
+        if _made.get(code, 1) > 1:      # they are made for each call, and then are seen once
             memo[key] = None
             return _stage_body(fun, in_tree, in_avals, finish)
     # Before and after: a body may change what it reads.
     watched = _captures.watch(of)
     body = _stage_body(fun, in_tree, in_avals, finish)
     # Tracers belong to one call of one transformation: a body that closes over any is not kept.
-    if watched is not None and not any(isinstance(c, Tracer) for c in body.consts) and (
+    if watched is not None and not any(map(held, body.consts)) and (
             watched.same()):
         memo[key] = body, own_parts, watched
     else:
         memo[key] = None    # seen: the function is not counted as one more of its code
     return body
+
+
+def _codes(fun: FunctionType) -> tuple[CodeType, CodeType | None]:
+    """The code of a function, and of the one that it decorates: a decorator's is shared by all."""
+    under: object = None
+    with contextlib.suppress(ValueError):   # a circle of `__wrapped__`
+        under = inspect.unwrap(fun)
+    return fun.__code__, under.__code__ if isinstance(under, FunctionType) else None
 
 
 def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
