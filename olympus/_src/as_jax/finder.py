@@ -75,9 +75,8 @@ class Names:
         """The public modules of ours, the one of that name last."""
         homes = f"{self.adapter.homes} {self.public}".split()
         found = [importlib.import_module(home) for home in homes]
-        module: Any = sys.modules.get(self.name)
-        if isinstance(module, Unread):
-            module.__class__ = types.ModuleType     # whose names are read faster
+        if isinstance(module := sys.modules.get(self.name), Unread):
+            object.__setattr__(module, "__class__", types.ModuleType)   # which is read faster
             vars(module)["__doc__"] = found[-1].__doc__ if found else self.about
         return found
 

@@ -45,7 +45,7 @@ from ..runtime.eager import (
 )
 from ..runtime.nans import debugging
 from ..runtime.placement import is_abstract, layouts_of, memory_of, placement_of, sharding_of
-from ..types.avals import ShapeDtypeStruct
+from ..types.avals import AbstractValue, ShapeDtypeStruct
 from ..types.layout import demanded_layout
 from ..types.mesh import current_mesh, mesh_around
 from ..types.sharding import DeviceLike, Sharding, demanded_memory, make_single_device_sharding
@@ -658,12 +658,14 @@ class JitFunction:
                         shard_fallback)
 
     def _without_value(self, arguments: Arguments) -> TypeError:
-        """The error for an argument with a type and no value."""
-        i = next(i for i, x in enumerate(arguments.leaves) if type(x) is ShapeDtypeStruct)
+        """The error for an argument with a type and no value, or with another library's type."""
+        i, x = next((i, x) for i, (x, aval) in enumerate(zip(arguments.leaves, arguments.avals))
+                    if type(x) is ShapeDtypeStruct or not isinstance(aval, AbstractValue))
+        shape = f"of shape {x.aval.str_short()} " if type(x) is ShapeDtypeStruct else ""
         return TypeError(
-            f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' of shape "
-            f"{arguments.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus "
-            "type: it has no value; pass an array, or lower the function for it.")
+            f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' {shape}of type {type(x)} "
+            "is not a valid Olympus type: it has no value; pass an array, or lower the function "
+            "for it.")
 
     def _explained(self, error: Exception, arguments: Arguments, arrays: Sequence[Array]
                    ) -> Exception:

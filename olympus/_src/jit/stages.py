@@ -367,10 +367,19 @@ class Compiled(Stage):
         try:
             return self._cpp(*args, **kwargs)
         except Exception as error:
+            if type(error) is ValueError and "onate" in str(error):     # C++'s, without names
+                self._check_alive(tree_leaves((args, kwargs)))
             source.filter_traceback(error)
             raise
 
     call = __call__
+
+    def _check_alive(self, leaves: Sequence[PyTree]) -> None:
+        """The error for an argument that is deleted, or donated and given twice."""
+        program, executable = self._program, self._executable
+        check_alive(program, leaves)
+        executable.check_given_once([stored(argument_array(x)) for x, kept in zip(
+            leaves, executable.kept) if kept])
 
     def _told(self) -> list[str]:
         # What a donated argument and the result in its place share is counted once.
@@ -500,11 +509,15 @@ def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) ->
     # Types are interned: as a rule they are the same objects.
     if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
         raise _type_error(program, avals)
-    # C++ would refuse it in words of its own, without the argument's name.
-    for name, x in zip(program.arg_names, arrays):
+    check_alive(program, arrays)
+    return arrays
+
+
+def check_alive(program: Program, leaves: Sequence[PyTree]) -> None:
+    """The error for an argument that is deleted: C++'s would not have its name."""
+    for name, x in zip(program.arg_names, leaves):
         if type(x) is lib.ArrayImpl and x.is_deleted():
             raise deleted_error(f"Compiled: argument {name} of {program.name}", x.aval)
-    return arrays
 
 
 def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> list[Array]:

@@ -302,9 +302,13 @@ class Executable:
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
-            if self.interface.donated and "onate" in str(error):
-                self._check_given_once(kept, self.interface.donated, range(len(kept)))
+            if "onate" in str(error):
+                self.check_given_once(kept)
             raise user_error(error, self.name) from None
+
+    def check_given_once(self, kept: Sequence[Array]) -> None:
+        """RuntimeError if a donated argument, of those read, is given as another one, too."""
+        self._check_given_once(kept, self.interface.donated, range(len(kept)))
 
     def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
                           exclusive: Sequence[int]) -> None:
