@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -497,8 +498,8 @@ def names_devices(pr: Olympuspr) -> bool:
     pending, seen, kinds = [pr], {pr}, set[type]()
     while pending:
         pr = pending.pop()
-        for eqn in pr.eqns:
-            kinds.update(map(type, eqn.params.values()))
+        params = [eqn.params.values() for eqn in pr.eqns if eqn.params]
+        kinds.update(map(type, itertools.chain.from_iterable(params)))
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
