@@ -54,6 +54,7 @@ DimSize: TypeAlias = int
 Shape: TypeAlias = Sequence[int]
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = int | Sequence[int]
+Reference: TypeAlias = Any      # a reference, eager or traced, or a part of one
 PyTree: TypeAlias = Any
 AxisName: TypeAlias = Hashable | Sequence[Hashable]     # of one named axis, or of several
 AxisIndexGroups: TypeAlias = Sequence[Sequence[int]] | None

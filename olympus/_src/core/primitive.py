@@ -20,7 +20,7 @@ from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
 from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
 from ..base.util import ByKey, Memo
-from ..types.avals import AbstractValue, Aval, ShapedArray, is_float0
+from ..types.avals import MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
@@ -134,6 +134,14 @@ def program_uses_axis(closed: ClosedOlympuspr, name: Hashable) -> bool:
         e.primitive.uses_axis(name, e.params) for e in closed.eqns))
 
 
+def refuse_references(prim: Primitive, avals: Sequence[Aval]) -> None:
+    """TypeError if any operand is a reference."""
+    for i, aval in enumerate(avals):
+        if aval.mutable:
+            raise TypeError(f"{prim.name}: operand {i} is a reference {aval}; an array is "
+                            "required; read it with ref[...].")
+
+
 def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike | Zero | None],
                 count: int) -> None:
     """TypeError unless a rule returned as many tangents, cotangents or mapped axes as it must."""
@@ -178,6 +186,8 @@ class Axis(ByKey):
 
     __slots__ = ("size", "name", "mesh_axis")
     size: DimSize
+    #: (function of flat arguments, values, mapped axes) -> results, mapped axes; see `batch_flat`
+    batched: Callable[..., tuple[list[Array], list[int | None]]]
 
     # `vmap` learns the size from its arguments, and notes it here.
     def __init__(self, size: Any, name: Hashable = None, mesh_axis: Hashable = None) -> None:
@@ -237,6 +247,7 @@ class Primitive:
     # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
     lowered: tuple[str, ...] | None = None
     effectful = False       # whether it defines `effects`
+    takes_refs = False      # whether an operand may be a reference
     instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     lowerings: ClassVar[int] = 0    # how often a rule of lowering was replaced
     infer: Any
@@ -261,6 +272,11 @@ class Primitive:
     checked: Any = None
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
+    # Of references: (operands, params) -> results, on cells (`core/cells.py`) in place of
+    # references. `on_cells` is of what is done to references themselves; `discharged` of primitives
+    # with bodies, which takes references off the bodies and binds again.
+    on_cells: Any = None
+    discharged: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.
@@ -327,6 +343,8 @@ class Primitive:
             raise TypeError(f"{self.name}: {len(avals)} given as the number of operands "
                             f"({', '.join(map(str, avals))}); {self.arity} is required.")
         check_varying(self, avals)
+        if MUTABLE and not self.takes_refs:
+            refuse_references(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 
     def result_avals(self, avals: tuple[ShapedArray, ...], params: Params) -> Any:
@@ -378,6 +396,10 @@ class Primitive:
     def shown(self, eqn: OlympusprEqn) -> Params:
         """The params that an equation is printed with: without those that its types say."""
         return eqn.params
+
+    #: (equation, text of results, texts of operands) -> the equation as it is printed, if not as
+    #: `results = name[params] operands`
+    text: Callable[[OlympusprEqn, str, Sequence[str]], str] | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -489,11 +511,26 @@ class Higher(Primitive, abstract=True):
     """
 
     RULES = (*Primitive.RULES, "partial_eval", "dce")
+    takes_refs = True
     multiple_results = True
     spread = staticmethod(by_body)
     algebra = "called"
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
+    # (primitive, operands, params) -> results where an operand is a reference that it touches, else
+    # None. Set by `lax/refs.py`: until that is imported there are no references.
+    on_references: ClassVar[Any] = None
+
+    def bind(self, *args: object, **params: object) -> list[Array]:
+        """Apply the operation in the current trace."""
+        if MUTABLE:
+            for x in args:
+                if type(getattr(x, "aval", None)) in MUTABLE:
+                    found = Higher.on_references(self, args, params)
+                    if found is not None:
+                        return found
+                    break
+        return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         return eqn.replace(outvars=[v if u else DropVar(v.aval)

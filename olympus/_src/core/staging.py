@@ -35,7 +35,18 @@ from .ir import (
 from .leaks import check_leaks, note_origins
 from .primitive import Primitive
 from .tags import VaryingError, ZeroNeededError, vary_alike
-from .trace import DEPENDS, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from .trace import (
+    DEPENDS,
+    REFERENCES,
+    SCALAR_TYPES,
+    Trace,
+    Tracer,
+    check_usable,
+    ctx,
+    enter,
+    leave,
+    typeof,
+)
 
 __all__ = ["StagingTrace", "JitTracer", "stage"]
 
@@ -331,9 +342,15 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]
 def held(value: object) -> bool:
     """Whether a program that lasts may not have `value` among its constants.
 
-    The value belongs to somebody else, a live trace: whoever applies the program passes it.
+    It belongs to a live trace, or is a reference: whoever applies the program passes it.
     """
-    return isinstance(value, Tracer)
+    return isinstance(value, Tracer) or type(value) in REFERENCES
+
+
+def passing(value: object) -> bool:
+    """Whether a value belongs to a live trace, and is gone with it."""
+    return isinstance(value, Tracer) or (
+        type(value) in REFERENCES and getattr(value, "_trace") is not None)  # noqa: B009
 
 
 def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[ArrayLike]]:

@@ -10,16 +10,28 @@ and lowering know. Passes for other kinds of values go in front.
 
 from __future__ import annotations
 
+from typing import Any
+
+from ..base.util import lazy_module
 from ..core.ir import ClosedOlympuspr
+from ..types.avals import MUTABLE
 from ..types.shape import is_static
 from .dce import dce_closed
 
-__all__ = ["arrays_only", "without_dead_code"]
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")    # where there are references
+
+__all__ = ["arrays_only", "stores_of", "without_dead_code"]
 
 
 def arrays_only(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program on arrays; itself if it knows no other values."""
-    return closed
+    return _discharge.discharge(closed) if MUTABLE else closed
+
+
+def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
+    """Of each input of a program whose content it replaces, which result of `arrays_only` that is.
+    """
+    return _discharge.stores_of(closed) if MUTABLE else {}
 
 
 def without_dead_code(closed: ClosedOlympuspr, keep_unused: bool

@@ -34,7 +34,7 @@ from ..devices.array import (
     refuse_masked_arrays,
 )
 from ..devices.devices import check_process, client
-from ..interpreters.passes import arrays_only, without_dead_code
+from ..interpreters.passes import arrays_only, stores_of, without_dead_code
 from ..job.agreement import ModuleKey, check_same_program, spans_processes
 from ..lowering.context import Interface, ModuleContext, concrete
 from ..lowering.module import Lowering, lower_program
@@ -704,6 +704,10 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
       path_of: what an input is called where its sizes are wrong.
     """
     program = arrays_only(closed)
+    # The content of a reference that is written is given up to the one that replaces it.
+    stores = stores_of(closed)
+    if stores:
+        donated = [d or i in stores for i, d in enumerate(donated or [False] * len(closed.invars))]
     for aval, sharding in zip(program.in_avals, placement.shardings):
         if sharding is not None:        # of a struct: an array that is cut so there cannot be
             sharding.check_compatible_aval(aval.shape)
@@ -721,7 +725,19 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
     if any(donated):
         # Parts of several devices are compared where it is known how results are cut.
         open_ = bool(placement.several) and not all(out_shardings or [None])
-        aliases, donated = _aliases(program, donated, open_)
+        fixed = [stores.get(i) for i, k in enumerate(kept) if k]
+        aliases, donated = _aliases(program, donated, open_, fixed)
+    # What is demanded of results is nothing of contents but that they stay where they are.
+    count = len(program.outvars)
+    if stores:
+        where = {stores[i]: x for i, x in enumerate(placement.shardings) if i in stores}
+        kinds = {stores[i]: x for i, x in enumerate(placement.memories) if i in stores}
+        if where or out_shardings:
+            out_shardings = [*out_shardings, *[where.get(i) for i in range(
+                len(out_shardings), count)]]
+        out_memories = [*out_memories, *[kinds.get(i) for i in range(len(out_memories), count)]]
+        if out_layouts:
+            out_layouts = [*out_layouts, *[None] * (count - len(out_layouts))]
     return Lowering(
         program, name, platform or placement.platform, donated, aliases, info.result_paths,
         devices=placement.several, mesh=placement.mesh, hold=hold or config.hold.value,
@@ -732,20 +748,23 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
         arg_names=[path_of(i) for i, k in enumerate(kept) if k] if symbolic else ()), kept
 
 
-def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
-             ) -> tuple[list[int | None], list[bool]]:
+def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool,
+             fixed: Sequence[int | None]) -> tuple[list[int | None], list[bool]]:
     """(for each donated input the first free result of the same type, which XLA may reuse).
 
-    Where that is not left open, inputs for whose buffers no result is left are warned of.
+    Where that is not left open, inputs for whose buffers no result is left are warned of. `fixed`
+    has the results of inputs for which that is known.
     """
     # First results of the same type, which take the buffer over; what is left goes by the number of
     # elements, as XLA may still reuse it.
     free: dict[Any, deque[int]] = {}
     out_avals = program.out_avals
     for i, aval in enumerate(out_avals):
-        free.setdefault((aval.shape, aval.dtype), deque()).append(i)
-    aliases = [free[kind].popleft() if d and free.get(kind := (a.shape, a.dtype)) else None
-               for a, d in zip(program.in_avals, donated, strict=True)]
+        if i not in fixed:
+            free.setdefault((aval.shape, aval.dtype), deque()).append(i)
+    aliases = [f if f is not None else
+               free[kind].popleft() if d and free.get(kind := (a.shape, a.dtype)) else None
+               for a, d, f in zip(program.in_avals, donated, fixed, strict=True)]
     sizes = Counter(out_avals[i].size for left in free.values() for i in left)
     usable, unused = [], []
     for aval, alias, d in zip(program.in_avals, aliases, donated, strict=True):
@@ -767,7 +786,7 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
     """Compile a program whose inputs are all kept; `specs` name the shardings of its results."""
     program, kept = lowering_of(closed, name, placement, out_layouts=out_layouts)
     loaded, interface = load_program(program, placement)
-    return Executable(loaded, closed, kept, placement, interface, specs=specs)
+    return Executable(loaded, arrays_only(closed), kept, placement, interface, specs=specs)
 
 
 def relaid(x: Array, layout: str | None) -> Array:
