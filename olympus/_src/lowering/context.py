@@ -41,9 +41,29 @@ from .spreading import named
 if TYPE_CHECKING:
     from .hold_report import HoldReport
 
-__all__ = ["Interface", "ModuleContext", "concrete", "emit_header", "names_devices"]
+__all__ = ["ForeignCall", "Interface", "ModuleContext", "concrete", "emit_header",
+           "names_devices"]
 
 _reports: Any = lazy_module("olympus._src.lowering.hold_report")    # for who asks for one
+
+
+class ForeignCall(NamedTuple):
+    """A call of a foreign function in a module, for whoever looks for its target or explains it.
+
+    Attributes:
+      target: the name by which the function is registered.
+      version: `lib.TYPED`, or `lib.UNTYPED` for XLA's earlier API.
+      attributes: (name, dtype, or kind of value) of each.
+      operands, results: their types.
+      where: the user's line; "" where the call was made by itself, outside of a program.
+    """
+
+    target: str
+    version: int
+    attributes: tuple[tuple[str, str], ...]
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    where: str
 
 
 class Interface(NamedTuple):
@@ -56,6 +76,7 @@ class Interface(NamedTuple):
     host_callbacks: tuple[lib.HostFunction, ...]
     out_shardings: tuple[NamedSharding | None, ...] = ()    # that are demanded
     donated: tuple[int, ...] = ()       # arguments whose buffers results may take over
+    foreign: tuple[ForeignCall, ...] = ()       # whose targets a process must have registered
 
     def over(self, devices: tuple[Device, ...]) -> Interface:
         """With meshes of these devices, of a program that was lowered without."""
@@ -89,7 +110,7 @@ class ModuleContext:
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
                  "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct", "fenced_from", "hidden", "combining")
+                 "distinct", "fenced_from", "hidden", "combining", "foreign")
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
@@ -108,6 +129,7 @@ class ModuleContext:
         self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
         self.distinct = Firsts()    # the programs that are functions
         self.host_callbacks: list[lib.HostFunction] = []
+        self.foreign: dict[ForeignCall, None] = {}      # each once, in the order of the module
         self.written = 0    # bytes of the constants in the module
         self.host_calls: list[Any] = []     # operations that one device must make
         self.result_memories: list[str | None] = []     # None: the devices' own
@@ -240,6 +262,11 @@ class ModuleContext:
                     if self.uses[id(sub)] == 1:
                         pending.append(sub)
         return self.uses[id(pr)] == 1
+
+    def note_foreign(self, call: tuple[str, int, tuple[tuple[str, str], ...], tuple[str, ...],
+                                       tuple[str, ...], str]) -> None:
+        """Take note of a call of a foreign function: the fields of a `ForeignCall`."""
+        self.foreign[ForeignCall(*call)] = None
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
         """Take note of the devices that a sharding names: all must name the same in one order."""
@@ -433,7 +460,7 @@ class ModuleContext:
         """The program's interface, once it is lowered."""
         return Interface(self.name, self.devices, tuple(self.meshes),
                          tuple(self.result_memories), tuple(self.host_callbacks),
-                         tuple(self.out_shardings), tuple(self.donated))
+                         tuple(self.out_shardings), tuple(self.donated), tuple(self.foreign))
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""

@@ -36,7 +36,7 @@ from ..devices.array import (
 from ..devices.devices import check_process, client
 from ..interpreters.passes import arrays_only, stores_of, without_dead_code
 from ..job.agreement import ModuleKey, check_same_program, spans_processes
-from ..lowering.context import Interface, ModuleContext, concrete
+from ..lowering.context import ForeignCall, Interface, ModuleContext, concrete
 from ..lowering.module import Lowering, lower_program
 from ..lowering.nest import LOADABLE
 from ..lowering.spreading import named
@@ -61,6 +61,7 @@ __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "comp
            "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
            "relaid", "release", "user_error"]
 
+foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
@@ -224,7 +225,7 @@ class Executable:
 
     __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
                  "in_shardings", "out_shardings", "committed", "demanded", "handlers", "layouts",
-                 "physical_out", "hosts", "effects", "common", "interface",
+                 "physical_out", "hosts", "effects", "common", "interface", "untried",
                  "placement", "arg_names", "donated", "exclusive")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
@@ -237,6 +238,8 @@ class Executable:
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         stored = list(map(physical_aval, self.out_avals))
         self.hosts = interface.host_callbacks       # XLA refers to them weakly
+        #: Foreign calls that have not run: their handlers may refuse what the program gives them.
+        self.untried = interface.foreign
         where = interface.place(placement)
         self.devices, self.committed = where.devices, where.committed
         self.demanded = where.shardings
@@ -290,7 +293,7 @@ class Executable:
         if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
             self._check_given_once(kept, self.donated, self.exclusive)
         try:
-            if self.effects or self.hosts:
+            if self.effects or self.hosts or self.untried:
                 ordered = any(e.ordered for e in self.effects)
                 if ordered:     # programs may overlap on a device, ordered effects must not
                     wait_for_ordered()
@@ -299,12 +302,15 @@ class Executable:
                     add_pending(token, ordered)
                 if self.hosts:
                     lib.keep_while_running(token, self.hosts)
+                if self.untried:    # what a handler refuses, it refuses the first time
+                    lib.wait_for([token])
+                    self.untried = ()
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
             if "onate" in str(error):
                 self.check_given_once(kept)
-            raise user_error(error, self.name) from None
+            raise user_error(error, self.name, self.untried) from None
 
     def check_given_once(self, kept: Sequence[Array]) -> None:
         """RuntimeError if a donated argument, of those read, is given as another one, too."""
@@ -479,8 +485,9 @@ def _fits(x: Array, sharding: Sharding) -> bool:
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
 
 
-def user_error(error: Exception, what: str) -> BaseException:
-    """The error to raise instead: a callback's own, or one with more words for lack of memory.
+def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -> BaseException:
+    """The error to raise instead: a callback's own, or one with more words for lack of memory, and
+    for what is wrong with foreign calls.
 
     Its class is that of the error: C++ raises no other for calls that it runs by itself.
     """
@@ -488,6 +495,8 @@ def user_error(error: Exception, what: str) -> BaseException:
     if found is not error:
         return found
     text = str(error)
+    if (calls or " FFI " in text) and (said := foreign.explained(error, calls)) is not None:
+        return said
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return errors.OlympusRuntimeError(
             f"{what}: not enough memory on the device ({text.splitlines()[0]}); smaller arrays or "
@@ -511,6 +520,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if context.refined:
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
+    if context.foreign:
+        foreign.check_targets(tuple(context.foreign), device.platform)
     digest, chosen = b"", ()
     hosts = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
@@ -544,7 +555,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         except lib.XlaRuntimeError as error:
             if context.failures:
                 raise context.failures.pop() from None
-            raise user_error(error, f"compiling {context.name}") from None
+            raise user_error(error, f"compiling {context.name}", tuple(context.foreign)) from None
 
     with timed(context.name, event="backend_compile"):
         if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):

@@ -49,8 +49,8 @@ from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
 __all__ = ["BASE", "FAILURES", "MANY", "EvalTrace", "apply_primitive", "argument_array",
-           "check_deleted", "deleted_error", "in_groups", "number_array", "placed", "result_array",
-           "run_program", "scalar", "scalars", "shard_fallback"]
+           "check_deleted", "deleted_error", "in_groups", "number_array", "operation_call",
+           "placed", "result_array", "run_program", "scalar", "scalars", "shard_fallback"]
 
 _failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
 ArrayImpl = lib.ArrayImpl
@@ -218,7 +218,7 @@ def in_groups(xs: Sequence[T]) -> list[Sequence[T]]:
 
 # The base trace ----------------------------------------------------------------------------------
 
-def _eager(prim: Primitive, params: Params) -> PjitFunction:
+def operation_call(prim: Primitive, params: Params) -> PjitFunction:
     """The C++ callable of an operation with given params."""
     several = prim.multiple_results
 
@@ -325,7 +325,7 @@ class EvalTrace(Trace):
             if prim.unshaped:
                 raise missing_rule(prim, f"Evaluation rule for {prim.name!r} not implemented; give "
                                    f"one with {prim.name}_p.def_impl(rule).")
-            call = (prim.evaluated(params) if isinstance(prim, Higher) else None) or _eager(
+            call = (prim.evaluated(params) if isinstance(prim, Higher) else None) or operation_call(
                 prim, params)
             cache[key] = call
         # Operands are looked at once a call has failed: C++ refuses those that are deleted, and
@@ -376,7 +376,7 @@ def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
     key = prim, bit_key(tuple(params.items()))
     call = _programs.get(key)
     if call is None:
-        call = _programs[key] = _eager(prim, params)
+        call = _programs[key] = operation_call(prim, params)
     return call(*map(argument_array, args))
 
 
