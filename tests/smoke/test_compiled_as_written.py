@@ -235,3 +235,16 @@ def test_a_value_that_is_moved_before_it_is_kept_apart():
     found, moved = run(onp.array([0, 1e-30]))
     np.testing.assert_allclose(found, [0, 1e10], 1e-6)
     np.testing.assert_allclose(moved, [1e10, 0], 1e-6)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("make", [np.array, lambda number, name: np.array(number, name)[()]],
+                         ids=["rank 0", "scalar"])
+def test_constants_of_numpy(name, make):
+    with olympus.enable_x64(True):
+        c, big = make(4, onp.dtype(name)), make(LIMITS[name][0], onp.dtype(name))
+        x = onp.asarray(np.array([big, big / 4], onp.dtype(name)))
+        found = olympus.jit(lambda x: (x / c * c, x / big, (x / c) + (x / c)))(x)
+    for out, expected in zip(found, ([1, .25], [1, .25], [.5, .125]), strict=True):
+        np.testing.assert_allclose(
+            np.float64(out) / (1 if out is found[1] else np.float64(big)), expected, 1e-2)

@@ -123,13 +123,13 @@ class _Inexact(dict[Aval, bool]):
         return found
 
 
-class _Reciprocals(dict[tuple[ArrayLike | SymbolicDim, Aval], bool]):
+class _Reciprocals(dict[tuple[float, Aval], bool]):
     """Whether XLA may multiply by the reciprocal of a number, by number and aval.
 
     A number without one is behind a fence already (`Emitter.scalar`).
     """
 
-    def __missing__(self, key: tuple[ArrayLike | SymbolicDim, Aval]) -> bool:
+    def __missing__(self, key: tuple[float, Aval]) -> bool:
         found = self[key] = not has_no_reciprocal(key[0], key[1].dtype)
         return found
 
@@ -272,7 +272,7 @@ class _Pass:
         if type(y) is Literal:
             self._hold_nan(eqn, q)
             number = q[1]
-            reciprocals = self.reciprocals[y.val, aval]
+            reciprocals = not has_no_reciprocal(y.val, aval.dtype)
             number = 1 / number if number else None
         else:
             reciprocals = y in self.closed_over and _has_reciprocals(self.closed_over[y], aval)
@@ -498,7 +498,10 @@ def _has_reciprocals(divisors: ArrayLike, aval: Aval) -> bool:
 
 def _number(literal: Literal) -> Number:
     """The number of a literal, None for a symbolic size."""
-    return None if isinstance(literal.val, SymbolicDim) else literal.val
+    value = literal.val
+    if type(value) in _REAL or isinstance(value, SymbolicDim):
+        return None if isinstance(value, SymbolicDim) else value
+    return complex(value) if dtypes.is_complex(literal.aval.dtype) else float(value)
 
 
 def _is_single(shape: Sequence[object]) -> bool:
