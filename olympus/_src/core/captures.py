@@ -101,7 +101,7 @@ class Captures:
         # By place and value: a list that was built anew with equal items is no change.
         new = Captures(self.fun)
         old, now = self._found.leaves, new._found.leaves
-        found = [Change(where, _shown(old, where), _shown(now, where))
+        found = [Change(where, self._found.shown(where), new._found.shown(where))
                  for where in dict.fromkeys([*old, *now])
                  if where not in old or where not in now or old[where].key != now[where].key]
         if not found:
@@ -232,14 +232,6 @@ def _same_array(x: lib.ArrayImpl, y: lib.ArrayImpl) -> bool:
     return lib.to_numpy(x).tobytes() == lib.to_numpy(y).tobytes()
 
 
-def _shown(leaves: dict[str, _Leaf], where: str) -> str:
-    if where not in leaves:
-        return "absent"
-    value = leaves[where].value
-    text = getattr(value, "__qualname__", None) if callable(value) else None
-    return " ".join(text.split()) if text else " ".join(clipped(value).split())
-
-
 class _Walk:
     """One walk from a function to all that it reads.
 
@@ -251,6 +243,7 @@ class _Walk:
       leaves: values by place, for a comparison where an object is another one.
       opaque: what cannot be compared, with the reason.
       names: the names of attributes that the code that was met reads.
+      inherited: the places of attributes that an object has by its class, and theirs there.
     """
 
     def __init__(self, names: AbstractSet[str], whole: bool) -> None:
@@ -258,6 +251,7 @@ class _Walk:
         self.names: set[str] = set()
         self.leaves: dict[str, _Leaf] = {}
         self.opaque: dict[str, str] = {}
+        self.inherited: dict[str, str] = {}
         self.home: Any = None       # the module of the function that is guarded
         self.asked = False          # whether anything was looked at by `attributes`
         self._loose: set[str] = set()
@@ -273,6 +267,15 @@ class _Walk:
     def watch(self) -> Watch:
         """How to see that nothing has changed."""
         return Watch(self._expected, self._bound, self._containers, self._reads)
+
+    def shown(self, where: str) -> str:
+        """The value at a place, for messages."""
+        leaf = self.leaves.get(where)
+        if leaf is None:
+            above = self.inherited.get(where)
+            return f"{self.shown(above)} (by its class)" if above in self.leaves else "absent"
+        text = getattr(leaf.value, "__qualname__", None) if callable(leaf.value) else None
+        return " ".join(text.split()) if text else " ".join(clipped(leaf.value).split())
 
     def expect(self, x: object, attribute: str) -> object:
         """An attribute, which is to stay the object that it is."""
@@ -645,6 +648,10 @@ class _Walk:
             self.expect(x, "__dict__")
             for name in sorted(names):
                 self.in_names(own, name)
+        for name in names - state.keys():
+            base = next(c for c in type(x).__mro__ if name in vars(c))
+            self.inherited[str(place.within(f".{name}"))] = str(self.at(
+                f"the class attribute {base.__qualname__}", place.tail).within(f".{name}"))
         for name in sorted(names & state.keys()):
             if name not in own:
                 self.expect(x, name)
