@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from .stand_ins import stand_in
 
 __all__ = ["HiPrimitive", "aval_method", "aval_property", "control_flow_allowed_effects",
@@ -23,14 +21,14 @@ class HiPrimitive:
 class aval_method:
     """A method that types of users give their tracers."""
 
-    def __init__(self, fun: Any) -> None:
+    def __init__(self, fun: object) -> None:
         self.fun = fun
 
 
 class aval_property:
     """A property that types of users give their tracers."""
 
-    def __init__(self, fget: Any) -> None:
+    def __init__(self, fget: object) -> None:
         self.fget = fget
 
 
