@@ -25,8 +25,8 @@ from ..base.util import Memo, Noted, Owned, lazy_module, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
-from ..core.staging import all_consts_as_inputs, stage
-from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof, valid_olympustype
+from ..core.staging import all_consts_as_inputs, held, stage
+from ..core.trace import SCALAR_TYPES, literal, typeof, valid_olympustype
 from ..lax.convert import convert_element_type_p
 from ..lax.sharding import reshard_p
 from ..types import dtypes
@@ -120,7 +120,7 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
     watched = _captures.watch(of)
     body = _stage_body(fun, in_tree, in_avals, finish)
     # Tracers belong to one call of one transformation: a body that closes over any is not kept.
-    if watched is not None and not any(isinstance(c, Tracer) for c in body.consts) and (
+    if watched is not None and not any(map(held, body.consts)) and (
             watched.same()):
         memo[key] = body, own_parts, watched
     else:

@@ -128,8 +128,8 @@ class ManualTrace(Trace):
         if not any(ours) and prim.programs == () and not prim.effectful and not isinstance(
                 prim, Collective):
             return self.outside(self.parent.process, prim, args, params)
-        outs = self.run(lambda *xs: prim.bind_eqn(xs, params) if prim.multiple_results else
-                        [prim.bind_eqn(xs, params)], args, None, *_kept(prim, params))
+        outs = self.run(lambda *xs: prim.bind(*xs, **params) if prim.multiple_results else
+                        [prim.bind(*xs, **params)], args, None, *_kept(prim, params))
         return outs if prim.multiple_results else outs[0]
 
     def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,

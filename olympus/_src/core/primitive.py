@@ -303,9 +303,10 @@ class Primitive:
         """The avals of results (one, or a list), and the effects, for operands of these avals."""
         return self.result_avals(avals, params), self.effects(avals, params)
 
+    # The one door: functions of the library and interpreters of programs bind by it.
     def bind(self, *args: object, **params: object) -> Any:
         """Apply the operation in the current trace."""
-        return ctx.trace.process(self, args, params)
+        return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
     def get_bind_params(self, params: Params) -> Params:
         """What `bind` takes besides the operands to apply an equation of these params again."""
@@ -319,12 +320,6 @@ class Primitive:
     def uses_axis(self, name: Hashable, params: Params) -> bool:
         """Whether the operation communicates along the named axis (collectives do)."""
         return False
-
-    # Apart from `bind`, because an equation may hold in its params what `bind` was given otherwise:
-    # the custom primitives pack a function's rules into them and unpack them here.
-    def bind_eqn(self, args: Sequence[ArrayLike], params: Params) -> Any:
-        """Apply an equation's operation to new operands in the current trace."""
-        return ctx.trace.process(self, tuple(numbers(args) if self.foreign else args), params)
 
     def inferred(self, avals: Sequence[Aval], params: Params) -> Any:
         """The avals of results, with their tags."""

@@ -311,21 +311,29 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
     return closed
 
 
-def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Tracer]]:
-    """Turn constants that are tracers into leading inputs; return the program and those tracers.
+def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Array]]:
+    """Turn constants that are held elsewhere into leading inputs; the program and those values.
 
-    Programs that a primitive carries may hold arrays but never values of a live trace.
+    Programs that a primitive carries may hold arrays but never what is `held`.
     """
-    tracers = [c for c in closed.consts if isinstance(c, Tracer)]
-    if not tracers:
+    flags = list(map(held, closed.consts))
+    if True not in flags:
         return closed, []
     pr = closed.olympuspr
-    # In the order of the constants: whoever binds the program passes [*tracers, *arguments].
-    moved = [v for v, c in zip(pr.constvars, closed.consts, strict=True) if isinstance(c, Tracer)]
-    kept = [(v, c) for v, c in zip(pr.constvars, closed.consts, strict=True)
-            if not isinstance(c, Tracer)]
+    # In the order of the constants: whoever binds the program passes [*values, *arguments].
+    moved = [v for v, h in zip(pr.constvars, flags, strict=True) if h]
+    kept = [(v, c) for v, c, h in zip(pr.constvars, closed.consts, flags, strict=True) if not h]
     new = pr.replace(constvars=[v for v, _ in kept], invars=[*moved, *pr.invars])
-    return ClosedOlympuspr(new, [c for _, c in kept]), tracers
+    return (ClosedOlympuspr(new, [c for _, c in kept]),
+            [c for c, h in zip(closed.consts, flags, strict=True) if h])
+
+
+def held(value: object) -> bool:
+    """Whether a program that lasts may not have `value` among its constants.
+
+    The value belongs to somebody else, a live trace: whoever applies the program passes it.
+    """
+    return isinstance(value, Tracer)
 
 
 def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[ArrayLike]]:

@@ -709,7 +709,7 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
 #   BatchTrace   prim.vmap: function and rules that run under this trace (`run_batched`); parent
 #   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
-#   an equation  bind_eqn: the same again from the top, with the body for `fun`
+#   an equation  bind: the same again from the top, with the body for `fun`
 class CustomCall(Bodied, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
@@ -743,14 +743,11 @@ class CustomCall(Bodied, abstract=True):
                                *compress(cts, nonzero)))
         return [next(out) if lin else None for lin in linear]
 
-    def bind(self, *args: object, **params: object) -> list[Array]:
+    def bind(self, *args: Any, **params: Any) -> list[Array]:
         """Apply an equation's operation, as an interpreter of programs does.
 
         Calls of functions with rules go to `process_custom` themselves.
         """
-        return self.bind_eqn(args, params)
-
-    def bind_eqn(self, args: Sequence[Any], params: Params) -> list[Array]:
         rules, rest = self.unpack(params)
         body = params["call_olympuspr"]
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,

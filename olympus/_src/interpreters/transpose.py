@@ -134,7 +134,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 env[out] = Linear(out.aval)
         else:
             ctx.scope = scopes[eqn.ctx]
-            found = eqn.primitive.bind_eqn(ins, eqn.params)
+            found = eqn.primitive.bind(*ins, **eqn.params)
             env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found],
                            strict=True))
 

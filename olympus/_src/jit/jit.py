@@ -418,7 +418,7 @@ class JitFunction:
         if self.purity:
             self.purity.keep()
         # One that closes over values of an outer trace is good for that trace alone.
-        if not program.tracers:
+        if not program.passing:
             self.programs[arguments.key] = program
         return program
 
@@ -575,18 +575,18 @@ class JitFunction:
                 arguments, self._placement(arguments, arguments.leaves))
             if self.purity:
                 self.purity.keep()
-        if ctx.trace is not ThreadState.trace or program.tracers:
+        if ctx.trace is not ThreadState.trace or program.lead:
             if self.options and recorder(ctx.trace) is not None:
                 raise ValueError(
                     f"jit: compiler_options={self.options} given to {self.name}, which is part of "
                     "another program. `compiler_options` can only be passed to top-level "
                     "`olympus.jit`; give them to the outermost.")
-            operands = (*program.tracers, *arguments.leaves)
+            operands = (*program.lead, *arguments.leaves)
             if self.inline:
                 outs = eval_closed(program.closed, *operands)
             else:
                 outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
-                if key is not None and not program.tracers:
+                if key is not None and not program.passing:
                     self.programs[key] = program
             if self.device is not None:     # the whole program runs there, then
                 here = make_single_device_sharding(self.device)

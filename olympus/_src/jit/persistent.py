@@ -128,7 +128,7 @@ class PersistentPrograms:
 
     def _compiled(self, arguments: Arguments, placement: Placement) -> Program:
         program = self._trace(arguments)
-        if program.tracers:
+        if program.passing:
             raise UnstableError(f"jit persist=True: {self.signature.name} closes over values that "
                                 "are being traced; pass them as arguments.")
         program.executable(placement)

@@ -220,7 +220,7 @@ class Traced(Stage):
           _private_parameters: lowering rules by primitive, in place of its own.
           _ordered_effects: of an export, for how many main shall take tokens.
         """
-        if self._program.tracers:
+        if self._program.passing:
             raise errors.UnexpectedTracerError(
                 f"lower: {self.fun_name} closes over values that are being traced; a program of "
                 "its own is required; pass them as arguments.")

@@ -6,8 +6,9 @@ import gc
 import itertools
 import re
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary, ref
@@ -18,6 +19,7 @@ from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
 from ..base.typing import Array, Device, DType, IrModule, PyTree
 from ..base.util import Memo
+from ..core.check import check_olympuspr
 from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.identity import identity
@@ -32,6 +34,7 @@ from ..devices.array import (
     refuse_masked_arrays,
 )
 from ..devices.devices import check_process, client
+from ..interpreters.passes import arrays_only, without_dead_code
 from ..job.agreement import ModuleKey, check_same_program, spans_processes
 from ..lowering.context import Interface, ModuleContext, concrete
 from ..lowering.module import Lowering, lower_program
@@ -40,7 +43,7 @@ from ..lowering.spreading import named
 from ..types.avals import Aval, ShapedArray, is_float0, make_aval, memory_kind, physical_aval
 from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
-from ..types.shape import prod
+from ..types.shape import is_static, prod
 from ..types.sharding import (
     NamedSharding,
     PartitionSpec,
@@ -55,8 +58,8 @@ from .dumps import dump
 from .nans import debugging
 
 __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "compile_program",
-           "compiled_programs", "drop_programs", "load_lowered", "load_program", "relaid",
-           "release", "user_error"]
+           "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
+           "relaid", "release", "user_error"]
 
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 Client = lib.Client
@@ -680,16 +683,87 @@ def _compiled(key: Hashable, module: IrModule, context: ModuleContext, placement
     return loaded, interface
 
 
+def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platform: str = "", *,
+                keep_unused: bool = True, donated: Sequence[bool] = (),
+                arg_names: Sequence[str] = (), hold: str | None = None,
+                out_shardings: Sequence[NamedSharding | None] = (),
+                out_memories: Sequence[str | None] = (), out_layouts: Sequence[str | None] = (),
+                path_of: Callable[[int], str] = str) -> tuple[Lowering, tuple[bool, ...]]:
+    """What is to be lowered of a traced program, and which inputs the module takes.
+
+    The one road from programs to modules; arguments are those of a `Lowering`, for all inputs.
+
+    Args:
+      platform: where it will run, if not as `placement` says.
+      keep_unused: whether inputs stay that the program does not read.
+      hold: None as the option says.
+      path_of: what an input is called where its sizes are wrong.
+    """
+    program = arrays_only(closed)
+    for aval, sharding in zip(program.in_avals, placement.shardings):
+        if sharding is not None:        # of a struct: an array that is cut so there cannot be
+            sharding.check_compatible_aval(aval.shape)
+    symbolic = not all(is_static(getattr(a, "shape", ())) for a in program.in_avals)
+    program, kept = without_dead_code(program, keep_unused)
+    if config.enable_checks.value:
+        check_olympuspr(program.olympuspr)
+    pr = program.olympuspr
+    info = pr.debug_info
+    if arg_names:
+        info = info._replace(arg_names=tuple(compress(arg_names, kept)))
+        program = program.replace(olympuspr=pr.replace(debug_info=info))
+    # A program that may be run again, to find a NaN, keeps its arguments.
+    donated, aliases = [d and not debugging() for d in compress(donated, kept)], []
+    if any(donated):
+        # Parts of several devices are compared where it is known how results are cut.
+        open_ = bool(placement.several) and not all(out_shardings or [None])
+        aliases, donated = _aliases(program, donated, open_)
+    return Lowering(
+        program, name, platform or placement.platform, donated, aliases, info.result_paths,
+        devices=placement.several, mesh=placement.mesh, hold=hold or config.hold.value,
+        shardings=[*compress(placement.shardings, kept)],
+        memories=[*compress(placement.memories, kept)],
+        layouts=[*compress(placement.layouts, kept)], out_shardings=out_shardings,
+        out_memories=out_memories, out_layouts=out_layouts,
+        arg_names=[path_of(i) for i, k in enumerate(kept) if k] if symbolic else ()), kept
+
+
+def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
+             ) -> tuple[list[int | None], list[bool]]:
+    """(for each donated input the first free result of the same type, which XLA may reuse).
+
+    Where that is not left open, inputs for whose buffers no result is left are warned of.
+    """
+    # First results of the same type, which take the buffer over; what is left goes by the number of
+    # elements, as XLA may still reuse it.
+    free: dict[Any, deque[int]] = {}
+    out_avals = program.out_avals
+    for i, aval in enumerate(out_avals):
+        free.setdefault((aval.shape, aval.dtype), deque()).append(i)
+    aliases = [free[kind].popleft() if d and free.get(kind := (a.shape, a.dtype)) else None
+               for a, d in zip(program.in_avals, donated, strict=True)]
+    sizes = Counter(out_avals[i].size for left in free.values() for i in left)
+    usable, unused = [], []
+    for aval, alias, d in zip(program.in_avals, aliases, donated, strict=True):
+        usable.append(d and (open_ or alias is not None or sizes[aval.size] > 0))
+        if usable[-1] and alias is None and not open_:
+            sizes[aval.size] -= 1
+        if d and not usable[-1]:
+            unused.append(str(aval))
+    if unused:
+        source.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result is left "
+                    "that has as many elements. They are not deleted; donate arguments that "
+                    "results replace.")
+    return aliases, usable
+
+
 def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
                     out_layouts: Sequence[str | None] = (),
                     specs: Sequence[PartitionSpec] = ()) -> Executable:
     """Compile a program whose inputs are all kept; `specs` name the shardings of its results."""
-    loaded, interface = load_program(
-        Lowering(closed, name, placement.platform, devices=placement.several,
-                 shardings=placement.shardings, layouts=placement.layouts,
-                 out_layouts=out_layouts, mesh=placement.mesh, hold=config.hold.value), placement)
-    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface,
-                      specs=specs)
+    program, kept = lowering_of(closed, name, placement, out_layouts=out_layouts)
+    loaded, interface = load_program(program, placement)
+    return Executable(loaded, closed, kept, placement, interface, specs=specs)
 
 
 def relaid(x: Array, layout: str | None) -> Array:

@@ -52,6 +52,7 @@ class AbstractValue:
 
     __slots__ = ("__weakref__",)
     tagged: Any = False
+    is_array = False    # whether its values are arrays: only these have a shape and a dtype
 
     def to_tangent_aval(self) -> AbstractValue:
         """The aval of a tangent of such a value."""
@@ -81,6 +82,7 @@ class ShapedArray(AbstractValue):
 
     __slots__ = ("shape", "dtype", "weak_type", "_sharding", "vma", "_memory_space", "tagged",
                  "ndim", "size", "_tangent")
+    is_array = True
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -311,7 +313,7 @@ def _without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
 
 def is_float0(aval: Aval) -> bool:
     """Whether this is the aval of tangents of what has no derivative."""
-    return aval.dtype == dtypes.float0
+    return aval.is_array and aval.dtype == dtypes.float0
 
 
 def has_tangent(aval: Aval) -> bool:
@@ -321,6 +323,8 @@ def has_tangent(aval: Aval) -> bool:
 
 def physical_aval(aval: Any) -> ShapedArray:
     """The aval of the array that a device holds for a value: of another dtype for some."""
+    if not aval.is_array:
+        return aval.physical
     dtype = aval.dtype
     if not isinstance(dtype, dtypes.ExtendedDType):
         return aval if dtype != dtypes.float0 else make_aval(aval.shape, dtypes.as_dtype(bool))
@@ -365,6 +369,7 @@ class AbstractToken(AbstractValue):
     weak_type, ndim, size, sharding, sharded = False, 0, 1, None, False
     vma: frozenset[str] = frozenset()
     memory_space = Space.Device
+    physical = make_aval((0,), TokenType.physical_dtype)
 
     def update(self, **changes: object) -> AbstractToken:
         return self
