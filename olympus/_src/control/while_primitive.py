@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, IrValue, Params, PyTree, T
-from ..base.util import cut
+from ..base.typing import Array, IrValue, Params, PyTree, T, Value
+from ..base.util import cut, lazy_module
 from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
@@ -36,6 +36,7 @@ from .groups import Applied, Groups, Loop, at_front
 
 __all__ = ["While", "loop", "while_p"]
 
+_parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 
 
@@ -57,6 +58,13 @@ class While(Loop):
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
         cond = with_leading(cond, len(cond.invars), lead)
         return {**super().regrouped(params, bodies, read, carry, own), "cond_olympuspr": cond}
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        own, read, carry, _ = map(_parts.parts_of, self.cut(params, args))
+        outs = self.bind(*own, *read, *carry, **{
+            **params, "cond_nconsts": len(own), "body_nconsts": len(read),
+            **{name: _parts.in_parts(params[name]) for name in ("cond_olympuspr", "body_olympuspr")}})
+        return _parts.raised(params[self.body].out_avals, outs)
 
     def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
         # Values that the condition does not read do not matter: the loop ends without them.

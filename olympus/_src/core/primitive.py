@@ -13,6 +13,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, final
 from weakref import WeakSet
 
@@ -183,6 +184,10 @@ class Axis(ByKey):
     def __init__(self, size: Any, name: Hashable = None, mesh_axis: Hashable = None) -> None:
         self.size, self.name, self.mesh_axis = size, name, mesh_axis
 
+    # JAX's names of it, which rules of users ask for.
+    spmd_name = property(attrgetter("mesh_axis"), doc="The axes of a mesh.")
+    explicit_mesh_axis = property(attrgetter("mesh_axis"), doc="The axes of a mesh.")
+
     def _key(self) -> tuple[Hashable, ...]:
         return self.size, self.name, self.mesh_axis
 
@@ -259,6 +264,8 @@ class Primitive:
     # Of checks, for `interpreters.checks`: (checks, operands, params) -> results, with checked
     # bodies; None where no body can fail.
     checked: Any = None
+    # Of users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
+    in_parts: Any = None
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
 
@@ -327,6 +334,13 @@ class Primitive:
             raise TypeError(f"{self.name}: {len(avals)} given as the number of operands "
                             f"({', '.join(map(str, avals))}); {self.arity} is required.")
         check_varying(self, avals)
+        if self.in_parts is None:
+            for aval in avals:
+                if aval.is_high:
+                    raise TypeError(f"{self.name}: {', '.join(map(str, avals))} given as operands; "
+                                    "arrays are required, since the operation knows nothing of "
+                                    f"the type {type(aval).__name__}; define one that does as a "
+                                    "olympus.experimental.hiolympus.HiPrim.")
         return tagged(self, avals, self.infer(*avals, **params), params)
 
     def result_avals(self, avals: tuple[ShapedArray, ...], params: Params) -> Any:

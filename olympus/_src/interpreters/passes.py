@@ -1,25 +1,38 @@
 """The passes between a traced program and its lowering, in their order.
 
+    parts        a value of a user's type is several arrays
     discharge    a reference is an input, and a result that takes its buffer
     checks       what may fail is a result: by whoever asks for it (`checks.py`)
     dead code    equations that nothing reads are dropped, and inputs that only they read
 
 The first ones leave a program of arrays only (`arrays_only`), which is all that checks, dead code
-and lowering know. Passes for other kinds of values go in front.
+and lowering know. Programs that take or return values of users' types are lowered in parts by
+whoever calls them (`parts.py`); here these are inside.
 """
 
 from __future__ import annotations
 
+import sys
+from typing import Any
+
+from ..base.util import lazy_module
 from ..core.ir import ClosedOlympuspr
 from ..types.shape import is_static
 from .dce import dce_closed
 
-__all__ = ["arrays_only", "without_dead_code"]
+__all__ = ["arrays_only", "types_of_users", "without_dead_code"]
+
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
+
+
+def types_of_users() -> bool:
+    """Whether there may be any: their base classes are imported by whoever defines one."""
+    return "olympus._src.types.hi" in sys.modules
 
 
 def arrays_only(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program on arrays; itself if it knows no other values."""
-    return closed
+    return _parts.in_parts(closed) if types_of_users() else closed
 
 
 def without_dead_code(closed: ClosedOlympuspr, keep_unused: bool

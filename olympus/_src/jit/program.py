@@ -7,17 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from types import FunctionType
+from typing import Any
 
 from ..base import config, source
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
 from ..base.typing import Array, ArrayLike
-from ..base.util import Memo, Noted, Owned
+from ..base.util import Memo, Noted, Owned, lazy_module
 from ..core.check import check_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.primitive import programs_in
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, typeof
+from ..interpreters.passes import types_of_users
 from ..lax.sharding import constrain
 from ..lowering.module import Lowering
 from ..runtime.compile import Executable, Placement, load_program, lowering_of, release
@@ -32,6 +34,7 @@ from .signature import Arguments, Signature
 
 __all__ = ["Program", "anew", "programs_of", "shares_programs", "trace_program"]
 
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
 
@@ -41,7 +44,8 @@ class Program:
     # `lead` are values that the function closes over and others hold: operands in front of the
     # caller's. `executables` are by placement: one trace serves all devices.
     __slots__ = ("closed", "lead", "out_tree", "in_tree", "arg_names", "donated", "name",
-                 "executables", "keep_unused", "options", "demanded", "out_shardings", "hold")
+                 "executables", "keep_unused", "options", "demanded", "out_shardings", "hold",
+                 "high", "parts", "whole")
 
     def __init__(self, closed: ClosedOlympuspr, lead: Sequence[Array], in_tree: PyTreeDef,
                  out_tree: PyTreeDef, arg_names: tuple[str, ...], donated: tuple[bool, ...],
@@ -56,11 +60,31 @@ class Program:
                               for f in demanded]
         self.hold = hold        # None: as the option says when it is lowered
         self.executables: dict[Placement, Executable] = {}
+        # Whether it takes or returns values of users' types, which are several arrays each; then
+        # the program on these, once it is asked for, and of that the one whose parts it has.
+        self.high = types_of_users() and _parts.high_types(closed)
+        self.parts: Program | None = None
+        self.whole: Program | None = None
 
     @property
     def passing(self) -> bool:
         """Whether it closes over values of a live trace: it is good for that trace alone."""
         return any(isinstance(x, Tracer) for x in self.lead)
+
+    def on_parts(self) -> Program:
+        """The program on arrays: in its trees a value of a user's type is a tuple of its parts."""
+        if not self.high:
+            return self
+        if self.parts is None:
+            ins, outs = self.closed.in_avals, self.closed.out_avals
+            repeated = _parts.repeated
+            self.parts = made = Program(
+                _parts.in_parts(self.closed), (), _tree_of_parts(self.in_tree, ins),
+                _tree_of_parts(self.out_tree, outs), tuple(repeated(self.arg_names, ins)),
+                tuple(repeated(self.donated, ins)), self.name, self.keep_unused, self.options,
+                repeated(self.demanded, outs) if self.demanded else (), self.hold)
+            made.whole = self
+        return self.parts
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, tuple[bool, ...]]:
         """(what is to be lowered, which inputs the module takes)."""
@@ -79,9 +103,9 @@ class Program:
                 for a, s in zip(avals, shardings or [None] * len(avals), strict=True)]
 
     @property
-    def out_structs(self) -> list[ShapeDtypeStruct]:
+    def out_structs(self) -> Sequence[Aval | ShapeDtypeStruct]:
         """The types of the results as they are known before compilation."""
-        structs = list(map(ShapeDtypeStruct.like, self.closed.out_avals))
+        structs = list(map(ShapeDtypeStruct.of_type, self.closed.out_avals))
         if not self.demanded:
             return structs
         return [s if f.sharding is None else
@@ -102,6 +126,11 @@ class Program:
         """Let go of the executables, if no equal program has them."""
         for executable in list(self.executables.values()):
             release(executable)
+
+
+def _tree_of_parts(tree: PyTreeDef, avals: Sequence[Aval]) -> PyTreeDef:
+    return tree_flatten(tree_unflatten(tree, [
+        tuple(_parts.part_types(a)) if a.is_high else a for a in avals]))[1]
 
 
 def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,

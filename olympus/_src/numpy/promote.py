@@ -200,8 +200,10 @@ def operand(name: str, x: Any, position: int = 0) -> Operand:
     kind = type(x)
     if hasattr(kind, "aval"):       # its class's: other objects may pass all attributes on
         if not isinstance(x.aval, ShapedArray):
+            instead = ("define an operation on it as a olympus.experimental.hiolympus.HiPrim"
+                       if x.aval.is_high else "read a reference with ref[...]")
             raise TypeError(f"{name}: operand {position} is {describe(x)}; an array is required; "
-                            "read a reference with ref[...].")
+                            f"{instead}.")
         if kind is ShapeDtypeStruct:
             refuse(name, x, position)
         return x
