@@ -112,7 +112,7 @@ if _typing.TYPE_CHECKING:      # imported when they are first named
         extend as extend, ffi as ffi, flatten_util as flatten_util, image as image,
         interpreters as interpreters, lib as lib, memory as memory, monitoring as monitoring,
         nn as nn, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
-        stages as stages, test_util as test_util,
+        stages as stages, struct as struct, test_util as test_util,
     )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

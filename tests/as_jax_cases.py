@@ -355,15 +355,44 @@ def case_compilations_can_be_refused_as_chex_does():
 
 
 def case_stand_ins():
-    from jax.experimental import hijax
     from jax.experimental.sparse import BCOO
     assert not isinstance(jnp.ones(1), (BCOO, jax.Ref)) and isinstance(1, int | BCOO)
-
-    class Mine(hijax.MutableHiType):
-        pass
-    assert hijax.HiPrimitive("mine").name == "mine"
-    for use in (lambda: BCOO(1), lambda: BCOO.fromdense(1), lambda: jax.new_ref(1), Mine):
+    for use in (lambda: BCOO(1), lambda: BCOO.fromdense(1), lambda: jax.new_ref(1)):
         raises(NotImplementedError, use, "planned", "as_jax_cases.py", "docs/coming_from_jax.md")
+
+
+def case_types_of_users():
+    from jax.experimental import hijax
+    from jax.experimental.hijax import HiPrimitive, VJPHiPrimitive
+
+    class Square(HiPrimitive):      # the older form, by JAX's names
+        def abstract_eval(self, x):
+            return x, set()
+
+        def to_lojax(self, x):
+            return x * x
+
+        def jvp(self, primals, tangents):
+            return self.bind(*primals), 2 * primals[0] * tangents[0]
+
+    class Cube(VJPHiPrimitive):
+        def __init__(self, aval):
+            self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+            super().__init__()
+
+        def expand(self, x):
+            return x ** 3
+
+        def vjp_fwd(self, nzs, x):
+            return self(x), x
+
+        def vjp_bwd_retval(self, x, ct):
+            return (3 * x ** 2 * ct,)
+
+    square = Square("square")
+    assert float(jax.jit(square.bind)(3.)) == 9. and float(jax.grad(square.bind)(3.)) == 6.
+    assert float(jax.jit(jax.grad(lambda x: Cube(jax.typeof(x))(x)))(2.)) == 12.
+    hijax.control_flow_allowed_effects.add_type(type(None))
 
 
 def case_checkify():

@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, IrValue, Params, R
-from ..base.util import Noted, merged
+from ..base.typing import Array, ArrayLike, IrValue, Params, R, Value
+from ..base.util import Noted, lazy_module, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import (
@@ -37,7 +37,7 @@ from .groups import Bodied
 __all__ = ["Call", "Defined", "bound_in", "call_p", "linearize_program"]
 
 Picked = Callable[[Any, Any, Any, Any], Any]
-
+_parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
 
 
 class Call(Bodied):
@@ -62,6 +62,13 @@ class Call(Bodied):
         is transposed, cotangents), `ins` and `outs` pick what is said of its own.
         """
         return {**params, "olympuspr": body}
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        body, repeated = params["olympuspr"], _parts.repeated
+        outs = self.bind(*_parts.parts_of(args), **self.followed(
+            params, _parts.in_parts(body), lambda x, dx, y, dy: repeated(x, body.in_avals),
+            lambda x, dx, y, dy: repeated(y, body.out_avals)))
+        return _parts.raised(body.out_avals, outs)
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, name: str,
               **params: Hashable) -> Sequence[IrValue]:

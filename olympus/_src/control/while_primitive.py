@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, IrValue, Params, PyTree, Reference, T
+from ..base.typing import Array, IrValue, Params, PyTree, Reference, T, Value
 from ..base.util import cut, lazy_module
 from ..core import tags
 from ..core.effects import input_effects
@@ -38,6 +38,7 @@ from .groups import Applied, Groups, Loop, at_front
 
 __all__ = ["While", "loop", "while_p"]
 
+_parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
 _refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 
@@ -60,6 +61,14 @@ class While(Loop):
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
         cond = with_leading(cond, len(cond.invars), lead)
         return {**super().regrouped(params, bodies, read, carry, own), "cond_olympuspr": cond}
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        own, read, carry, _ = map(_parts.parts_of, self.cut(params, args))
+        outs = self.bind(*own, *read, *carry, **{
+            **params, "cond_nconsts": len(own), "body_nconsts": len(read),
+            **{name: _parts.in_parts(params[name])
+               for name in ("cond_olympuspr", "body_olympuspr")}})
+        return _parts.raised(params[self.body].out_avals, outs)
 
     def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
         # Values that the condition does not read do not matter: the loop ends without them.

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _costs: Any = lazy_module("olympus._src.jit.cost_table")
 _drawing: Any = lazy_module("olympus._src.jit.drawing")
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 _SHOWN = 200    # equations that a notebook is shown of a stage
 _ROOM = 40      # characters for the types of arguments, and of results
 CompilerOptions = dict[str, str | bool | int | float]
@@ -207,8 +208,15 @@ class Traced(Stage):
 
     @property
     def loolympus(self) -> Traced:
-        """The program in terms of array types only: itself, since there are no others."""
-        return self
+        """The program in terms of array types only: of a value of a user's type its parts."""
+        program, placement = self._program, self._placement
+        if not program.high:
+            return self
+        ins = program.closed.in_avals
+        placement = placement._replace(**{field: tuple(_parts.repeated(given, ins))
+                                          for field in ("shardings", "memories", "layouts")
+                                          if (given := getattr(placement, field))})
+        return Traced(program.on_parts(), self.fun_name, placement)
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None,
               _private_parameters: Mapping[Primitive, Callable] | None = None,
@@ -225,6 +233,10 @@ class Traced(Stage):
             raise errors.UnexpectedTracerError(
                 f"lower: {self.fun_name} closes over values that are being traced; a program of "
                 "its own is required; pass them as arguments.")
+        if self._program.high:
+            return self.loolympus.lower(
+                lowering_platforms=lowering_platforms, _private_parameters=_private_parameters,
+                _ordered_effects=_ordered_effects)
         placement = self._placement
         platforms = lowering_platforms or (placement.platform,)
         # Programs that name no devices are compiled for those that `compile` is told.
@@ -366,6 +378,8 @@ class Compiled(Stage):
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Run the program on the dynamic arguments (static ones are part of it)."""
         try:
+            if (whole := self._program.whole) is not None:
+                return self._on_parts(whole, args, kwargs)
             return self._cpp(*args, **kwargs)
         except Exception as error:
             if type(error) is ValueError and "onate" in str(error):     # C++'s, without names
@@ -381,6 +395,22 @@ class Compiled(Stage):
         check_alive(program, leaves)
         executable.check_given_once([stored(argument_array(x)) for x, kept in zip(
             leaves, executable.kept) if kept])
+
+    def _on_parts(self, whole: Program, args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
+        """The call of a program that takes or returns values of users' types."""
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != whole.in_tree:
+            raise _structure_error(whole, args, kwargs)
+        for name, x, aval in zip(whole.arg_names, leaves, whole.closed.in_avals, strict=True):
+            if aval.is_high and typeof(x) != aval:
+                raise TypeError(f"jit: argument {name} of {whole.name} is {typeof(x)}, and the "
+                                f"program is compiled for {aval}; call the jitted function, which "
+                                "compiles for other types.")
+        args, kwargs = tree_unflatten(tree, [
+            tuple(_parts.parts_of([x])) if aval.is_high else x
+            for x, aval in zip(leaves, whole.closed.in_avals, strict=True)])
+        outs = tree_leaves(self._cpp(*args, **kwargs))
+        return tree_unflatten(whole.out_tree, _parts.raised(whole.closed.out_avals, outs))
 
     def _told(self) -> list[str]:
         # What a donated argument and the result in its place share is counted once.

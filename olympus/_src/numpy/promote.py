@@ -203,9 +203,12 @@ def operand(name: str, x: Any, position: int = 0) -> Operand:
             if kind is ShapeDtypeStruct:
                 refuse(name, x, position)
             return x
-        if isinstance(x, Tracer):
+        high = getattr(x.aval, "is_high", False)
+        if isinstance(x, Tracer) or high:
+            instead = ("define an operation on it as a olympus.experimental.hiolympus.HiPrim"
+                       if high else "read a reference with ref[...]")
             raise TypeError(f"{name}: operand {position} is {describe(x)}; an array is required; "
-                            "read a reference with ref[...].")
+                            f"{instead}.")
     if kind in SCALAR_TYPES:
         if kind is int and not -2**31 <= x < 2**31 and not dtypes.fits(x, dtypes.default_int()):
             return WideInt(name, x, scalar_aval(int))
