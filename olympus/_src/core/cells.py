@@ -8,7 +8,7 @@ content is read and replaced at once (`at_hand`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..base import errors, source
@@ -135,6 +135,34 @@ def aliased(what: str, name: str, refs: Sequence[Reference], names: Sequence[str
         f"{a} and {b};\n  {instead}.")
 
 
+def check_aliases(what: str, name: str, consts: Sequence[object], leaves: Sequence[object],
+                  name_of_leaf: Callable[[int], str]) -> None:
+    """ValueError for a reference that is twice among the leaves, or that is also closed over."""
+    given = [(i, x) for i, x in enumerate(leaves) if is_ref(x)]
+    if not given:
+        return
+    inside = [x for x in consts if is_ref(x)]
+    refs = [*inside, *[x for _, x in given]]
+    if len({identity_of(x) for x in refs}) < len(refs):
+        raise aliased(what, name, refs, [*[""] * len(inside), *[name_of_leaf(i) for i, _ in given]])
+
+
+def returned_reference(what: str, name: str, ref: Reference, path: str = "") -> ValueError:
+    """The error for a reference among the results of a function that is traced for `what`."""
+    where = f" at output tree path result{path}" if path else ""
+    if type(ref) is not Ref:
+        made = f"It is {ref._origin()}"
+    elif ref._line is None:
+        made = "It was passed in as an argument"
+    else:
+        made = ("The returned mutable array was created on line "
+                f"{source.summarize(ref._line)}")
+    return ValueError(
+        f"function {name} traced for {what} returned a mutable array reference of type {ref.aval}"
+        f"{where}, but mutable array references cannot be returned.\n  {made};\n"
+        "  return its content, ref[...] or freeze(ref).")
+
+
 def identity_of(ref: Reference) -> int:
     """What two names of one reference have in common: a cell, or the variable of a traced one."""
     return id(getattr(ref, "_bound", ref))
@@ -170,6 +198,11 @@ def check_value(name: str, ref: Ref, x: object) -> None:
         if trace is x._trace:
             return
         trace = trace.parent
+    if hasattr(x._trace, "manual"):
+        raise ValueError(
+            f"{name}: a device's part given to the reference {ref.aval}, which was made outside of "
+            "shard_map;\n  outside of jit a part is no value that another function could keep;\n"
+            "  call the mapped function in olympus.jit, or pass the reference as an argument.")
     if x._trace is not ThreadState.trace:
         raise outer_reference(name, ref.aval, x._differentiated())
 

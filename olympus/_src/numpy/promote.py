@@ -200,8 +200,9 @@ def operand(name: str, x: Any, position: int = 0) -> Operand:
     kind = type(x)
     if hasattr(kind, "aval"):       # its class's: other objects may pass all attributes on
         if not isinstance(x.aval, ShapedArray):
-            raise TypeError(f"{name}: operand {position} is {describe(x)}; an array is required; "
-                            "read a reference with ref[...].")
+            what = describe(x) if isinstance(x, Tracer) else f"a reference {x.aval}"
+            raise TypeError(f"{name}: operand {position} is {what}; an array is required; read a "
+                            "reference with ref[...].")
         if kind is ShapeDtypeStruct:
             refuse(name, x, position)
         return x
