@@ -323,7 +323,7 @@ def loop(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], PyTree],
     in_tree = tree_flatten((init_val,))[1]
     # The body first: it settles the carry's weak types, which the condition is then staged for.
     body, avals = stage_loop_body("while_loop", body_fun, in_tree, tree, avals)
-    cond = stage_body(cond_fun, in_tree, avals)
+    cond = stage_body(cond_fun, in_tree, avals, what="while_loop")
     out = cond.out_avals
     if len(out) != 1 or out[0].shape != () or out[0].dtype != BOOL or cond.out_tree.num_nodes != 1:
         shown = (f"pytree {cond.out_tree}" if cond.out_tree.num_nodes != 1 else

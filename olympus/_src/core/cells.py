@@ -8,7 +8,7 @@ content is read and replaced at once (`at_hand`).
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
 from ..base import errors, source
@@ -106,11 +106,7 @@ class Ref(metaclass=_RefMeta):
 
     def _refuse(self) -> NoReturn:
         assert self._ended is not None
-        how, line = self._ended
-        raise ValueError(
-            f"{how}: the reference {self.aval}, made at {source.summarize(self._line)}, is used at "
-            f"{source.summarize(source.user_frame())} after {how} at {source.summarize(line)}; a "
-            "reference that is still there is required; read it before, or make another one.")
+        raise after_end(self.aval, self._line, *self._ended)
 
 
 REFERENCES.add(Ref)
@@ -123,16 +119,55 @@ def aliased(what: str, name: str, refs: Sequence[Reference], names: Sequence[str
         places.setdefault(identity_of(ref), []).append(where)
     ref, (a, b, *_) = next((ref, found) for ref in refs
                            if len(found := places[identity_of(ref)]) > 1)
-    aval, instead = ref.aval, ("pass it once: the result would depend on the order in which it is "
-                               "written under its two names")
+    instead = ("pass it once: the result would depend on the order in which it is written under "
+               "its two names")
     if not a or not b:
-        return ValueError(f"when tracing {name} for {what}, a mutable array reference of type "
-                          f"{aval} was both closed over and passed as the argument {a or b};\n  "
-                          f"{instead}.")
+        return ValueError(
+            f"{what}: when tracing {name} for {what}, a mutable array reference of type {ref.aval}"
+            f"\n  was both closed over and passed as the argument {a or b};\n  {instead}.")
     return ValueError(
-        "only one reference to a mutable array may be passed as an argument to a function, but when"
-        f" tracing {name} for {what} the mutable array reference of type {aval} appeared at both "
-        f"{a} and {b};\n  {instead}.")
+        f"{what}: only one reference to a mutable array may be passed as an argument to a function,"
+        f"\n  but when tracing {name} for {what} the mutable array reference of type {ref.aval}\n"
+        f"  appeared at both {a} and {b};\n  {instead}.")
+
+
+def check_aliases(what: str, name: str, consts: Sequence[object], leaves: Sequence[object],
+                  name_of_leaf: Callable[[int], str]) -> None:
+    """ValueError for a reference that is twice among the leaves, or that is also closed over."""
+    given = [(i, x) for i, x in enumerate(leaves) if is_ref(x)]
+    if not given:
+        return
+    inside = [x for x in consts if is_ref(x)]
+    refs = [*inside, *[x for _, x in given]]
+    if len({identity_of(x) for x in refs}) < len(refs):
+        raise aliased(what, name, refs, [*[""] * len(inside), *[name_of_leaf(i) for i, _ in given]])
+
+
+def returned_reference(what: str, name: str, ref: Reference, path: str = "") -> ValueError:
+    """The error for a reference among the results of a function that is traced for `what`."""
+    inputs = getattr(getattr(ref, "_trace", None), "inputs", ())
+    if type(ref) is Ref and ref._line is not None:
+        made = f"The returned mutable array was created on line {source.summarize(ref._line)}"
+    elif type(ref) is Ref or any(x is ref for x in inputs):
+        made = f"It was passed in as the argument {getattr(ref, '_name', None) or ''}".rstrip()
+    else:
+        made = f"It is {ref._origin()}"
+    where = f"\n  at output tree path result{path}" if path else ""
+    return ValueError(
+        f"{what}: function {name} traced for {what} returned a mutable array reference of type "
+        f"{ref.aval}{where},\n  but mutable array references cannot be returned.\n  {made};\n"
+        "  return its content, ref[...] or freeze(ref).")
+
+
+def after_end(aval: object, made: Source | None, how: str, ended: Source | None) -> ValueError:
+    """The error for what is done to a reference that was ended."""
+    lines = [f"used at {source.summarize(source.user_frame())}",
+             f"ended by {how} at {source.summarize(ended)}"]
+    if made is not None:
+        lines.append(f"made at {source.summarize(made)}")
+    return ValueError("\n".join([
+        f"{how}: the reference {aval} is used after its end;", *[f"  {x};" for x in lines],
+        "  read it before, or make another one."]))
 
 
 def identity_of(ref: Reference) -> int:
@@ -154,10 +189,11 @@ def at_hand(ref: Reference) -> bool:
         return not here.recorded
     if not home.alive:
         raise errors.UnexpectedTracerError(
-            f"leaked reference: {ref.aval}, made at {source.summarize(ref._line)}, is used at "
-            f"{source.summarize(source.user_frame())} after its transformation ended; a reference "
-            "may not outlive the transformed function that made it; make it outside and pass it, "
-            "or return ref[...].")
+            f"leaked reference: {ref.aval} is used after its transformation ended;\n"
+            f"  used at {source.summarize(source.user_frame())};\n"
+            f"  made at {source.summarize(ref._line)};\n"
+            "  a reference may not outlive the transformed function that made it; make it outside "
+            "and pass it, or return ref[...].")
     return type(here) is not StagingTrace and recorder(here) is recorder(home)
 
 
@@ -170,6 +206,11 @@ def check_value(name: str, ref: Ref, x: object) -> None:
         if trace is x._trace:
             return
         trace = trace.parent
+    if hasattr(x._trace, "manual"):
+        raise ValueError(
+            f"{name}: a device's part given to the reference {ref.aval}, which was made outside of "
+            "shard_map;\n  outside of jit a part is no value that another function could keep;\n"
+            "  call the mapped function in olympus.jit, or pass the reference as an argument.")
     if x._trace is not ThreadState.trace:
         raise outer_reference(name, ref.aval, x._differentiated())
 
@@ -179,8 +220,8 @@ def outer_reference(name: str, aval: object, differentiated: bool) -> ValueError
     kind, adjective, verb = (
         ("differentiated", "non-differentiated", "differentiated") if differentiated else
         ("vmapped", "unbatched", "vmapped"))
+    a = "a " if differentiated else ""
     return ValueError(
-        f"{name}: performing a set/swap operation with {'a ' if differentiated else ''}{kind} "
-        f"value on {'a' if differentiated else 'an'} {adjective} array reference of type {aval}.\n"
-        f"  Move the array reference to be an argument of the {verb} function, or make it there"
-        f"{', or take lax.stop_gradient of the value' if differentiated else ''}.")
+        f"{name}: performing a set/swap operation with {a}{kind} value\n  on {a or 'an '}"
+        f"{adjective} array reference of type {aval}.\n  Move the array reference to be an argument of the "
+        f"{verb} function, or make it there{', or take lax.stop_gradient of the value' * bool(a)}.")

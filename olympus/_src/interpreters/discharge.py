@@ -13,9 +13,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..base import source
 from ..base.typing import Array, Params, Reference
-from ..core.cells import Ref
+from ..core.cells import Ref, returned_reference
 from ..core.effects import input_effects
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
@@ -24,8 +23,7 @@ from ..core.staging import stage
 from ..core.trace import ctx
 from ..types.refs import inner
 
-__all__ = ["content", "discharge", "has_refs", "makes_refs", "put_back", "returned_reference",
-           "stores_of", "written"]
+__all__ = ["content", "discharge", "has_refs", "makes_refs", "put_back", "stores_of", "written"]
 
 
 def has_refs(closed: ClosedOlympuspr) -> bool:
@@ -100,8 +98,8 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
         outs = evaluate(closed.olympuspr, closed.consts, cells, step)
         for x in outs:
             if type(x) is Ref:
-                raise returned_reference(closed.debug_info.func_name,
-                                         closed.debug_info.traced_for, x)
+                raise returned_reference(closed.debug_info.traced_for,
+                                         closed.debug_info.func_name, x)
         return [*outs, *[x._value for x, r in zip(cells, returned, strict=True) if r]]
 
     info = closed.debug_info
@@ -141,13 +139,3 @@ def put_back(cells: Sequence[Ref], outs: Sequence[Array]) -> list[Array]:
     for cell, x in zip(cells, outs[n:], strict=True):
         cell._put(x)
     return list(outs[:n])
-
-
-def returned_reference(name: str, verb: str, ref: Reference, path: str = "") -> ValueError:
-    """The error for a reference among the results of a function."""
-    where = f" at output tree path result{path}" if path else ""
-    made = f"made at {source.summarize(ref._line)}" if type(ref) is Ref else ref._origin()
-    return ValueError(
-        f"function {name} traced for {verb} returned a mutable array reference of type {ref.aval}"
-        f"{where}, but mutable array references cannot be returned: it is {made}; return its "
-        "content, ref[...] or freeze(ref).")

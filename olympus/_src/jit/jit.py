@@ -569,6 +569,8 @@ class JitFunction:
         if key is not None and (program := self.programs.get(key)) is not None:
             operands = (*program.lead, *operands)
             if not base:
+                if len(program.refs) > 1:
+                    program.check_aliases(operands)
                 outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
                 return tree_unflatten(program.out_tree, outs), None, False
             if program.flat is not None:
@@ -596,6 +598,8 @@ class JitFunction:
         if not base or program.passing or program.high:
             self._check_options()
             operands = (*program.lead, *arguments.leaves)
+            if len(program.refs) > 1:
+                program.check_aliases(operands)
             if self.inline:
                 outs = eval_closed(program.closed, *operands)
             else:

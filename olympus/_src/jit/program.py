@@ -135,9 +135,8 @@ class Program:
         `operands` are those of `closed`; contents that it writes are replaced, in place.
         """
         refs, stores = self.refs, self.stores
-        if len(refs) > 1 and len({id(operands[i]) for i in refs}) < len(refs):
-            raise _cells.aliased("jit", self.name, [operands[i] for i in refs],
-                                 [self.arg_names[i] for i in refs])
+        if len(refs) > 1:
+            self.check_aliases(operands)
         values = list(operands)
         with _cells.lock:
             for i in refs:
@@ -146,6 +145,13 @@ class Program:
             for i, place in stores.items():
                 operands[i]._put(outs[place])
         return tree_unflatten(self.out_tree, outs[:self.out_tree.num_leaves])
+
+    def check_aliases(self, operands: Sequence[Reference]) -> None:
+        """ValueError for a reference that is given twice."""
+        refs = self.refs
+        if len({_cells.identity_of(operands[i]) for i in refs}) < len(refs):
+            raise _cells.aliased("jit", self.name, [operands[i] for i in refs],
+                                 [self.arg_names[i] for i in refs])
 
     def release(self) -> None:
         """Let go of the executables, if no equal program has them."""

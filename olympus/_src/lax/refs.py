@@ -22,7 +22,7 @@ from typing import Any
 from ..base import source
 from ..base.typing import Array, ArrayLike, Params, Reference
 from ..base.util import ByKey
-from ..core.cells import Ref, at_hand, check_value, lock, outer_reference
+from ..core.cells import Ref, after_end, at_hand, check_value, lock, outer_reference
 from ..core.effects import Effect, InputEffect, input_effects
 from ..core.ir import OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Primitive, Tangent, Zero
@@ -403,7 +403,7 @@ class _Ends(OnRef, abstract=True):
     def bind(self, ref: Reference, *args: Reference, **params: object) -> Reference:
         out = super().bind(ref, *args, **params)
         if isinstance(ref, JitTracer):
-            ENDED[ref._bound] = self.name, source.user_frame(), None
+            ENDED[ref._bound] = self.name, source.user_frame()
         return out
 
 
@@ -465,11 +465,7 @@ def check_there(ref: Reference) -> None:
     """ValueError for a recorded reference that was ended."""
     found = ENDED.get(ref._bound) if isinstance(ref, JitTracer) else None
     if found is not None:
-        how, line, _ = found
-        raise ValueError(
-            f"{how}: the reference {ref.aval} is used at "
-            f"{source.summarize(source.user_frame())} after {how} at {source.summarize(line)}; a "
-            "reference that is still there is required; read it before, or make another one.")
+        raise after_end(ref.aval, None, *found)
 
 
 def on_references(prim: Higher, args: Sequence[Reference], params: Params) -> Reference:

@@ -130,6 +130,9 @@ _UNROLLED = 32      # elements that iteration reads by one compiled program
 def _iterate(self: Array) -> Iterator[Array]:
     """The slices along the first axis. TypeError for scalars."""
     try:
+        if self.aval.mutable:
+            raise TypeError(f"iter(): a reference {self.aval} given; an array is required; iterate "
+                            "over ref[...], its content.")
         if not self.aval.shape:
             raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no "
                             "meaning; use x.item(), or x[None].")

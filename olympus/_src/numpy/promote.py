@@ -31,7 +31,7 @@ from ..lax.convert import convert_element_type_p
 from ..lax.shape import broadcast_in_dim_p, broadcast_scalar
 from ..runtime.eager import result_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
+from ..types.avals import AbstractValue, ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
 from ..types.memory import Space
 from ..types.shape import SymbolicDim, broadcast_shapes
 
@@ -199,15 +199,17 @@ def operand(name: str, x: Any, position: int = 0) -> Operand:
     """
     kind = type(x)
     if hasattr(kind, "aval"):       # its class's: other objects may pass all attributes on
-        if isinstance(x.aval, ShapedArray):
+        aval = x.aval
+        if isinstance(aval, ShapedArray):
             if kind is ShapeDtypeStruct:
                 refuse(name, x, position)
             return x
-        high = getattr(x.aval, "is_high", False)
-        if isinstance(x, Tracer) or high:
+        if isinstance(aval, AbstractValue):
+            what = describe(x) if isinstance(x, Tracer) else (
+                f"a {'value of type' if aval.is_high else 'reference'} {aval}")
             instead = ("define an operation on it as a olympus.experimental.hiolympus.HiPrim"
-                       if high else "read a reference with ref[...]")
-            raise TypeError(f"{name}: operand {position} is {describe(x)}; an array is required; "
+                       if aval.is_high else "read a reference with ref[...]")
+            raise TypeError(f"{name}: operand {position} is {what}; an array is required; "
                             f"{instead}.")
     if kind in SCALAR_TYPES:
         if kind is int and not -2**31 <= x < 2**31 and not dtypes.fits(x, dtypes.default_int()):

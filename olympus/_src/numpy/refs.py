@@ -14,7 +14,7 @@ import numpy as np
 from ..base import source
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, Reference
-from ..base.util import Memo
+from ..base.util import Memo, clipped
 from ..core.cells import Ref, at_hand, check_value, is_ref
 from ..core.staging import stage
 from ..core.templates import by_identity
@@ -374,7 +374,7 @@ def _place(name: str, ref: Reference, index: object) -> tuple[Reference, View, S
 def _described(x: object) -> str:
     if isinstance(x, Tracer):
         return describe(x)
-    return str(getattr(x, "aval", f"a {type(x).__name__}"))
+    return str(getattr(x, "aval", f"{clipped(x)} of type {type(x).__name__}"))
 
 
 def _check_levels(name: str, ref: Ref, index: object) -> None:
