@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self, TypeAlias
 import numpy as np
 
 from ..base.lib.mlir import ir
+from ..base.source import Source
 from ..base.typing import (
     Array,
     AxisIndexGroups,
@@ -29,6 +30,7 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding
 from .ir import ClosedOlympuspr, OlympusprEqn
+from .kernels import Taken
 
 # Of an operation: MLIR's, and where sizes are symbolic ints and tuples, which become operands.
 Attributes: TypeAlias = dict[str, Any]
@@ -71,6 +73,7 @@ class Module(Protocol):
     convolutions: int
     reordered: bool
     refined: bool
+    taken: list[Taken]
     @property
     def platform(self) -> str | None: ...
     @property
@@ -126,6 +129,8 @@ class Emitter(Protocol):
     def block(self) -> Block: ...
     @property
     def loc(self) -> ir.Location: ...
+    @property
+    def source(self) -> Source | None: ...
     @property
     def eqn(self) -> OlympusprEqn: ...
     @property
