@@ -30,6 +30,7 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding
 from .ir import ClosedOlympuspr, OlympusprEqn
+from .kernels import Taken
 
 # Of an operation: MLIR's, and where sizes are symbolic ints and tuples, which become operands.
 Attributes: TypeAlias = dict[str, Any]
@@ -72,6 +73,7 @@ class Module(Protocol):
     convolutions: int
     reordered: bool
     refined: bool
+    taken: list[Taken]
     @property
     def platform(self) -> str | None: ...
     @property
@@ -129,6 +131,8 @@ class Emitter(Protocol):
     def block(self) -> Block: ...
     @property
     def loc(self) -> ir.Location: ...
+    @property
+    def source(self) -> Source | None: ...
     @property
     def eqn(self) -> OlympusprEqn: ...
     @property

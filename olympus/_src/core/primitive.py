@@ -257,6 +257,10 @@ class Primitive:
     unshaped = False        # whether its outsider has not said which types its results have
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
+    #: the module of its kernels, for `lowering.kernels`, and from how many elements of the first or
+    #: last operand on one may apply
+    kernels: Any = None
+    kernels_from = 0
     # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
     single = False
     # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.

@@ -805,7 +805,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
-    block, create, platform = b.block, mlir.ir.Operation.create, b.module.platform
+    block, create, platform = b.block, mlir.ir.Operation.create, b.module.rules_of
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
         if eqn.ctx is not scope:
