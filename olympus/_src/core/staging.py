@@ -276,9 +276,10 @@ def recorder(trace: Trace) -> StagingTrace | None:
 
 
 def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
-          debug_info: DebugInfo = NO_DEBUG_INFO) -> ClosedOlympuspr:
+          debug_info: DebugInfo = NO_DEBUG_INFO, kind: type[StagingTrace] = StagingTrace
+          ) -> ClosedOlympuspr:
     """Record `fun`, a function of flat arguments that returns a flat list of values."""
-    trace = StagingTrace(debug_info)
+    trace = kind(debug_info)
     names = debug_info.arg_names
     inputs = [trace.new_input(aval, names[i] if i < len(names) else None)
               for i, aval in enumerate(in_avals)]
@@ -333,7 +334,10 @@ def held(value: object) -> bool:
 
     The value belongs to somebody else, a live trace: whoever applies the program passes it.
     """
-    return isinstance(value, Tracer)
+    if isinstance(value, Tracer):
+        return True
+    # An object of a user's type may have traced values as its parts.
+    return not hasattr(value, "aval") and typeof(value).is_high
 
 
 def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[ArrayLike]]:

@@ -577,7 +577,7 @@ class JitFunction:
                 arguments, self._placement(arguments, arguments.leaves))
             if self.purity:
                 self.purity.keep()
-        if program.high and ctx.trace is ThreadState.trace and not program.lead:
+        if program.high and ctx.trace is ThreadState.trace and not program.passing:
             return self._on_parts(program, arguments), None, False
         if ctx.trace is not ThreadState.trace or program.lead:
             self._check_options()
