@@ -24,7 +24,15 @@ from ..base.util import cut, lazy_module, merged
 from ..core.effects import Effect, input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Builder, Higher, Tangent, Zero, spread_tangents
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Higher,
+    Primitive,
+    Tangent,
+    Zero,
+    spread_tangents,
+)
 from ..core.reuse import Cells, Use
 from ..core.trace import REFERENCES, typeof
 from ..interpreters.batching import batch_program, to_axis
@@ -275,6 +283,10 @@ class Runs(Bodied, abstract=True):
         _, d_read, d_start, d_each = self.cut(params, dims)
         nk, fronts = len(carry), list(map(front, map(typeof, carry), d_start))
 
+        for x, d in zip(each, d_each, strict=True):
+            if d is not None and typeof(x).is_high:
+                raise _mapped_rows(self, typeof(x))
+
         # Rows are along axis 0, and the mapped axis is the next one: in the body axis 0.
         def make(body: ClosedOlympuspr, mapped: Flags, force: Flags
                  ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
@@ -286,6 +298,9 @@ class Runs(Bodied, abstract=True):
 
         found, mapped = self.agreed(params, [d is not None for d in d_start], make,
                                     lambda made: [d is not None for d in made[1]])
+        for aval, d in zip(found[0][0].out_avals[nk:], found[0][1][nk:], strict=True):
+            if self.rows and d is not None and aval.is_high:
+                raise _mapped_rows(self, aval)
         carry = [to_axis(x, d, to, axis.size) if m else x
                  for x, d, to, m in zip(carry, d_start, fronts, mapped, strict=False)]
         each = [x if d is None else to_axis(x, d, row_axis(d, self.rows), axis.size)
@@ -460,6 +475,12 @@ def at_front(mapped: Sequence[bool], fronts: Sequence[MappedAxis] = ()
 def front(aval: Aval, dim: MappedAxis) -> MappedAxis:
     """The mapped axis in front of a value: of a user's type, which cannot be moved, its own."""
     return dim if aval.is_high else 0
+
+
+def _mapped_rows(prim: Primitive, aval: Aval) -> NotImplementedError:
+    return NotImplementedError(
+        f"vmap: {prim.name} given rows of type {aval} that are mapped, too; a MappingSpec says of "
+        "one axis where it is; convert them to arrays, or use lax.map in place of vmap.")
 
 
 def row_axis(dim: MappedAxis, axis: int = 0, rows: int = 0) -> MappedAxis:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, Value
+from ..base.typing import Array, ArrayLike
 from .context import ROOT, ctx
 from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
 from .staging import StagingTrace
 from .trace import Trace
 
-__all__ = ["bind", "eval_closed", "eval_olympuspr", "evaluate", "with_lines"]
+__all__ = ["bind", "eval_closed", "eval_olympuspr", "evaluate"]
 
 
 def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: ArrayLike,
@@ -32,13 +32,13 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: Arr
     >>> [int(out) for out in olympus.core.eval_olympuspr(closed.olympuspr, closed.consts, 3, 4)]
     [13]
     """
-    return numbers(with_lines(olympuspr, consts, args) if propagate_source_info else
+    return numbers(_with_lines(olympuspr, consts, args) if propagate_source_info else
                    evaluate(olympuspr, consts, args, bind))
 
 
 def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Array]:
     """Run a program that has its constants; what is recorded meanwhile has the program's lines."""
-    return with_lines(closed.olympuspr, closed.consts, args)
+    return _with_lines(closed.olympuspr, closed.consts, args)
 
 
 def evaluate(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike],
@@ -72,18 +72,18 @@ def bind(eqn: OlympusprEqn, ins: Sequence[ArrayLike]) -> Any:
         ctx.scope = outer
 
 
-def with_lines(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Value],
-               bound: Callable[[OlympusprEqn, list[Any]], Any] = bind) -> list[Any]:
+def _with_lines(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike]
+                ) -> list[Any]:
     """Run the program; what is recorded of an equation, as several or none, gets its line."""
     recorders = [trace for trace in _enclosing(ctx.trace) if isinstance(trace, StagingTrace)]
     if not recorders:
-        return evaluate(pr, consts, args, bound)
+        return evaluate(pr, consts, args, bind)
     before = [trace.source for trace in recorders]
 
     def step(eqn: OlympusprEqn, ins: list[ArrayLike]) -> Any:
         for trace, line in zip(recorders, before, strict=True):
             trace.source = eqn.source or line
-        return bound(eqn, ins)
+        return bind(eqn, ins)
 
     try:
         return evaluate(pr, consts, args, step)

@@ -357,6 +357,7 @@ class HiCall(Higher):
 
     def impl(self, *args: Value, prim: HiPrim) -> list[Value]:
         """The results, by `expand`; checked."""
+        self.infer(*map(typeof, args), prim=prim)
         out = prim._flat(prim.out_tree, prim.expand(*prim.in_tree.unflatten(args)), "expand")
         return [_checked(prim, "expand", i, x, aval)
                 for i, (x, aval) in enumerate(zip(out, prim.out_avals_flat, strict=True))]
@@ -471,7 +472,12 @@ def _path(tree: PyTreeDef, i: int) -> str:
 
 def _checked(prim: HiPrim, rule: str, i: int, x: Value, aval: Aval, what: str = "") -> PyTree:
     """A result of a rule, of the type that it must have; weakly typed as that is."""
-    found = typeof(x)
+    try:
+        found = typeof(x)
+    except TypeError:
+        raise TypeError(f"{type(prim).__name__}.{rule}: {what}result{_path(prim.out_tree, i)} is "
+                        f"{clipped(x)} of type {type(x).__name__}; a value of type {aval} is "
+                        "required, as out_aval says.") from None
     if not matches(found, aval):
         raise TypeError(f"{type(prim).__name__}.{rule}: {what}result{_path(prim.out_tree, i)} is "
                         f"{found}; {aval} is required, as out_aval says.")

@@ -3,26 +3,28 @@
     program     inputs  ────────────────────────────────────────────────►  results
     in parts    parts ── raise_val ─►  objects ── equations ─►  objects ── lower_val ─►  parts
 
-An operation of a user runs on the objects (`Primitive.in_parts`), one with bodies is bound with
-bodies in parts, and every other equation as it is. What is recorded meanwhile is the new program.
+The program runs under a `PartsTrace`: an operation of a user runs on the objects
+(`Primitive.in_parts`), one with bodies is bound with bodies in parts, and every other one is
+recorded as it is. What is recorded is the new program.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import Any
 
+from ..base.source import Source
 from ..base.typing import Params, T, Value
-from ..core.evaluate import bind, with_lines
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, numbers
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, Literal, numbers
 from ..core.primitive import Primitive
-from ..core.staging import stage
+from ..core.staging import ASK, StagingTrace, stage
 from ..core.trace import Tracer, typeof
 from ..lax.convert import convert_element_type_p
 from ..types.avals import Aval, ShapedArray
 
-__all__ = ["counts", "has_high", "high_types", "in_parts", "in_parts_at", "part_types", "parts_of",
+__all__ = ["PartsTrace", "counts", "has_high", "high_types", "in_parts", "part_types", "parts_of",
            "raised", "repeated"]
 
 
@@ -119,24 +121,29 @@ def in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 def _in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     def program(*parts: Value) -> list[Value]:
         args = raised(closed.in_avals, parts)
-        return parts_of(with_lines(closed.olympuspr, closed.consts, args, step))
+        return parts_of(eval_closed(closed, *args))
 
     info, ins, outs = closed.debug_info, closed.in_avals, closed.out_avals
     if len(info.arg_names) == len(ins):
         info = info._replace(arg_names=tuple(repeated(info.arg_names, ins)))
     if len(info.result_paths) == len(outs):
         info = info._replace(result_paths=tuple(repeated(info.result_paths, outs)))
-    return stage(program, [t for aval in ins for t in part_types(aval)], info)
+    return stage(program, [t for aval in ins for t in part_types(aval)], info, PartsTrace)
 
 
-def step(eqn: OlympusprEqn, ins: Sequence[Value]) -> Value:
-    """The results of an equation of objects and arrays."""
-    prim = eqn.primitive
-    if prim.in_parts is None or (prim.programs != () and not in_parts_at(prim, eqn.params)):
-        return bind(eqn, ins)
-    return prim.in_parts(numbers(ins), eqn.params)
+class PartsTrace(StagingTrace):
+    """Records what is bound on arrays; operations of users run at once, on objects."""
 
+    # So do those that their rules bind: to a rule a value is an object, as where it is evaluated.
+    __slots__ = ()
 
-def in_parts_at(prim: Primitive, params: Params) -> bool:
-    """Whether a body of an operation has values or operations of users."""
-    return any(has_high(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)
+    def process(self, prim: Primitive, args: Sequence[Value], params: Params,
+                line: Source | None = ASK) -> Value:
+        if prim.in_parts is None or (prim.programs != () and not any(
+                has_high(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)):
+            return super().process(prim, args, params, line)
+        return prim.in_parts(numbers(args), params)
+
+    def process_custom(self, prim: Primitive, fun: Callable[..., Sequence[Value]], rules: object,
+                       args: tuple[Value, ...], params: Params) -> Sequence[Value]:
+        return fun(*args)       # it has been differentiated

@@ -593,7 +593,7 @@ class JitFunction:
                 arguments, self._placement(arguments, arguments.leaves))
             if self.purity:
                 self.purity.keep()
-        if base and program.high and not program.lead and not program.refs:
+        if base and program.high and not program.passing and not program.refs:
             return self._on_parts(program, arguments), None, False
         if not base or program.passing or program.high:
             self._check_options()

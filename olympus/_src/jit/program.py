@@ -15,6 +15,7 @@ from ..base.logs import timed
 from ..base.typing import Array, ArrayLike, PyTree, Reference
 from ..base.util import Memo, Noted, Owned, lazy_module
 from ..core.check import check_olympuspr
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.primitive import programs_in
 from ..core.staging import closure_convert, passing, stage
@@ -82,12 +83,15 @@ class Program:
         if not self.high:
             return self
         if self.parts is None:
-            ins, outs = self.closed.in_avals, self.closed.out_avals
-            repeated = _parts.repeated
+            n, repeated, closed = len(self.lead), _parts.repeated, self.closed
+            ins, outs = closed.in_avals[n:], closed.out_avals
+            if n:       # what it closes over are constants
+                closed = stage(lambda *xs: eval_closed(self.closed, *self.lead, *xs), ins,
+                               closed.debug_info)
             self.parts = made = Program(
-                _parts.in_parts(self.closed), (), _tree_of_parts(self.in_tree, ins),
-                _tree_of_parts(self.out_tree, outs), tuple(repeated(self.arg_names, ins)),
-                tuple(repeated(self.donated, ins)), self.name, self.keep_unused, self.options,
+                _parts.in_parts(closed), (), _tree_of_parts(self.in_tree, ins),
+                _tree_of_parts(self.out_tree, outs), tuple(repeated(self.arg_names[n:], ins)),
+                tuple(repeated(self.donated[n:], ins)), self.name, self.keep_unused, self.options,
                 repeated(self.demanded, outs) if self.demanded else (), self.hold)
             made.whole = self
         return self.parts
