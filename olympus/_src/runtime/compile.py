@@ -497,8 +497,10 @@ def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -
     if found is not error:
         return found
     text = str(error)
-    if (calls or " FFI " in text) and (said := foreign.explained(error, calls)) is not None:
-        return said
+    if calls or " FFI " in text or "ide-effect HLO" in text:
+        said = foreign.explained(error, calls)
+        if said is not None:
+            return said
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return errors.OlympusRuntimeError(
             f"{what}: not enough memory on the device ({text.splitlines()[0]}); smaller arrays or "
@@ -523,7 +525,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
     if context.foreign:
-        foreign.check_targets(tuple(context.foreign), device.platform)
+        foreign.check_targets(tuple(context.foreign.values()), device.platform)
     digest, chosen = b"", ()
     hosts: Sequence[Callable[..., object]] = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
@@ -560,7 +562,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         except lib.XlaRuntimeError as error:
             if context.failures:
                 raise context.failures.pop() from None
-            raise user_error(error, f"compiling {context.name}", tuple(context.foreign)) from None
+            raise user_error(error, f"compiling {context.name}",
+                             tuple(context.foreign.values())) from None
 
     with timed(context.name, event="backend_compile"):
         if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
