@@ -364,7 +364,7 @@ def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
                 f"write [{group!r}]"
             )
     data, meta, drop = groups
-    for kind, group in zip(("data_fields", "meta_fields", "drop_fields"), groups):
+    for kind, group in zip(("data_fields", "meta_fields", "drop_fields"), groups, strict=True):
         if repeated := sorted({name for name in group if [*group].count(name) > 1}):
             raise ValueError(
                 f"{what}: {kind} names {repeated} of {nodetype.__name__} more than once; each "
