@@ -156,6 +156,8 @@ EXCEPTIONS = {
     "olympus.Array": OF_JAXLIB, "olympus.Device": OF_JAXLIB,
     "olympus.core.Value": OF_TYPING, "olympus.extend.sharding.GSPMDSharding": OF_JAXLIB,
     "olympus.extend.backend.clear_backends": OF_PROCESS,
+    "olympus.experimental.buffer_callback.Buffer": OF_JAXLIB,
+    "olympus.experimental.buffer_callback.ExecutionContext": OF_JAXLIB,
     "olympus.extend.lowering.OlympusIrContext": OF_JAXLIB,
     "olympus.extend.backend.register_backend_factory": OF_PROCESS,
     "olympus.debug.breakpoint": BY_HAND,

@@ -173,6 +173,8 @@ def instantiate(x: Any, aval: ShapedArray) -> Any:
             evaluating() or is_float0(x.aval)) else zeros
     if type(x) is Literal:
         x = result_array(x)
+    if aval.mutable:        # of references there are tangents that are references
+        return x
     if aval.tagged:
         x = as_typed(x, aval)
     have = typeof(x)

@@ -18,7 +18,6 @@ __all__ = ["HINTS", "hint_for", "no_such_name"]
 
 _REFERENCES = "references (mutable arrays) are not there yet; carry values through olympus.lax.scan"
 _SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outside of olympus.jit"
-_FFI = "calls of foreign functions are not there yet; olympus.pure_callback calls Python"
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
 _HIJAX = "types of one's own are in olympus.experimental.hiolympus; what they hold has no types"
 _HOST = "use {0} outside of olympus.jit, or within by olympus.pure_callback"
@@ -57,7 +56,7 @@ HINTS: dict[str, dict[str, str]] = {
         "checkpoint_name": "use olympus.ad_checkpoint.checkpoint_name",
         "Ref": _REFERENCES, "ref": _REFERENCES, "new_ref": _REFERENCES, "freeze": _REFERENCES,
         "empty_ref": _REFERENCES, "free_ref": _REFERENCES, "array_ref": _REFERENCES,
-        "ds": _REFERENCES, "ffi": _FFI,
+        "ds": _REFERENCES,
         "collect_profile": "use olympus.profiler.start_trace, or TensorBoard beside "
                            "olympus.profiler.start_server",
         "tools": "use olympus.jit: jit(f).lower(*args).as_text()",
@@ -147,8 +146,7 @@ HINTS: dict[str, dict[str, str]] = {
         "primal_tangent_dtype": _HIJAX,
         "jax2tf": "use olympus.export: TensorFlow is not called from here",
         "olympus2tf": "use olympus.export: TensorFlow is not called from here",
-        "colocated_python": "use olympus.pure_callback", "buffer_callback": "use "
-        "olympus.pure_callback", "source_mapper": "use olympus.jit: "
+        "colocated_python": "use olympus.pure_callback", "source_mapper": "use olympus.jit: "
         "jit(f).lower(*args).as_text(debug_info=True)",
         "random": "use olympus.random with keys that are passed on",
     },

@@ -55,6 +55,7 @@ DimSize: TypeAlias = int
 Shape: TypeAlias = Sequence[int]
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = int | Sequence[int]
+Reference: TypeAlias = Any      # a reference, eager or traced, or a part of one
 PyTree: TypeAlias = Any
 Value: TypeAlias = Any          # an array, or an object of a class whose type a user defines
 MappedAxis: TypeAlias = Any     # of an array an int, of such an object a MappingSpec; or None

@@ -152,6 +152,10 @@ class Call(Bodied):
         body, out_dims = batch_program(olympuspr, axis, dims)
         return self.bind(*args, olympuspr=body, **params), out_dims
 
+    def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
+        return self.followed(params, body, lambda x, dx, y, dy: x,
+                             lambda x, dx, y, dy: (*y, *compress(x, new)))
+
     def checked(self, checks: Checks, args: Sequence[Array], params: Params
                 ) -> list[Array] | None:
         body = self.derived(params, checks.body)

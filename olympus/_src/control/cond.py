@@ -38,6 +38,7 @@ from .bodies import (
     Body,
     aval_error,
     cast,
+    check_aliases,
     check_callable,
     flatten,
     leaf_names,
@@ -462,23 +463,24 @@ def _operands(what: str, operands: tuple, operand: object) -> tuple:
     return (operand,)
 
 
-def _bodies(functions: Sequence[Callable[..., PyTree]], *how: Any) -> list[Body]:
+def _bodies(what: str, functions: Sequence[Callable[..., PyTree]], *how: Any) -> list[Body]:
     """The body of each branch; a function of several branches is staged once."""
-    staged = {id(f): stage_body(f, *how) for f in {id(f): f for f in functions}.values()}
+    staged = {id(f): stage_body(f, *how, what=what) for f in {id(f): f for f in functions}.values()}
     return [staged[id(f)] for f in functions]
 
 
 def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]], operands: tuple
             ) -> PyTree:
     leaves, avals, tree = flatten(f"{what}: operands", operands)
-    bodies = _bodies(functions, tree, avals)
+    bodies = _bodies(what, functions, tree, avals)
     wanted = _check_branches(what, bodies)
     # `_check_branches` refuses everything else.
     if any(a.weak_type != b.weak_type for body in bodies
            for a, b in zip(body.out_avals, wanted, strict=True)):
-        bodies = _bodies(functions, tree, avals, lambda out: list(map(cast, out, wanted)),
+        bodies = _bodies(what, functions, tree, avals, lambda out: list(map(cast, out, wanted)),
                          tuple(wanted))
     programs, consts = share_consts(bodies)
+    check_aliases(what, functions[-1], consts, leaves, tree, "operands")
     operands = (*consts, *leaves)
     # Devices that take different branches have different results, and their own share in the
     # cotangents of operands.

@@ -19,7 +19,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, T, Value
+from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, Reference, T, Value
 from ..base.util import cut, lazy_module, merged
 from ..core.effects import Effect, input_effects, of_body
 from ..core.evaluate import eval_closed
@@ -34,7 +34,7 @@ from ..core.primitive import (
     spread_tangents,
 )
 from ..core.reuse import Cells, Use
-from ..core.trace import typeof
+from ..core.trace import REFERENCES, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.checks import Checked, Checks, counted, no_failure
 from ..interpreters.dce import dce_closed
@@ -45,7 +45,9 @@ from ..types.avals import Aval, ShapedArray
 
 __all__ = ["Applied", "Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
 
-_parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
+_parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
+_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
+
 Flags = tuple[bool, ...]
 Applied = list[tuple[str, ClosedOlympuspr, Sequence[T]]]    # the bodies that run; their operands
 
@@ -94,6 +96,19 @@ class Bodied(Higher, abstract=True):
         (_, body, its), = self.applied(params, args)
         return _parts.raised(body.out_avals, eval_closed(
             _parts.in_parts(body), *_parts.parts_of(its)))
+
+    # A reference is its content here, an operand more; what is written there is a result more.
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        (_, body, its), = self.applied(params, ins)
+        which = [type(x) in REFERENCES for x in its]
+        new = list(map(operator.and_, which, _refs.written(body)))
+        outs = self.bind(*map(_refs.content, ins), **self.with_contents(
+            params, _refs.discharge(body, which, new), new))
+        return _refs.put_back([*compress(its, new)], outs)
+
+    def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
+        """The params with a body that also returns the contents of the flagged references."""
+        return {**params, self.body: body}
 
     def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
                    **params: Hashable) -> tuple[list[Array], list[int | None]]:
@@ -299,6 +314,38 @@ class Runs(Bodied, abstract=True):
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
         params, args, out = self.batched(axis, args, dims, params)
         return self.bind(*args, **params), out
+
+    # What is read of references stays a const, or comes by rows. A const that is written joins the
+    # carry of a loop, or the results of branches; of one that comes by rows, each run gives back
+    # its row.
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        own, read, carry, each = self.cut(params, ins)
+        its, bodies, n = [*read, *carry, *each], self.alike(params), len(read) + len(carry)
+        which = [type(x) in REFERENCES for x in its]
+        new = [w and any(flags)
+               for w, *flags in zip(which, *map(_refs.written, bodies), strict=True)]
+        m, pure = len(bodies[0].outvars), [_refs.discharge(b, which, new) for b in bodies]
+        if len(bodies) > 1:
+            outs = self.bind(*map(_refs.content, ins), **self.regrouped(
+                params, pure, len(read), range(len(carry)), range(len(own))))
+            return _refs.put_back([*compress(its, new)], outs)
+        #   discharged   read | carry | each           ->  carry, ys | written, rows
+        #   the loop     read | written, carry | each  ->  written, carry | ys, rows
+        held, rows = [i for i in places(new) if i < n], [i for i in places(new) if i >= n]
+        left = [i for i in range(len(read)) if i not in held]
+        k = len(held)
+        body = pure[0].rearranged(
+            [*left, *held, *range(len(read), len(its))],
+            [*range(m, m + k), *range(m), *range(m + k, m + k + len(rows))])
+        values = list(map(_refs.content, its))
+        outs = self.bind(
+            *own, *[values[i] for i in [*left, *held, *range(len(read), len(its))]],
+            **self.regrouped(params, [body], len(left), [
+                *[typeof(values[i]) for i in held], *range(len(carry))], range(len(own))))
+        found = _refs.put_back([its[i] for i in rows], outs)
+        for i, x in zip(held, found, strict=False):
+            its[i]._put(x)
+        return found[k:]
 
     # The count of iterations, the code and the words of the first that failed are three carries.
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> Any:

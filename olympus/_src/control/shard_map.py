@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params, R, T
-from ..base.util import lazy_module, memoize, merged
+from ..base.util import lazy_module, memoize, merged, quoted
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
@@ -48,6 +48,7 @@ from .call import Call, Picked, bound_in
 __all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
 
 _manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
+_refs: Any = lazy_module("olympus._src.types.refs")      # where there are references
 Specs = tuple[PartitionSpec, ...]
 NO_SUMS: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
@@ -92,6 +93,8 @@ class Manual:
 
     def part(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of a device's part."""
+        if aval.mutable:
+            return _refs.ref_aval(self.part(_refs.inner(aval), spec))
         if not isinstance(aval, ShapedArray):
             return aval
         shape = list(aval.shape)
@@ -213,6 +216,19 @@ class ShardMap(Call):
             if transposed and not manual.check:
                 body = _summed(manual, body, out_specs, cut_by_vmap(ctx.trace))
         return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
+
+    # A reference that devices have whole stays the same on all of them.
+    def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
+        manual, specs = manual_of(params), [*compress(params["in_specs"], new)]
+        count = len(body.outvars) - len(specs)
+        for spec, aval in zip(specs, body.out_avals[count:], strict=True):
+            if manual.check and (more := aval.vma - named_axes(spec)):
+                raise ValueError(
+                    f"shard_map: a value that varies along {quoted(more)} is written to a "
+                    f"reference {aval}, which is cut by {spec}: each device would write another "
+                    "content; pass the reference as an argument that in_specs cuts along these "
+                    "axes, or reduce the value with lax.psum.")
+        return super().with_contents(params, body, new)
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
         manual = manual_of(params)

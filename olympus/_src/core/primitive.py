@@ -21,7 +21,7 @@ from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
 from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
 from ..base.util import ByKey, Memo
-from ..types.avals import AbstractValue, Aval, ShapedArray, is_float0
+from ..types.avals import HIGH, MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
@@ -135,6 +135,24 @@ def program_uses_axis(closed: ClosedOlympuspr, name: Hashable) -> bool:
         e.primitive.uses_axis(name, e.params) for e in closed.eqns))
 
 
+def refuse_references(prim: Primitive, avals: Sequence[Aval]) -> None:
+    """TypeError if any operand is a reference."""
+    for i, aval in enumerate(avals):
+        if aval.mutable:
+            raise TypeError(f"{prim.name}: operand {i} is a reference {aval}; an array is "
+                            "required; read it with ref[...].")
+
+
+def refuse_users_types(prim: Primitive, avals: Sequence[Aval]) -> None:
+    """TypeError if any operand is of a user's type."""
+    for aval in avals:
+        if aval.is_high:
+            raise TypeError(f"{prim.name}: {', '.join(map(str, avals))} given as operands; arrays "
+                            "are required, since the operation knows nothing of the type "
+                            f"{type(aval).__name__}; define one that does as a "
+                            "olympus.experimental.hiolympus.HiPrim.")
+
+
 def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike | Zero | None],
                 count: int) -> None:
     """TypeError unless a rule returned as many tangents, cotangents or mapped axes as it must."""
@@ -179,6 +197,8 @@ class Axis(ByKey):
 
     __slots__ = ("size", "name", "mesh_axis")
     size: DimSize
+    #: (function of flat arguments, values, mapped axes) -> results, mapped axes; see `batch_flat`
+    batched: Callable[..., tuple[list[Array], list[int | None]]]
 
     # `vmap` learns the size from its arguments, and notes it here.
     def __init__(self, size: Any, name: Hashable = None, mesh_axis: Hashable = None) -> None:
@@ -237,11 +257,16 @@ class Primitive:
     unshaped = False        # whether its outsider has not said which types its results have
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
+    #: the module of its kernels, for `lowering.kernels`, and from how many elements of the first or
+    #: last operand on one may apply
+    kernels: Any = None
+    kernels_from = 0
     # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
     single = False
     # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
     lowered: tuple[str, ...] | None = None
     effectful = False       # whether it defines `effects`
+    takes_refs = False      # whether an operand may be a reference
     instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     lowerings: ClassVar[int] = 0    # how often a rule of lowering was replaced
     infer: Any
@@ -268,6 +293,11 @@ class Primitive:
     in_parts: Any = None
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
+    # Of references: (operands, params) -> results, on cells (`core/cells.py`) in place of
+    # references. `on_cells` is of what is done to references themselves; `discharged` of primitives
+    # with bodies, which takes references off the bodies and binds again.
+    on_cells: Any = None
+    discharged: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.
@@ -334,13 +364,10 @@ class Primitive:
             raise TypeError(f"{self.name}: {len(avals)} given as the number of operands "
                             f"({', '.join(map(str, avals))}); {self.arity} is required.")
         check_varying(self, avals)
-        if self.in_parts is None:
-            for aval in avals:
-                if aval.is_high:
-                    raise TypeError(f"{self.name}: {', '.join(map(str, avals))} given as operands; "
-                                    "arrays are required, since the operation knows nothing of "
-                                    f"the type {type(aval).__name__}; define one that does as a "
-                                    "olympus.experimental.hiolympus.HiPrim.")
+        if MUTABLE and not self.takes_refs:
+            refuse_references(self, avals)
+        if HIGH and self.in_parts is None:
+            refuse_users_types(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 
     def result_avals(self, avals: tuple[ShapedArray, ...], params: Params) -> Any:
@@ -392,6 +419,10 @@ class Primitive:
     def shown(self, eqn: OlympusprEqn) -> Params:
         """The params that an equation is printed with: without those that its types say."""
         return eqn.params
+
+    #: (equation, text of results, texts of operands) -> the equation as it is printed, if not as
+    #: `results = name[params] operands`
+    text: Callable[[OlympusprEqn, str, Sequence[str]], str] | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -503,11 +534,26 @@ class Higher(Primitive, abstract=True):
     """
 
     RULES = (*Primitive.RULES, "partial_eval", "dce")
+    takes_refs = True
     multiple_results = True
     spread = staticmethod(by_body)
     algebra = "called"
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
+    # (primitive, operands, params) -> results where an operand is a reference that it touches, else
+    # None. Set by `lax/refs.py`: until that is imported there are no references.
+    on_references: ClassVar[Any] = None
+
+    def bind(self, *args: object, **params: object) -> list[Array]:
+        """Apply the operation in the current trace."""
+        if MUTABLE:
+            for x in args:
+                if type(getattr(x, "aval", None)) in MUTABLE:
+                    found = Higher.on_references(self, args, params)
+                    if found is not None:
+                        return found
+                    break
+        return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         return eqn.replace(outvars=[v if u else DropVar(v.aval)

@@ -35,7 +35,18 @@ from .ir import (
 from .leaks import check_leaks, note_origins
 from .primitive import Primitive
 from .tags import VaryingError, ZeroNeededError, vary_alike
-from .trace import DEPENDS, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from .trace import (
+    DEPENDS,
+    REFERENCES,
+    SCALAR_TYPES,
+    Trace,
+    Tracer,
+    check_usable,
+    ctx,
+    enter,
+    leave,
+    typeof,
+)
 
 __all__ = ["StagingTrace", "JitTracer", "stage"]
 
@@ -312,7 +323,7 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
     return closed
 
 
-def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Array]]:
+def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]]:
     """Turn constants that are held elsewhere into leading inputs; the program and those values.
 
     Programs that a primitive carries may hold arrays but never what is `held`.
@@ -332,12 +343,17 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Arra
 def held(value: object) -> bool:
     """Whether a program that lasts may not have `value` among its constants.
 
-    The value belongs to somebody else, a live trace: whoever applies the program passes it.
+    It belongs to a live trace, or is a reference: whoever applies the program passes it.
     """
-    if isinstance(value, Tracer):
-        return True
-    # An object of a user's type may have traced values as its parts.
-    return not hasattr(value, "aval") and typeof(value).is_high
+    return isinstance(value, Tracer) or type(value) in REFERENCES or (
+        not hasattr(value, "aval") and typeof(value).is_high)   # whose parts may be traced
+
+
+def passing(value: object) -> bool:
+    """Whether a value belongs to a live trace, and is gone with it."""
+    return isinstance(value, Tracer) or (
+        getattr(value, "_trace") is not None if type(value) in REFERENCES else  # noqa: B009
+        not hasattr(value, "aval") and any(map(passing, typeof(value).lower_val(value))))
 
 
 def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[ArrayLike]]:

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
-from ..base.util import Noted, name_of, wraps
-from ..control.bodies import with_leading
+from ..base.util import Noted, lazy_module, name_of, wraps
+from ..control.bodies import check_aliases, with_leading
 from ..control.groups import Bodied
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
@@ -50,6 +50,7 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
 
+_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 __all__ = ["Apart", "Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted",
            "SymbolicZero", "UserRules", "WithTangents", "merged", "packed", "run_batched",
            "zero_from_primal"]
@@ -346,6 +347,7 @@ class Ruled(CustomFunction[P, R]):
             statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
             leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                          if i not in self.nondiff_argnums])
+            check_aliases(self.what, self.fun, (), leaves, tree, "arguments")
             own = self._kind(self, rules, statics, tree)
             out = ctx.trace.process_custom(
                 self._prim, own.run, own, tuple(leaves),
@@ -422,6 +424,9 @@ class UserRules(Rules):
         if start is not None:
             leaves = start.varying(leaves)
         self.out_avals = list(map(typeof, leaves))
+        for x, aval in zip(leaves, self.out_avals, strict=True):
+            if aval.mutable:
+                raise _cells.returned_reference(self.what, name_of(self.fun), x)
         return leaves
 
     def zeros(self, tangents: Sequence[Tangent]) -> list[Array | SymbolicZero]:

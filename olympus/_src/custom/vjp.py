@@ -473,7 +473,7 @@ class CustomLin(Primitive):
     params: name, bwd, num_res, perturbed (which arguments have a tangent), out_avals.
     """
 
-    multiple_results = foreign = True
+    multiple_results = foreign = takes_refs = True
     # Operands are not cast to vary alike: a rule may return sums over devices, which the transpose
     # of a cast would sum again.
     spread = staticmethod(tags.by_body)

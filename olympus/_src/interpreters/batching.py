@@ -181,6 +181,14 @@ def batch_flat(fun: Callable[..., Sequence[Array]], axis: Axis, vals: Sequence[A
     return out_vals, out_dims
 
 
+def _batched(axis: Axis, fun: Callable[..., Sequence[Array]], vals: Sequence[ArrayLike],
+             dims: Sequence[int | None]) -> tuple[list[Array], list[int | None]]:
+    return batch_flat(fun, axis, vals, dims)
+
+
+Axis.batched = _batched     # for rules below: see "Inversion points" in docs/architecture.md
+
+
 def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None],
                   force: bool | Sequence[bool] = False,
                   avals: Sequence[ShapedArray] | None = None

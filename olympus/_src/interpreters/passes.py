@@ -12,27 +12,31 @@ whoever calls them (`parts.py`); here these are inside.
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from ..base.util import lazy_module
 from ..core.ir import ClosedOlympuspr
+from ..types.avals import HIGH, MUTABLE
 from ..types.shape import is_static
 from .dce import dce_closed
 
-__all__ = ["arrays_only", "types_of_users", "without_dead_code"]
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")    # where there are references
+_parts: Any = lazy_module("olympus._src.interpreters.parts")            # for users' types
 
-_parts: Any = lazy_module("olympus._src.interpreters.parts")
-
-
-def types_of_users() -> bool:
-    """Whether there may be any: their base classes are imported by whoever defines one."""
-    return "olympus._src.types.hi" in sys.modules
+__all__ = ["arrays_only", "stores_of", "without_dead_code"]
 
 
 def arrays_only(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program on arrays; itself if it knows no other values."""
-    return _parts.in_parts(closed) if types_of_users() else closed
+    if HIGH:
+        closed = _parts.in_parts(closed)
+    return _discharge.discharge(closed) if MUTABLE else closed
+
+
+def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
+    """Of each input of a program whose content it replaces, which result of `arrays_only` that is.
+    """
+    return _discharge.stores_of(closed) if MUTABLE else {}
 
 
 def without_dead_code(closed: ClosedOlympuspr, keep_unused: bool

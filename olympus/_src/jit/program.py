@@ -12,20 +12,20 @@ from typing import Any
 from ..base import config, source
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
-from ..base.typing import Array, ArrayLike
+from ..base.typing import Array, ArrayLike, PyTree, Reference
 from ..base.util import Memo, Noted, Owned, lazy_module
 from ..core.check import check_olympuspr
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.primitive import programs_in
-from ..core.staging import closure_convert, stage
-from ..core.trace import Tracer, typeof
-from ..interpreters.passes import types_of_users
+from ..core.staging import closure_convert, passing, stage
+from ..core.trace import typeof
+from ..interpreters.passes import arrays_only, stores_of
 from ..lax.sharding import constrain
 from ..lowering.module import Lowering
 from ..runtime.compile import Executable, Placement, load_program, lowering_of, release
 from ..runtime.dumps import dump
-from ..types.avals import Aval, ShapeDtypeStruct
+from ..types.avals import HIGH, MUTABLE, Aval, ShapeDtypeStruct
 from ..types.layout import Format, Layout, demanded_layout
 from ..types.sharding import NamedSharding, demanded_memory
 from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -35,6 +35,7 @@ from .signature import Arguments, Signature
 
 __all__ = ["Program", "anew", "programs_of", "shares_programs", "trace_program"]
 
+_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
@@ -46,7 +47,7 @@ class Program:
     # caller's. `executables` are by placement: one trace serves all devices.
     __slots__ = ("closed", "lead", "out_tree", "in_tree", "arg_names", "donated", "name",
                  "executables", "keep_unused", "options", "demanded", "out_shardings", "hold",
-                 "high", "parts", "whole")
+                 "refs", "stores", "flat", "high", "parts", "whole")
 
     def __init__(self, closed: ClosedOlympuspr, lead: Sequence[Array], in_tree: PyTreeDef,
                  out_tree: PyTreeDef, arg_names: tuple[str, ...], donated: tuple[bool, ...],
@@ -61,18 +62,21 @@ class Program:
                               for f in demanded]
         self.hold = hold        # None: as the option says when it is lowered
         self.executables: dict[Placement, Executable] = {}
+        # Which operands are references, and for those that it writes the result of the compiled
+        # program that is the new content; how it is called with contents, once it was.
+        self.refs = [i for i, a in enumerate(closed.in_avals) if a.mutable] if MUTABLE else []
+        self.stores = stores_of(closed) if self.refs else {}
+        self.flat: Any = None
         # Whether it takes or returns values of users' types, which are several arrays each; then
         # the program on these, once it is asked for, and of that the one whose parts it has.
-        self.high = types_of_users() and _parts.high_types(closed)
+        self.high = bool(HIGH) and _parts.high_types(closed)
         self.parts: Program | None = None
         self.whole: Program | None = None
 
     @property
     def passing(self) -> bool:
         """Whether it closes over values of a live trace: it is good for that trace alone."""
-        return any(isinstance(x, Tracer) or any(isinstance(part, Tracer)
-                                                for part in typeof(x).lower_val(x))
-                   for x in self.lead)
+        return any(map(passing, self.lead))
 
     def on_parts(self) -> Program:
         """The program on arrays: in its trees a value of a user's type is a tuple of its parts."""
@@ -104,9 +108,9 @@ class Program:
 
     def in_avals(self, shardings: Sequence[NamedSharding | None]) -> list[Aval]:
         """The types of arguments that are where these shardings, if any, say."""
-        avals = self.closed.in_avals
-        return [a.at(s) if s is not None and s.mesh.explicit_axes else a
-                for a, s in zip(avals, shardings or [None] * len(avals), strict=True)]
+        avals: list[Any] = self.closed.in_avals
+        return [a.at(s) if s is not None and s.mesh.explicit_axes else a for a, s in zip(
+            avals, shardings or [None] * len(avals), strict=True)][len(self.lead):]
 
     @property
     def out_structs(self) -> Sequence[Aval | ShapeDtypeStruct]:
@@ -124,9 +128,34 @@ class Program:
         if found is None:
             program, kept = self.to_lower(placement.platform, placement)
             loaded, interface = load_program(program, placement, self.options)
-            found = self.executables[placement] = Executable(loaded, self.closed, kept, placement,
-                                                             interface, self.arg_names)
+            found = self.executables[placement] = Executable(
+                loaded, arrays_only(self.closed), kept, placement, interface, self.arg_names)
         return found
+
+    def on_contents(self, run: Callable[..., list[Array]], operands: Sequence[Reference]
+                    ) -> PyTree:
+        """The result of a program with references, which `run` applies to their contents.
+
+        `operands` are those of `closed`; contents that it writes are replaced, in place.
+        """
+        refs, stores = self.refs, self.stores
+        if len(refs) > 1:
+            self.check_aliases(operands)
+        values = list(operands)
+        with _cells.lock:
+            for i in refs:
+                values[i] = values[i]._taken() if i in stores else values[i]._content(False)
+            outs = run(*values)
+            for i, place in stores.items():
+                operands[i]._put(outs[place])
+        return tree_unflatten(self.out_tree, outs[:self.out_tree.num_leaves])
+
+    def check_aliases(self, operands: Sequence[Reference]) -> None:
+        """ValueError for a reference that is given twice."""
+        refs = self.refs
+        if len({_cells.identity_of(operands[i]) for i in refs}) < len(refs):
+            raise _cells.aliased("jit", self.name, [operands[i] for i in refs],
+                                 [self.arg_names[i] for i in refs])
 
     def release(self) -> None:
         """Let go of the executables, if no equal program has them."""

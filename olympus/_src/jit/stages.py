@@ -22,9 +22,10 @@ from ..core import reuse
 from ..core.effects import Effect
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
-from ..core.trace import Tracer, typeof
+from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
+from ..interpreters.passes import arrays_only
 from ..lowering.context import ModuleContext
 from ..lowering.linking import external, internal
 from ..lowering.module import Lowering, lower_program
@@ -161,7 +162,7 @@ class Stage:
         """An `ArgInfo` per argument, in their tree."""
         program = self._program
         return tree_unflatten(self.in_tree, list(map(ArgInfo, program.closed.in_avals,
-                                                     program.donated)))
+                                                     program.donated))[len(program.lead):])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -308,7 +309,7 @@ class Lowered(Stage):
 
     def cost_table(self) -> CostTable:
         """The costs of the source's lines, the dearest first, by XLA's estimates."""
-        return _costs.cost_table(self._program.closed, self._placement.platform)
+        return _costs.cost_table(arrays_only(self._program.closed), self._placement.platform)
 
     def compile(self, compiler_options: CompilerOptions | None = None, *,
                 device_assignment: Sequence[Device] | None = None) -> Compiled:
@@ -340,8 +341,8 @@ class Lowered(Stage):
         loaded, interface = load_lowered(self._of, self._module, self._context, placement, options)
         if parts > 1:
             interface = interface.over(placement.devices)
-        return Compiled(program, Executable(loaded, program.closed, self._kept, placement,
-                                            interface, program.arg_names))
+        return Compiled(program, Executable(loaded, arrays_only(program.closed), self._kept,
+                                            placement, interface, program.arg_names))
 
     def _devices_for(self, count: int, device_assignment: Sequence[Device] | None
                      ) -> Sequence[Device]:
@@ -381,10 +382,19 @@ class Compiled(Stage):
                 return self._on_parts(whole, args, kwargs)
             return self._cpp(*args, **kwargs)
         except Exception as error:
+            if type(error) is ValueError and "onate" in str(error):     # C++'s, without names
+                self._check_alive(tree_leaves((args, kwargs)))
             source.filter_traceback(error)
             raise
 
     call = __call__
+
+    def _check_alive(self, leaves: Sequence[PyTree]) -> None:
+        """The error for an argument that is deleted, or donated and given twice."""
+        program, executable = self._program, self._executable
+        check_alive(program, leaves)
+        executable.check_given_once([stored(argument_array(x)) for x, kept in zip(
+            leaves, executable.kept) if kept])
 
     def _on_parts(self, whole: Program, args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
         """The call of a program that takes or returns values of users' types."""
@@ -424,7 +434,8 @@ class Compiled(Stage):
 
         Operations are judged one by one, as they are before XLA fuses them.
         """
-        return _costs.cost_table(self._program.closed, self._executable.devices[0].platform)
+        return _costs.cost_table(arrays_only(self._program.closed),
+                                 self._executable.devices[0].platform)
 
     def memory_analysis(self) -> lib.MemoryStats | None:
         """Bytes that the program needs for arguments, results, temporaries and code, or None."""
@@ -445,12 +456,14 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> PyTree:
         """The sharding of each argument, in their tree; None for what the program ignores."""
-        return tree_unflatten(self.in_tree, self._executable.in_shardings)
+        lead = len(self._program.lead)
+        return tree_unflatten(self.in_tree, self._executable.in_shardings[lead:])
 
     @property
     def output_shardings(self) -> PyTree:
         """The sharding of each result, in its tree."""
-        return tree_unflatten(self.out_tree, self._executable.out_shardings)
+        count = self.out_tree.num_leaves
+        return tree_unflatten(self.out_tree, self._executable.out_shardings[:count])
 
     @property
     def input_formats(self) -> PyTree:
@@ -461,14 +474,15 @@ class Compiled(Stage):
         executable = self._executable
         taken = iter(lib.layouts(executable.xla)[0])    # of the arguments that the program reads
         return tree_unflatten(self.in_tree, [Format() if s is None else _format(next(taken), s)
-                                             for s in executable.in_shardings])
+                                             for s in executable.in_shardings][
+                                                 len(self._program.lead):])
 
     @property
     def output_formats(self) -> PyTree:
         """The `Format` of each result, in its tree: layout and sharding."""
         executable = self._executable
-        return tree_unflatten(self.out_tree, list(map(_format, lib.layouts(executable.xla)[1],
-                                                      executable.out_shardings)))
+        formats = list(map(_format, lib.layouts(executable.xla)[1], executable.out_shardings))
+        return tree_unflatten(self.out_tree, formats[:self.out_tree.num_leaves])
 
 def _format(layout: object, sharding: object) -> Format:
     return Format(Layout.from_pjrt_layout(layout), sharding)
@@ -499,6 +513,21 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat,
                                           tree_leaves((args, kwargs))), False
 
+    def on_contents(*args: PyTree, **kwargs: PyTree) -> PyTree:
+        lead = [x if typeof(x).mutable else argument_array(x) for x in program.lead]
+        try:
+            return program.on_contents(flat, [*lead, *_checked_leaves(program, args, kwargs)])
+        except BaseException as error:
+            source.filter_traceback(error)
+            raise
+
+    def flat(*arrays: Array) -> list[Array]:
+        return run_program(executable, list(map(stored, arrays)), program.name,
+                           arrays_only(program.closed))
+
+    if program.refs:
+        return on_contents
+
     # Several devices that get one buffer twice, once to give it up, end the process.
     def guarded(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return (run if may_share((args, kwargs)) else made)(*args, **kwargs)
@@ -524,17 +553,21 @@ def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) ->
             raise TypeError(
                 "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
                 f"particular signature. Detected argument of Tracer type {type(x)}")
-    arrays = list(map(argument_array, leaves))
-    avals = list(map(typeof, arrays))
-    expected = program.closed.in_avals
+    arrays = [x if type(x) in REFERENCES else argument_array(x) for x in leaves]
+    avals, lead = list(map(typeof, arrays)), len(program.lead)
+    expected = program.closed.in_avals[lead:]
     # Types are interned: as a rule they are the same objects.
     if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
         raise _type_error(program, avals)
-    # C++ would refuse it in words of its own, without the argument's name.
-    for name, x in zip(program.arg_names, arrays):
+    check_alive(program, arrays)
+    return arrays
+
+
+def check_alive(program: Program, leaves: Sequence[PyTree]) -> None:
+    """The error for an argument that is deleted: C++'s would not have its name."""
+    for name, x in zip(program.arg_names[len(program.lead):], leaves):
         if type(x) is lib.ArrayImpl and x.is_deleted():
             raise deleted_error(f"Compiled: argument {name} of {program.name}", x.aval)
-    return arrays
 
 
 def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> list[Array]:
@@ -552,7 +585,7 @@ def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> 
 
 
 def _structure_error(program: Program, args: tuple, kwargs: dict[str, PyTree]) -> TypeError:
-    expected = tree_unflatten(program.in_tree, program.closed.in_avals)
+    expected = tree_unflatten(program.in_tree, program.closed.in_avals[len(program.lead):])
     differences = explain_mismatch(expected, (args, kwargs))
     return TypeError("Function compiled with input pytree does not match the input pytree it "
                      "was called with: " + "; ".join(differences) + ". Call it with the "
@@ -560,8 +593,9 @@ def _structure_error(program: Program, args: tuple, kwargs: dict[str, PyTree]) -
 
 
 def _type_error(program: Program, avals: Sequence[Aval]) -> TypeError:
+    n = len(program.lead)
     lines = [f"Argument '{name}' compiled with {want} and called with {have}"
-             for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
+             for name, want, have in zip(program.arg_names[n:], program.closed.in_avals[n:], avals)
              if not _compatible(have, want)]
     return TypeError("Argument types differ from the types for which this computation was "
                      "compiled. The mismatches are:\n" + "\n".join(lines))
@@ -569,5 +603,6 @@ def _type_error(program: Program, avals: Sequence[Aval]) -> TypeError:
 
 def _compatible(have: Aval, want: Aval) -> bool:
     """Whether an argument fits a compiled program: shape and dtype; weak types may differ."""
-    return have.shape == want.shape and have.dtype == want.dtype
+    return (have.shape == want.shape and have.dtype == want.dtype
+            and have.mutable == want.mutable)
 

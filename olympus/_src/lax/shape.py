@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.config import allow_f16_reductions
 from ..base.typing import Array, ArrayLike, IrValue, Params, Shape
+from ..base.util import lazy_module
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Builder, Linear, Primitive, Zero, linear_jvp
@@ -272,6 +273,7 @@ class Tile(Structural):
 class ReduceSum(Structural):
     """Sum over axes. Here and not in `reduce`, as the transpose of broadcasting."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
     spread = staticmethod(tags.reduce)
 
     def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: ShardingLike) -> ShapedArray:

@@ -13,7 +13,15 @@ from ..base.config import jit_disabled
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import cut
-from ..control.bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
+from ..control.bodies import (
+    Body,
+    cast,
+    check_aliases,
+    check_callable,
+    flatten,
+    leaf_names,
+    stage_loop_body,
+)
 from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p
 from ..core.ir import ClosedOlympuspr
@@ -78,6 +86,7 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     slices = [a.without_axis(a.leading_axis_spec(), n) for a in x_avals]
     in_tree = tree_flatten((init, x_tree.unflatten(slices)))[1]
     body, avals = stage_loop_body("scan", f, in_tree, tree, avals, slices, _carry_of)
+    check_aliases("scan", f, body.consts, x_leaves, x_tree, "xs")
     leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
     params = {"olympuspr": body.program, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "num_consts": len(body.consts), "num_carry": len(leaves)}

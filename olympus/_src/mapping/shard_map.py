@@ -9,7 +9,7 @@ from typing import Any, NoReturn, overload
 from ..base.source import filter_traceback
 from ..base.typing import ArrayLike, P, PyTree, R
 from ..base.util import name_of, quoted, wraps
-from ..control.bodies import Derived, flatten, stage_body
+from ..control.bodies import Derived, check_aliases, flatten, stage_body
 from ..control.manual_trace import ManualTrace
 from ..control.shard_map import Manual, named_axes, shard_map_p
 from ..core.context import ctx
@@ -248,13 +248,15 @@ class _Application:
         ins = tuple([s for s in specs if s is not None])
         for i, spec, aval in zip(places, ins, avals, strict=True):
             self._check_argument(i, spec, aval)
-        if self._sees_values():
+        check_aliases(self.what, self.fun, (), arrays, tree, "arguments")
+        if not any(a.mutable for a in avals) and self._sees_values():
             return self._run_eagerly(leaves, tree, given, arrays, ins)
         # Within the manual mesh: types of parts name no manual axes, and bare specifications in
         # the body are of the axes that are left.
         with manual.within():
             body = stage_body(*self._body(leaves, tree, given),
                               [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
+        check_aliases(self.what, self.fun, body.consts, arrays, tree, "arguments")
         outs = self._result_specs(body.out_tree, body.out_avals)
         # Values that the function closes over are operands in front, whole on each device.
         for x in body.consts:

@@ -9,6 +9,7 @@ from typing import Any
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import Noted, name_of, wraps
+from ..control.bodies import check_aliases
 from ..core.context import under
 from ..core.primitive import Axis
 from ..core.trace import typeof
@@ -16,7 +17,7 @@ from ..interpreters.batching import batch_flat, to_axis
 from ..jit.arguments import argument_name, check_callable, check_results, leaf_name, structure_path
 from ..lax.shape import reduce_sum
 from ..lax.sharding import reshard
-from ..types.avals import MappingSpec, ShapedArray
+from ..types.avals import MUTABLE, MappingSpec, ShapedArray
 from ..types.shape import canonical_dim
 from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
@@ -107,6 +108,10 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
     # All axes and sizes are checked before the function runs, so that messages name arguments.
     leaves, in_tree, dims, axis.size = mapped_arguments("vmap", fun, args, kwargs, in_axes,
                                                         axis.size)
+    for x in leaves if MUTABLE else ():
+        if type(getattr(x, "aval", None)) in MUTABLE:
+            check_aliases("vmap", fun, (), leaves, in_tree, "arguments")
+            break
     axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
                                 axis.mesh_axis)
 

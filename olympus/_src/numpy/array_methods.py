@@ -6,8 +6,8 @@ tables are installed on two classes: `core.trace.Tracer` and the array class of 
 
 from __future__ import annotations
 
+import importlib
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -15,20 +15,19 @@ from typing import Any
 import numpy as np
 
 from ..arrays.device import device_put
-from ..base import lib
+from ..base import lib, spelling
 from ..base.source import api_boundary, filter_traceback
-from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Value
 from ..base.util import clipped
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer, typeof
-from ..interpreters.passes import types_of_users
 from ..jit.fused import begin_with
 from ..lax import arithmetic as lax_arithmetic
 from ..lax import convert as lax_convert
 from ..lax.sharding import reshard
 from ..runtime.eager import FAILURES
 from ..types import dtypes
+from ..types.avals import HIGH
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
 from ..types.sharding import DeviceLike, NamedSharding, ShardingLike
 from . import (
@@ -68,7 +67,7 @@ _EQUALITIES = frozenset(("equal", "not_equal"))
 def _meet(kind: type) -> bool:
     """Whether operators take a type that was not met before."""
     if (issubclass(kind, (Tracer, np.ndarray, np.generic, SymbolicDim, *SCALAR_TYPES))
-            or kind in FOREIGN_AVALS or array_method(kind) is not None):
+            or kind in FOREIGN_AVALS or spelling.array_method(kind) is not None):
         _accepted.add(kind)
         return True
     return False
@@ -88,7 +87,7 @@ def _binary(fun: Any, public: Any, swapped: bool, name: str = "") -> Any:
                     "with float or olympus.numpy.asarray.")
         except FAILURES as error:
             # Only now is it asked whose operator it is: arrays pay nothing.
-            if types_of_users() and (found := _by_type(self, other, name)) is not None:
+            if HIGH and (found := _by_type(self, other, name)) is not None:
                 return found
             begin_with(public, error)
             raise
@@ -131,6 +130,9 @@ _UNROLLED = 32      # elements that iteration reads by one compiled program
 def _iterate(self: Array) -> Iterator[Array]:
     """The slices along the first axis. TypeError for scalars."""
     try:
+        if self.aval.mutable:
+            raise TypeError(f"iter(): a reference {self.aval} given; an array is required; iterate "
+                            "over ref[...], its content.")
         if not self.aval.shape:
             raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no "
                             "meaning; use x.item(), or x[None].")
@@ -481,7 +483,7 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or one of "
                          f"{', '.join(VERSIONS)} is required.")
-    return sys.modules["olympus.numpy"]
+    return importlib.import_module(spelling.namespace)
 
 
 # Operators that are asked of the second operand, too, where the first does not know it.

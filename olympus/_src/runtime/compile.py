@@ -34,9 +34,9 @@ from ..devices.array import (
     refuse_masked_arrays,
 )
 from ..devices.devices import check_process, client
-from ..interpreters.passes import arrays_only, without_dead_code
+from ..interpreters.passes import arrays_only, stores_of, without_dead_code
 from ..job.agreement import ModuleKey, check_same_program, spans_processes
-from ..lowering.context import Interface, ModuleContext, concrete
+from ..lowering.context import ForeignCall, Interface, ModuleContext, concrete
 from ..lowering.module import Lowering, lower_program
 from ..lowering.nest import LOADABLE
 from ..lowering.spreading import named
@@ -61,6 +61,7 @@ __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "comp
            "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
            "relaid", "release", "user_error"]
 
+foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
@@ -224,7 +225,7 @@ class Executable:
 
     __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
                  "in_shardings", "out_shardings", "committed", "demanded", "handlers", "layouts",
-                 "physical_out", "hosts", "effects", "common", "interface",
+                 "physical_out", "hosts", "effects", "common", "interface", "untried",
                  "placement", "arg_names", "donated", "exclusive")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
@@ -237,6 +238,8 @@ class Executable:
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         stored = list(map(physical_aval, self.out_avals))
         self.hosts = interface.host_callbacks       # XLA refers to them weakly
+        #: Foreign calls that have not run: their handlers may refuse what the program gives them.
+        self.untried = interface.foreign
         where = interface.place(placement)
         self.devices, self.committed = where.devices, where.committed
         self.demanded = where.shardings
@@ -290,7 +293,7 @@ class Executable:
         if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
             self._check_given_once(kept, self.donated, self.exclusive)
         try:
-            if self.effects or self.hosts:
+            if self.effects or self.hosts or self.untried:
                 ordered = any(e.ordered for e in self.effects)
                 if ordered:     # programs may overlap on a device, ordered effects must not
                     wait_for_ordered()
@@ -299,12 +302,19 @@ class Executable:
                     add_pending(token, ordered)
                 if self.hosts:
                     lib.keep_while_running(token, self.hosts)
+                if self.untried:    # what a handler refuses, it refuses the first time
+                    lib.wait_for([token])
+                    self.untried = ()
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
-            if self.interface.donated and "onate" in str(error):
-                self._check_given_once(kept, self.interface.donated, range(len(kept)))
-            raise user_error(error, self.name) from None
+            if "onate" in str(error):
+                self.check_given_once(kept)
+            raise user_error(error, self.name, self.untried) from None
+
+    def check_given_once(self, kept: Sequence[Array]) -> None:
+        """RuntimeError if a donated argument, of those read, is given as another one, too."""
+        self._check_given_once(kept, self.interface.donated, range(len(kept)))
 
     def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
                           exclusive: Sequence[int]) -> None:
@@ -475,8 +485,9 @@ def _fits(x: Array, sharding: Sharding) -> bool:
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
 
 
-def user_error(error: Exception, what: str) -> BaseException:
-    """The error to raise instead: a callback's own, or one with more words for lack of memory.
+def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -> BaseException:
+    """The error to raise instead: a callback's own, or one with more words for lack of memory, and
+    for what is wrong with foreign calls.
 
     Its class is that of the error: C++ raises no other for calls that it runs by itself.
     """
@@ -484,6 +495,8 @@ def user_error(error: Exception, what: str) -> BaseException:
     if found is not error:
         return found
     text = str(error)
+    if (calls or " FFI " in text) and (said := foreign.explained(error, calls)) is not None:
+        return said
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return errors.OlympusRuntimeError(
             f"{what}: not enough memory on the device ({text.splitlines()[0]}); smaller arrays or "
@@ -507,6 +520,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if context.refined:
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
+    if context.foreign:
+        foreign.check_targets(tuple(context.foreign), device.platform)
     digest, chosen = b"", ()
     hosts = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
@@ -540,7 +555,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         except lib.XlaRuntimeError as error:
             if context.failures:
                 raise context.failures.pop() from None
-            raise user_error(error, f"compiling {context.name}") from None
+            raise user_error(error, f"compiling {context.name}", tuple(context.foreign)) from None
 
     with timed(context.name, event="backend_compile"):
         if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
@@ -700,6 +715,10 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
       path_of: what an input is called where its sizes are wrong.
     """
     program = arrays_only(closed)
+    # The content of a reference that is written is given up to the one that replaces it.
+    stores = stores_of(closed)
+    if stores:
+        donated = [d or i in stores for i, d in enumerate(donated or [False] * len(closed.invars))]
     for aval, sharding in zip(program.in_avals, placement.shardings):
         if sharding is not None:        # of a struct: an array that is cut so there cannot be
             sharding.check_compatible_aval(aval.shape)
@@ -717,7 +736,19 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
     if any(donated):
         # Parts of several devices are compared where it is known how results are cut.
         open_ = bool(placement.several) and not all(out_shardings or [None])
-        aliases, donated = _aliases(program, donated, open_)
+        fixed = [stores.get(i) for i, k in enumerate(kept) if k]
+        aliases, donated = _aliases(program, donated, open_, fixed)
+    # What is demanded of results is nothing of contents but that they stay where they are.
+    count = len(program.outvars)
+    if stores:
+        where = {stores[i]: x for i, x in enumerate(placement.shardings) if i in stores}
+        kinds = {stores[i]: x for i, x in enumerate(placement.memories) if i in stores}
+        if where or out_shardings:
+            out_shardings = [*out_shardings, *[where.get(i) for i in range(
+                len(out_shardings), count)]]
+        out_memories = [*out_memories, *[kinds.get(i) for i in range(len(out_memories), count)]]
+        if out_layouts:
+            out_layouts = [*out_layouts, *[None] * (count - len(out_layouts))]
     return Lowering(
         program, name, platform or placement.platform, donated, aliases, info.result_paths,
         devices=placement.several, mesh=placement.mesh, hold=hold or config.hold.value,
@@ -728,20 +759,23 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
         arg_names=[path_of(i) for i, k in enumerate(kept) if k] if symbolic else ()), kept
 
 
-def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
-             ) -> tuple[list[int | None], list[bool]]:
+def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool,
+             fixed: Sequence[int | None]) -> tuple[list[int | None], list[bool]]:
     """(for each donated input the first free result of the same type, which XLA may reuse).
 
-    Where that is not left open, inputs for whose buffers no result is left are warned of.
+    Where that is not left open, inputs for whose buffers no result is left are warned of. `fixed`
+    has the results of inputs for which that is known.
     """
     # First results of the same type, which take the buffer over; what is left goes by the number of
     # elements, as XLA may still reuse it.
     free: dict[Any, deque[int]] = {}
     out_avals = program.out_avals
     for i, aval in enumerate(out_avals):
-        free.setdefault((aval.shape, aval.dtype), deque()).append(i)
-    aliases = [free[kind].popleft() if d and free.get(kind := (a.shape, a.dtype)) else None
-               for a, d in zip(program.in_avals, donated, strict=True)]
+        if i not in fixed:
+            free.setdefault((aval.shape, aval.dtype), deque()).append(i)
+    aliases = [f if f is not None else
+               free[kind].popleft() if d and free.get(kind := (a.shape, a.dtype)) else None
+               for a, d, f in zip(program.in_avals, donated, fixed, strict=True)]
     sizes = Counter(out_avals[i].size for left in free.values() for i in left)
     usable, unused = [], []
     for aval, alias, d in zip(program.in_avals, aliases, donated, strict=True):
@@ -763,7 +797,7 @@ def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
     """Compile a program whose inputs are all kept; `specs` name the shardings of its results."""
     program, kept = lowering_of(closed, name, placement, out_layouts=out_layouts)
     loaded, interface = load_program(program, placement)
-    return Executable(loaded, closed, kept, placement, interface, specs=specs)
+    return Executable(loaded, arrays_only(closed), kept, placement, interface, specs=specs)
 
 
 def relaid(x: Array, layout: str | None) -> Array:

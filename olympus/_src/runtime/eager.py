@@ -37,11 +37,10 @@ from ..devices.array import (
     put_numpy,
     stored,
 )
-from ..interpreters.passes import types_of_users
 from ..lax.convert import convert_element_type_p
 from ..lax.creation import dim_as_value_p
 from ..types import dtypes
-from ..types.avals import Aval, ShapedArray, make_aval
+from ..types.avals import HIGH, Aval, ShapedArray, make_aval
 from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, demanded_memory
 from ..types.tree_registry import dispatch_registry
@@ -50,8 +49,8 @@ from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
 __all__ = ["BASE", "FAILURES", "MANY", "EvalTrace", "apply_primitive", "argument_array",
-           "check_deleted", "deleted_error", "in_groups", "number_array", "placed", "result_array",
-           "run_program", "scalar", "scalars", "shard_fallback"]
+           "check_deleted", "deleted_error", "in_groups", "number_array", "operation_call",
+           "placed", "result_array", "run_program", "scalar", "scalars", "shard_fallback"]
 
 _failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
@@ -222,7 +221,7 @@ def in_groups(xs: Sequence[T]) -> list[Sequence[T]]:
 
 # The base trace ----------------------------------------------------------------------------------
 
-def _eager(prim: Primitive, params: Params) -> PjitFunction:
+def operation_call(prim: Primitive, params: Params) -> PjitFunction:
     """The C++ callable of an operation with given params."""
     several = prim.multiple_results
 
@@ -329,8 +328,8 @@ class EvalTrace(Trace):
             if prim.unshaped:
                 raise missing_rule(prim, f"Evaluation rule for {prim.name!r} not implemented; give "
                                    f"one with {prim.name}_p.def_impl(rule).")
-            call = (_evaluated(prim, params) if isinstance(prim, Higher) else None) or _eager(
-                prim, params)
+            call = (_evaluated(prim, params) if isinstance(prim, Higher) else None) or (
+                operation_call(prim, params))
             cache[key] = call
         # Operands are looked at once a call has failed: C++ refuses those that are deleted, and
         # asking beforehand would be paid by every call.
@@ -365,7 +364,7 @@ class EvalTrace(Trace):
 
 def _evaluated(prim: Higher, params: Params) -> Callable[..., list[Value]] | None:
     """How a primitive with bodies is evaluated, if not by compiling it as it is."""
-    if types_of_users() and any(map(_parts.high_types, prim.bodies(params))):
+    if HIGH and any(map(_parts.high_types, prim.bodies(params))):
         return lambda *args: prim.in_parts(args, params)
     return prim.evaluated(params)
 
@@ -387,7 +386,7 @@ def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
     key = prim, bit_key(tuple(params.items()))
     call = _programs.get(key)
     if call is None:
-        call = _programs[key] = _eager(prim, params)
+        call = _programs[key] = operation_call(prim, params)
     return call(*map(argument_array, args))
 
 

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.typing import DimSize, DTypeLike, Shape, Value
-from ..base.util import ByKey, memoize
+from ..base.util import ByKey, lazy_module, memoize
 from . import dtypes
 from .layout import AUTO, Format
 from .memory import Space
@@ -34,10 +34,12 @@ from .sharding import (
     space_of,
 )
 
-__all__ = ["AbstractToken", "AbstractValue", "Aval", "ShapeDtypeStruct", "ShapedArray", "Token",
-           "abstract_token", "check_index", "check_scalar", "check_truth", "has_tangent",
-           "is_float0", "make_aval", "matches", "memory_kind", "physical_aval", "scalar_aval"]
+__all__ = ["HIGH", "MUTABLE", "AbstractToken", "AbstractValue", "Aval", "ShapeDtypeStruct",
+           "ShapedArray", "Token", "abstract_token", "check_index", "check_scalar", "check_truth",
+           "has_tangent", "is_float0", "make_aval", "matches", "memory_kind", "physical_aval",
+           "scalar_aval"]
 
+_refs: Any = lazy_module("olympus._src.types.refs")       # where there are references
 _EMPTY: frozenset[str] = frozenset()
 _NOT_MANUAL = ManualAxisType()
 
@@ -54,6 +56,9 @@ class AbstractValue:
     tagged: Any = False
     is_array = False    # whether its values are arrays: only these have a shape and a dtype
     is_high = False     # whether its values are objects of a user's class: see `types.hi`
+    mutable = False     # whether its values are references, whose contents operations replace
+    #: What traced values of this type do in another way than arrays; of references
+    methods: ClassVar[dict[str, Callable[..., object]]] = {}
 
     def to_tangent_aval(self) -> AbstractValue:
         """The aval of a tangent of such a value."""
@@ -87,6 +92,12 @@ class AbstractValue:
     def str_short(self, short_dtypes: bool = False) -> str:
         """The text that printed programs and messages show."""
         return type(self).__name__
+
+
+#: The classes of avals of references, and of users' types, once there are any: until then no pass
+#: looks for them.
+MUTABLE: list[type[AbstractValue]] = []
+HIGH: list[type[AbstractValue]] = []
 
 
 class ShapedArray(AbstractValue):
@@ -598,8 +609,9 @@ class ShapeDtypeStruct(ByKey):
     @property
     def aval(self) -> ShapedArray:
         dtype = dtypes.canonical_dtype(self.dtype)
-        return make_aval(self.shape, dtype, self.weak_type, self.sharding, self.vma,
+        aval = make_aval(self.shape, dtype, self.weak_type, self.sharding, self.vma,
                          space_of(self.sharding))
+        return _refs.ref_aval(aval) if self.is_ref else aval
 
     @property
     def size(self) -> int:

@@ -13,7 +13,7 @@ import functools
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from ..base.typing import DimSize, MappedAxis, PyTree, Value
-from .avals import AbstractValue, MappingSpec
+from .avals import HIGH, AbstractValue, MappingSpec
 from .mesh import AbstractMesh, Mesh
 from .sharding import PartitionSpec, Sharding
 
@@ -294,3 +294,4 @@ class AllowedEffects:
 
 
 control_flow_allowed_effects = AllowedEffects()
+HIGH.append(HiType)
