@@ -148,7 +148,8 @@ class Manual:
         Not along `free`, which cut the axis that a vmap around adds.
         """
         if aval.is_high:
-            return aval.nospec(self.mesh, self.check, tuple(self.ordered(self.names)))
+            type_: Any = aval
+            return type_.nospec(self.mesh, self.check, tuple(self.ordered(self.names)))
         names = self.ordered(getattr(aval, "vma", ()) if self.check else self.names - free)
         unreduced, reduced = getattr(aval, "sums", NO_SUMS) if self.check else NO_SUMS
         return PartitionSpec(*[tuple(names)] * bool(names), unreduced=unreduced, reduced=reduced)
