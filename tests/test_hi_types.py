@@ -60,6 +60,26 @@ class QType(hi.HiType):
     def leading_axis_spec(self):
         return Rows()
 
+    def shard(self, mesh, manual_axes, check_vma, spec):
+        return QType((self.shape[0] // mesh.shape[spec.axis], *self.shape[1:]))
+
+    def unshard(self, mesh, check_vma, spec):
+        return QType((self.shape[0] * mesh.shape[spec.axis], *self.shape[1:]))
+
+    def nospec(self, mesh, check_vma, names):
+        return CutRows(names[0])
+
+
+@dataclass(frozen=True)
+class CutRows(hi.HiPspec):
+    axis: str
+
+    def to_lo(self):
+        return olympus.P(self.axis, None), olympus.P(self.axis)
+
+    def to_tangent_spec(self):
+        return olympus.P(self.axis, None)
+
 
 hi.register_hitype(QArray, lambda q: QType(tuple(q.values.shape)))
 

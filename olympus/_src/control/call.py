@@ -98,7 +98,7 @@ class Call(Bodied):
         split, nonzero_out = self.derived(params, linearize_program, nonzero)
         outs = self.apply_split(
             tape, split, primals, active, params,
-            lambda x, y: (x, compress(x, nonzero), (*y, *compress(y, nonzero_out))))
+            lambda x, dx, y, dy: (x, compress(dx, nonzero), (*y, *compress(dy, nonzero_out))))
         n = len(nonzero_out)
         return outs[:n], spread_tangents(map(typeof, outs[:n]), nonzero_out, outs[n:])
 
@@ -108,15 +108,14 @@ class Call(Bodied):
         known = [not u for u in unknown]
         return self.apply_split(
             tape, split, [*compress(args, known)], [*compress(args, unknown)], params,
-            lambda x, y: (compress(x, known), compress(x, unknown), y))
+            lambda x, dx, y, dy: (compress(x, known), compress(x, unknown), y))
 
     def apply_split(self, tape: TapeTrace, split: Split, known: Sequence[ArrayLike],
-                    unknown: Sequence[Array], params: Params, pick: Callable[[Any, Any], Any]
-                    ) -> list[Array]:
+                    unknown: Sequence[Array], params: Params, pick: Picked) -> list[Array]:
         """Call the known half now, record the unknown half, and merge their results.
 
-        Of what is said of operands and of results, `pick` gives what is said of the known ones, the
-        unknown ones, and the results of both.
+        Of what is said of operands, of their tangents, of results and of theirs, `pick` gives what
+        is said of the known ones, the unknown ones, and the results of both.
         """
         #   known half    known               ->  known outputs, computed residuals   (the parent)
         #   unknown half  residuals, unknown  ->  unknown outputs                     (the tape)

@@ -15,7 +15,7 @@ from itertools import compress
 from typing import Any, ClassVar
 
 from ..base import spelling
-from ..base.typing import Array, MappedAxis, Params, PyTree, Value
+from ..base.typing import Array, MappedAxis, Params, PyTree, Reference, Value
 from ..base.util import clipped, lazy_module
 from ..core.effects import Effect
 from ..core.ir import NO_EFFECTS, DropVar, OlympusprEqn
@@ -38,7 +38,8 @@ from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import apply_transpose
 from ..lax.convert import convert_element_type_p
 from ..lax.families import add
-from ..lax.shape import as_array, instantiate
+from ..lax.shape import as_array, instantiate, zeros_of
+from ..numpy.refs import addupdate, freeze, new_ref
 from ..types.avals import AbstractValue, Aval, ShapedArray, is_float0, matches
 from ..types.tree import (
     broadcast_prefix,
@@ -49,7 +50,7 @@ from ..types.tree import (
 from ..types.tree_paths import keystr
 from ..types.tree_registry import PyTreeDef, is_tree_node
 
-__all__ = ["GradAccum", "HiPrim", "HiPrimitive", "NullAccum", "ValAccum", "lacks",
+__all__ = ["GradAccum", "HiPrim", "HiPrimitive", "NullAccum", "RefAccum", "ValAccum", "lacks",
            "made_of", "register_hitype", "rule_pair", "tangents_of", "transposed"]
 
 _mapped: Any = lazy_module("olympus._src.extend.mapped_rules")
@@ -156,6 +157,37 @@ class NullAccum(GradAccum):
 
     def freeze(self) -> PyTree:
         return Zero(self.aval)
+
+
+class RefAccum(GradAccum):
+    """The sum of the cotangents as the content of a reference, which is added to in place.
+
+    Args:
+      aval: the type of a cotangent.
+      ref: the reference; one is made of zeros where it is left out.
+
+    >>> from olympus.experimental import hiolympus
+    >>> total = hiolympus.RefAccum(olympus.typeof(onp.ones(2)), olympus.new_ref(onp.ones(2)))
+    >>> total.accum(onp.array([1.0, 2.0]))
+    >>> print(total.freeze())
+    [2. 3.]
+    """
+
+    def __init__(self, aval: Aval, ref: Reference = None) -> None:
+        self.aval, self.ref = aval, ref
+
+    def inst(self) -> RefAccum:
+        """Itself, with a reference."""
+        if self.ref is None:
+            self.ref = new_ref(zeros_of(self.aval))
+        return self
+
+    def accum(self, x: Array | Zero | None) -> None:
+        if x is not None and type(x) is not Zero:
+            addupdate(self.inst().ref, None, x)
+
+    def freeze(self) -> Array:
+        return freeze(self.inst().ref)
 
 
 # The operation ------------------------------------------------------------------------------------

@@ -220,8 +220,11 @@ class HiPspec:
         return self
 
     def to_ct_spec(self) -> PyTree:
-        """The spec of a cotangent; unless overridden, the same."""
-        return self
+        """The spec of a cotangent; unless overridden, a tangent's."""
+        return self.to_tangent_spec()
+
+    def of_cotangent(self) -> PyTree:
+        return self.to_ct_spec()        # as a PartitionSpec is asked
 
 
 class aval_method(NamedTuple):
