@@ -729,7 +729,7 @@ class Walk:
 
 def run(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     """The operation alone, eagerly."""
-    outs = eqn.primitive.bind_eqn(list(operands), eqn.params)
+    outs = eqn.primitive.bind(*operands, **eqn.params)
     return [np.asarray(x) for x in (outs if eqn.primitive.multiple_results else [outs])]
 
 

@@ -157,6 +157,10 @@ def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, cop
             found = (array_from_numpy(x, aval.weak_type, device) if hasattr(aval, "dtype")
                      else argument_array(x))
         except TypeError:
+            if getattr(getattr(x, "aval", None), "mutable", False):
+                raise TypeError(f"device_put: x{leaf_path(tree, index)} is a reference {x.aval}; "
+                                "an array is required; move ref[...], its content, and make a "
+                                "reference of that.") from None
             raise TypeError(f"device_put: x{leaf_path(tree, index)} is {x!r:.60} of type "
                             f"{type(x).__name__}; an array or a Python number is required."
                             ) from None

@@ -19,7 +19,7 @@ __all__ = ["HINTS", "hint_for", "no_such_name"]
 _REFERENCES = "references (mutable arrays) are not there yet; carry values through olympus.lax.scan"
 _SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outside of olympus.jit"
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
-_HIJAX = "types of one's own are not there yet; see olympus.tree_util.register_pytree_node"
+_HIJAX = "types of one's own are in olympus.experimental.hiolympus; what they hold has no types"
 _HOST = "use {0} outside of olympus.jit, or within by olympus.pure_callback"
 
 _TREE = {f"tree_{name}": f"use olympus.tree.{name}" for name in (
@@ -142,7 +142,7 @@ HINTS: dict[str, dict[str, str]] = {
         "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
         "olympus.export.symbolic_shape", "sparse": _SPARSE,
         "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
-        "hijax": _HIJAX, "hiolympus": _HIJAX, "cur_qdd": _HIJAX, "EArray": _HIJAX,
+        "hijax": "use olympus.experimental.hiolympus", "cur_qdd": _HIJAX, "EArray": _HIJAX,
         "primal_tangent_dtype": _HIJAX,
         "jax2tf": "use olympus.export: TensorFlow is not called from here",
         "olympus2tf": "use olympus.export: TensorFlow is not called from here",

@@ -30,6 +30,7 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding
 from .ir import ClosedOlympuspr, OlympusprEqn
+from .kernels import Taken
 
 # Of an operation: MLIR's, and where sizes are symbolic ints and tuples, which become operands.
 Attributes: TypeAlias = dict[str, Any]
@@ -72,6 +73,7 @@ class Module(Protocol):
     convolutions: int
     reordered: bool
     refined: bool
+    taken: list[Taken]
     @property
     def platform(self) -> str | None: ...
     @property
@@ -131,6 +133,8 @@ class Emitter(Protocol):
     @property
     def loc(self) -> ir.Location: ...
     @property
+    def source(self) -> Source | None: ...
+    @property
     def eqn(self) -> OlympusprEqn: ...
     @property
     def avals_in(self) -> Sequence[ShapedArray]: ...
@@ -138,8 +142,6 @@ class Emitter(Protocol):
     def avals_out(self) -> Sequence[ShapedArray]: ...
     @property
     def platform(self) -> str: ...
-    @property
-    def source(self) -> Source | None: ...
     def physical(self) -> Self: ...
 
     # Types and attributes

@@ -126,11 +126,20 @@ class PersistentPrograms:
         return program
 
     def _trace(self, arguments: Arguments) -> Program:
-        return trace_program(self.signature, arguments, self.keep_unused, self.options, self.hold)
+        program = trace_program(
+            self.signature, arguments, self.keep_unused, self.options, self.hold)
+        if program.refs:
+            i = program.refs[0]
+            raise UnstableError(
+                f"jit persist=True: {self.signature.name} takes the reference "
+                f"{program.closed.in_avals[i]} as {program.arg_names[i] or 'what it closes over'}; "
+                "arrays are required; pass ref[...] and return what is to be written, or make the "
+                "reference inside.")
+        return program
 
     def _compiled(self, arguments: Arguments, placement: Placement) -> Program:
         program = self._trace(arguments)
-        if program.tracers:
+        if program.passing:
             raise UnstableError(f"jit persist=True: {self.signature.name} closes over values that "
                                 "are being traced; pass them as arguments.")
         program.executable(placement)

@@ -57,11 +57,12 @@ from .tokens import TokenSet
 
 if TYPE_CHECKING:
     from ..core.builder_type import Attributes, Body, Number, OfArrays
-    from .fences import Fences
+    from .fences import Plan
 
 INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; those of others combine or order elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
+_NONE: tuple[None, Sequence[Var]] = None, ()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "emit_function"]
@@ -573,6 +574,13 @@ class Builder(Emitter):
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
         return self.spread(out, aval) if aval.tagged else out
 
+    def put_behind_fences(self, env: dict[Var, IrValue], variables: Sequence[Var]) -> None:
+        """Fence the values of variables, for all that reads them from now on."""
+        for v in variables:
+            # Shardy would sum the terms in front of a fence.
+            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
+                env[v] = self.fence(env[v])
+
     def settled(self, outs: Sequence[IrValue], outvars: Sequence[Var]) -> Sequence[IrValue]:
         """An equation's results, cut as their types say and held where they are to be."""
         if True in [v.aval.tagged for v in outvars]:
@@ -791,13 +799,13 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held, makers = {*b.module.held(closed, results)}, dict[Any, Any]()
-    fences: Fences | None = (
-        _fences.Fences(b, closed, env, held, makers) if b.module.fences else None)
+    plan: Plan = _fences.plan_of(closed, b.module)
+    held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
+    fenced, behind = next(fences, _NONE)    # the next equation that reads through fences, and what
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
-    block, create, platform = b.block, mlir.ir.Operation.create, b.module.platform
+    block, create, platform = b.block, mlir.ir.Operation.create, b.module.rules_of
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
         if eqn.ctx is not scope:
@@ -810,14 +818,14 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         if found is None:
             found = by_primitive[prim] = (
                 f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
-                marks is None and block.sizes is None and has_recipes(b.module, prim),
-                fences and fences.reader(prim))
-        name, lower, single, fence = found
+                marks is None and block.sizes is None and has_recipes(b.module, prim))
+        name, lower, single = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
-        if fence is not None:
-            fence(eqn)
+        if eqn is fenced:
+            b.put_behind_fences(env, behind)
+            fenced, behind = next(fences, _NONE)
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)
@@ -853,16 +861,13 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
             hold = b.held
         if several:
             env.update(zip(outvars, b.settled(out, outvars)))
-            makers.update(dict.fromkeys(outvars, eqn))
         else:
             var = outvars[0]
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
             env[var] = b.hold(out, var.aval) if hold else out
-            makers[var] = eqn
     b.marks = around
-    if fences is not None:
-        fences.leave(pr.outvars)
+    b.put_behind_fences(env, plan.results)
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 

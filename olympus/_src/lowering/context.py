@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -26,6 +27,7 @@ from ..base.typing import (
 from ..base.util import lazy_module
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
+from ..core.kernels import Taken
 from ..core.primitive import Primitive, subolympusprs
 from ..core.staging import stage
 from ..devices.devices import incompatible
@@ -110,7 +112,8 @@ class ModuleContext:
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
                  "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct", "fenced_from", "hidden", "combining", "foreign")
+                 "distinct", "fenced_from", "hidden", "combining", "foreign", "kernels", "taken",
+                 "_takes")
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
@@ -159,6 +162,9 @@ class ModuleContext:
         self.hidden: dict[int, IrValue] = {}
         #: whether what is emitted combines two elements: nothing is fenced or called there
         self.combining = False
+        self.kernels = False    # whether kernels may replace rules, on one CPU
+        self.taken: list[Taken] = []    # those that do
+        self._takes: bool | None = None     # whether they may, once it is asked for
         self.depth = 0      # how many calls lead to what is emitted now
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
@@ -185,6 +191,19 @@ class ModuleContext:
         """
         return self.alone is not None and not self.alone.derived(
             "names devices", functools.partial(names_devices, self.alone.olympuspr))
+
+    @property
+    def takes_kernels(self) -> bool:
+        """Whether kernels may replace rules: on one CPU, in what is compiled here."""
+        found = self._takes
+        if found is None:
+            found = self._takes = self.kernels and self.keeps
+        return found
+
+    @property
+    def rules_of(self) -> str | None:
+        """The platform, and whether kernels may replace its rules: equal equations have recipes."""
+        return "cpu, kernels" if self.takes_kernels else self.platform
 
     @property
     def calls_rules(self) -> bool:
@@ -533,8 +552,8 @@ def names_devices(pr: Olympuspr) -> bool:
     pending, seen, kinds = [pr], {pr}, set[type]()
     while pending:
         pr = pending.pop()
-        for eqn in pr.eqns:
-            kinds.update(map(type, eqn.params.values()))
+        params = [eqn.params.values() for eqn in pr.eqns if eqn.params]
+        kinds.update(map(type, itertools.chain.from_iterable(params)))
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
