@@ -751,7 +751,7 @@ CACHES = {
     ("base/lib/calls.py", "_registered"): "name, platform, version | process | what users register",
     ("base/lib/calls.py", "_partitionable"): "none | process | what users register",
     ("base/lib/calls.py", "_plugins"): "none | process | plugins",
-    ("base/lib/calls.py", "_kept"): "address | process | the functions of libraries that users wrap",
+    ("base/lib/calls.py", "_kept"): "address | process | functions of libraries that users wrap",
     ("base/lib/calls.py", "_register_at_once"): "none | process | one",
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",
     ("runtime/failures.py", "noted"): "none: codes in order | the thread | of programs that still "
