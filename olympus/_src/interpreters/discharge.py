@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, Params, Reference
-from ..core.cells import Ref, returned_reference
+from ..core.cells import Ref, is_ref, returned_reference
 from ..core.effects import input_effects
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
@@ -120,7 +120,8 @@ def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
 
 
 def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
-    if prim.on_cells is not None:
+    # A reference that stays one is a tracer, and what is done to it is recorded.
+    if prim.on_cells is not None and (not ins or type(ins[0]) is Ref or not is_ref(ins[0])):
         return prim.on_cells(ins, params)
     if prim.programs != () and (any(type(x) is Ref for x in ins) or any(
             makes_refs(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)):
