@@ -553,6 +553,8 @@ class Pullback(LinearMap):
           cotangent was added to a reference, `DidntWant()` where none was wanted. What a slice, a
           dynamic slice or a gather of an argument read is all that is written.
 
+        >>> import olympus
+        >>> import olympus.numpy as onp
         >>> total = olympus.new_ref(onp.zeros(3))
         >>> _, pullback = olympus.vjp(lambda x: x[1] * 5., onp.ones(3))
         >>> pullback.with_refs(total)(1.), pullback.with_refs(total)(1.)

@@ -39,26 +39,48 @@ class RefEffect(metaclass=_OfKind):
     """What is done to a reference: the effects `e` for which `isinstance(e, RefEffect)` holds.
 
     >>> from olympus.extend.state import ReadEffect, RefEffect
-    >>> program = olympus.make_olympuspr(lambda ref: ref[0])(olympus.new_ref(onp.ones(2)))
+    >>> trace = olympus.make_olympuspr(lambda ref: ref[0])
+    >>> program = trace(olympus.new_ref(onp.ones(2)))
     >>> [(isinstance(e, RefEffect), isinstance(e, ReadEffect)) for e in program.effects]
     [(True, True)]
     """
 
 
 class ReadEffect(RefEffect):
-    """A reference is read."""
+    """A reference is read.
+
+    >>> from olympus.extend.state import ReadEffect
+    >>> trace = olympus.make_olympuspr(lambda ref: ref[0])
+    >>> program = trace(olympus.new_ref(onp.ones(2)))
+    >>> [isinstance(e, ReadEffect) for e in program.effects]
+    [True]
+    """
 
     kind = "read"
 
 
 class WriteEffect(RefEffect):
-    """A reference is written."""
+    """A reference is written.
+
+    >>> from olympus.extend.state import WriteEffect
+    >>> trace = olympus.make_olympuspr(lambda ref: olympus.ref.set(ref, 0, 1.))
+    >>> program = trace(olympus.new_ref(onp.ones(2)))
+    >>> [isinstance(e, WriteEffect) for e in program.effects]
+    [True]
+    """
 
     kind = "write"
 
 
 class AccumEffect(RefEffect):
-    """Something is added to a reference."""
+    """Something is added to a reference.
+
+    >>> from olympus.extend.state import AccumEffect
+    >>> trace = olympus.make_olympuspr(lambda ref: olympus.ref.addupdate(ref, 0, 1.))
+    >>> program = trace(olympus.new_ref(onp.ones(2)))
+    >>> [isinstance(e, AccumEffect) for e in program.effects]
+    [True]
+    """
 
     kind = "add"
 

@@ -32,7 +32,7 @@ class StatefulPRNG:
     >>> rng = olympus.experimental.random.stateful_rng(0)
     >>> draw = olympus.jit(lambda rng: rng.uniform(size=2))
     >>> print(draw(rng), draw(rng))
-    [0.21629536 0.8041241 ] [0.64797163 0.32040548]
+    [0.8423141  0.18237865] [0.00729382 0.02089119]
     """
 
     __slots__ = ("_base_key", "_counter")
@@ -158,7 +158,7 @@ def stateful_rng(seed: int | ArrayLike | None = None, *, impl: str | None = None
 
     >>> rng = olympus.experimental.random.stateful_rng(7)
     >>> print(rng.integers(10, size=5))
-    [2 3 8 9 5]
+    [9 6 7 7 5]
     """
     base = seed if isinstance(seed, PRNGKeyArray) else key(
         secrets.randbits(31) if seed is None else seed, impl=impl)
