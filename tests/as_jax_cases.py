@@ -364,6 +364,13 @@ def case_stand_ins():
         raises(NotImplementedError, use, "planned", "as_jax_cases.py", "docs/coming_from_jax.md")
 
 
+def case_references_are_known_by_their_types():
+    from jax._src.state.types import AbstractRef, TransformedRef
+    ref = jax.new_ref(jnp.ones(3))
+    assert isinstance(jax.typeof(ref), AbstractRef) and isinstance(ref.at[0], TransformedRef)
+    assert not isinstance(jax.typeof(ref[...]), AbstractRef)
+
+
 def case_types_of_users():
     from jax.experimental import hijax
     from jax.experimental.hijax import HiPrimitive, VJPHiPrimitive
