@@ -1,4 +1,4 @@
-"""A function in C++ with its derivative: root-mean-square normalisation.
+"""A function in C++ with its derivative, root-mean-square normalisation; and one with state.
 
     make -C examples/ffi && python examples/ffi/rms_norm.py
 """
@@ -14,14 +14,22 @@ import olympus
 import olympus.numpy as onp
 from olympus import ffi
 
-LIBRARY = Path(__file__).parent / "build" / "librms_norm.so"
+LIBRARY = Path(__file__).parent / "build" / "libhandlers.so"
 
 
 def load(path=LIBRARY):
-    """Register the library's two handlers; once in a process is enough."""
+    """Register the library's handlers; again does nothing."""
     library = ctypes.cdll.LoadLibrary(str(path))
     ffi.register_ffi_target("rms_norm", ffi.pycapsule(library.RmsNorm))
     ffi.register_ffi_target("rms_norm_grad", ffi.pycapsule(library.RmsNormGrad))
+    # The type of a state comes before the handlers that have it.
+    for function in (library.CounterId, library.CounterInfo):
+        function.restype = ctypes.c_void_p
+    ffi.register_ffi_type("Counter", {"type_id": ffi.pycapsule(library.CounterId()),
+                                      "type_info": ffi.pycapsule(library.CounterInfo())})
+    ffi.register_ffi_target("counter", {
+        "instantiate": ffi.pycapsule(library.CounterInstantiate),
+        "execute": ffi.pycapsule(library.CounterExecute)})
     # Rows are independent, so arrays spread over devices need not be gathered.
     ffi.register_ffi_target_as_batch_partitionable("rms_norm")
     ffi.register_ffi_target_as_batch_partitionable("rms_norm_grad")
@@ -65,6 +73,9 @@ def main():
     gradients = [olympus.jit(olympus.grad(lambda x, f=f: (f(x) * weights).sum()))(x)
                  for f in (rms_norm, reference)]
     print(f"grad  differs by {float(onp.abs(gradients[0] - gradients[1]).max()):.1e}")
+    count = olympus.jit(lambda: ffi.ffi_call("counter", olympus.ShapeDtypeStruct((), "int32"),
+                                             has_side_effect=True)(start=5))
+    print("three calls of a counter:", *[int(count()) for _ in range(3)])
 
 
 if __name__ == "__main__":

@@ -61,8 +61,7 @@ def _kernels(about: str, stand_ins: str, own: Mapping[str, str] = _NONE) -> Adap
 ROWS = {
     "": Adapter(
         "every library asks for its version, and sets its options.",
-        {"as_jax.options": "config", **_RELEASE},
-        lacks="references", stand_ins="Ref new_ref empty_ref free_ref freeze"),
+        {"as_jax.options": "config", **_RELEASE}),
     "core": Adapter(
         "TensorFlow Probability registers its variables in a table of it.",
         {"as_jax.foreign": "pytype_aval_mappings"}, "olympus.extend.core"),

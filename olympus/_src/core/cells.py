@@ -220,8 +220,8 @@ def outer_reference(name: str, aval: object, differentiated: bool) -> ValueError
     kind, adjective, verb = (
         ("differentiated", "non-differentiated", "differentiated") if differentiated else
         ("vmapped", "unbatched", "vmapped"))
-    a = "a " if differentiated else ""
+    a, more = ("a ", ", or take lax.stop_gradient of the value") if differentiated else ("", "")
     return ValueError(
         f"{name}: performing a set/swap operation with {a}{kind} value\n  on {a or 'an '}"
         f"{adjective} array reference of type {aval}.\n  Move the array reference to be an "
-        f"argument of the {verb} function, or make it there{', or take lax.stop_gradient of the value' * bool(a)}.")
+        f"argument of the {verb} function, or make it there{more}.")

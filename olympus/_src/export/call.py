@@ -9,7 +9,6 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..base.source import summarize
 from ..base.typing import Array, IrModule, IrType, IrValue, Params
 from ..base.util import cut
 from ..control.elements import map_mapped
@@ -191,10 +190,10 @@ def _linked(b: Builder, exported: ExportedProgram) -> Linked:
 def _note_foreign(b: Builder, exported: ExportedProgram, module: IrModule) -> None:
     """Note the calls of foreign functions in a module, whose targets are to be registered here."""
     typed = b.attr("4 : i32")
-    where = f"{exported.fun_name}, an export called at {summarize(b.source)}"
+    within = f"{exported.fun_name}, an export called at "
     for target, op in custom_calls(module):
         if "api_version" in op.attributes and op.attributes["api_version"] == typed:
-            b.module.note_foreign((target, lib.TYPED, (), (), (), where))
+            b.module.note_foreign(target, lib.TYPED, (), (), (), b.source, within)
 
 
 def _check_module(exported: ExportedProgram, linked: Linked) -> None:

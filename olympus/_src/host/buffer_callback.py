@@ -101,7 +101,7 @@ class BufferCallback(HostCall):
         return b.custom_call(
             target, xs, types, {"has_side_effect": value_attr(has_side_effect)},
             config={"index": np.uint64(len(hosts) - 1)}, layouts=(ins, outs),
-            aliases=[over.get(i) for i in range(len(xs))] if over else None, on_host=True)
+            aliases=[over.get(i) for i in range(len(xs))] if over else None)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
             ) -> NoReturn:
@@ -149,6 +149,8 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
 
     Returns:
       A function of pytrees of arrays, as the callback takes them, that returns a pytree of arrays.
+
+    Of several devices each calls it with whole arrays, in `shard_map` with its own parts.
 
     >>> import numpy as np
     >>> def add_one(ctx, out, x):

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from ..base import lib
 from ..base.docstrings import described_like
-from ..base.source import CALLERS, api_boundary, filter_traceback, summarize
+from ..base.source import api_boundary, filter_traceback
 from ..base.typing import (
     Array,
     ArrayLike,
@@ -31,10 +31,11 @@ from ..core import tags
 from ..core.effects import Effect, IOEffect
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Builder, Cotangent, Primitive, Tangent
-from ..core.trace import typeof, valid_olympustype
+from ..core.trace import ctx, typeof, valid_olympustype
 from ..lax.ffi_attributes import NO_ATTRIBUTES, Attributes
-from ..lowering.attributes import value_attr
+from ..lowering.attributes import keyed_attr, value_attr
 from ..lowering.marks import FRONTEND
+from ..runtime.eager import BASE, check_deleted, operation_call
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, abstract_token, make_aval, physical_aval
 from ..types.layout import Layout
@@ -51,6 +52,7 @@ Order: TypeAlias = tuple[int, ...]      # the axes of an array, the innermost fi
 Aliases: TypeAlias = tuple[tuple[int, int], ...]        # (operand, result that takes its buffer)
 _METHODS = (*VMAP_METHODS, "legacy_vectorized")
 _STAGES = ("instantiate", "prepare", "initialize", "execute")
+_ARRAYS = frozenset((lib.ArrayImpl,))
 _NEWEST = 4     # the version of custom calls whose targets are typed
 _USUAL = {"attributes": NO_ATTRIBUTES, "custom_call_api_version": _NEWEST,
           "has_side_effect": False, "input_output_aliases": (), "legacy_backend_config": None,
@@ -107,10 +109,13 @@ class FfiCall(Primitive):
               custom_call_api_version: int, legacy_backend_config: str | None,
               num_batch_dims: int, **params: Hashable) -> Sequence[IrValue]:
         marks = _partitioned(b, num_batch_dims) if lib.is_batch_partitionable(target_name) else {}
-        config: Any = attributes.values if custom_call_api_version >= _NEWEST else (
-            legacy_backend_config)
+        config: IrAttribute | None = None
+        if custom_call_api_version >= _NEWEST:
+            config = keyed_attr(attributes, attributes.values)
+        elif legacy_backend_config is not None:
+            config = value_attr(legacy_backend_config)
         return _emit(
-            b, target_name, xs, None if config is None else value_attr(config), attributes,
+            b, target_name, xs, config, attributes,
             (input_layouts, output_layouts), dict(input_output_aliases), has_side_effect,
             custom_call_api_version, marks)
 
@@ -173,7 +178,7 @@ def _partitioned(b: Builder, added: int) -> dict[str, IrAttribute]:
         return {}
     marks = {FRONTEND: value_attr({"num_batch_dims": str(count)})}
     if len(b.module.devices) > 1:       # Shardy knows no operation: it is told which axes are one
-        sdy, sizes = lib.mlir.sdy, list(shapes[0][:count])
+        sdy, sizes = lib.mlir.sdy_attributes, list(shapes[0][:count])
         mappings = []
         for shape in shapes:
             own = range(len(sizes), len(sizes) + len(shape) - count)
@@ -199,10 +204,8 @@ def _emit(b: Builder, target: str, xs: Sequence[IrValue], config: IrAttribute | 
           more: Mapping[str, IrAttribute], types: Sequence[IrType] | None = None
           ) -> list[IrValue]:
     """Emit the custom call of a foreign function, and note that the module needs its target."""
-    b.module.note_foreign((
-        target, lib.TYPED if api_version >= _NEWEST else lib.UNTYPED, attributes.kinds(),
-        tuple(map(str, b.avals_in)), tuple(map(str, b.avals_out)),
-        "" if b.source in (None, CALLERS) else summarize(b.source)))
+    b.module.note_foreign(target, lib.TYPED if api_version >= _NEWEST else lib.UNTYPED,
+                          attributes.kinds, b.avals_in, b.avals_out, b.source)
     extra = {"api_version": b.attr(f"{api_version} : i32"),
              "has_side_effect": b.attr("true" if has_side_effect else "false"), **more}
     if config is not None:
@@ -228,15 +231,19 @@ def promised_avals(what: str, results: Sequence[object]) -> tuple[Aval, ...]:
         if x is abstract_token:
             found.append(abstract_token)
             continue
-        given: Any = getattr(x, "aval", x)      # of arrays and traced values
+        given: Any = x
         if not hasattr(given, "shape") or not hasattr(given, "dtype"):
             raise ValueError(f"{what}: All elements of result_shape_dtypes must have 'shape' and "
                              f"'dtype' attributes. Got {x!r} at position {i}; pass an olympus."
                              "ShapeDtypeStruct for each result.")
-        aval = given if isinstance(given, ShapedArray) else make_aval(
-            canonical_shape(tuple(given.shape)), dtypes.as_dtype(given.dtype),
-            bool(getattr(given, "weak_type", False)), getattr(given, "sharding", None))
-        found.append(aval.update(vma=frozenset()))      # they vary as the operands do
+        dtype = dtypes.as_dtype(given.dtype)
+        # Types of arrays and traced values say how they are cut.
+        aval = getattr(x, "aval", x) if not isinstance(x, ShapedArray) else x
+        if not isinstance(aval, ShapedArray):
+            aval = make_aval(canonical_shape(tuple(given.shape)), dtype,
+                             bool(getattr(given, "weak_type", False)),
+                             getattr(given, "sharding", None))
+        found.append(aval.update(dtype=dtype, vma=frozenset()))     # they vary as the operands do
     return tuple(found)
 
 
@@ -294,7 +301,7 @@ def _orders(what: str, kind: str, layouts: Sequence[LayoutLike] | None, avals: S
     return tuple(found)
 
 
-class _Promise(NamedTuple):
+class _Promised(NamedTuple):
     """What `ffi_call` is given."""
 
     target_name: str
@@ -308,9 +315,26 @@ class _Promise(NamedTuple):
     legacy_backend_config: str | None
 
 
+class _Promise:
+    """The same, hashed once."""
+
+    __slots__ = ("given", "hash")
+
+    def __init__(self, given: _Promised) -> None:
+        self.given, self.hash = given, hash(given)
+
+    def __hash__(self) -> int:
+        return self.hash
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or isinstance(other, _Promise) and self.given == other.given
+
+
 @memoize(1024)
-def _params(promise: _Promise, avals: tuple[Aval, ...], attributes: Attributes) -> Params:
-    """The params of a call on operands of these types."""
+def _params(made: _Promise, avals: tuple[Aval, ...], attributes: Attributes
+            ) -> tuple[Params, Callable[..., list[Array]]]:
+    """The params of a call on operands of these types, and the program of one outside of others."""
+    promise = made.given
     if attributes.values and promise.custom_call_api_version < _NEWEST:
         raise ValueError("ffi_call: The use of ffi_call attributes requires a custom call API "
                          f"version of at least {_NEWEST}; got api_version="
@@ -325,8 +349,9 @@ def _params(promise: _Promise, avals: tuple[Aval, ...], attributes: Attributes) 
                 f"ffi_call: input_output_aliases contains the mapping '{i}:{o}' referring to an "
                 f"input with layout {ins[i][::-1]} and an output with a different layout "
                 f"{orders[o][::-1]}; one layout is required, as they share a buffer.")
-    return {**promise._asdict(), "input_layouts": ins, "output_layouts": orders,
-            "input_output_aliases": aliases, "attributes": attributes, "num_batch_dims": 0}
+    params = {**promise._asdict(), "input_layouts": ins, "output_layouts": orders,
+              "input_output_aliases": aliases, "attributes": attributes, "num_batch_dims": 0}
+    return params, operation_call(ffi_call_p, params)
 
 
 def _hashable(layouts: Sequence[LayoutLike] | None) -> tuple[LayoutLike, ...] | None:
@@ -408,10 +433,10 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
         raise ValueError("ffi_call: The use of the legacy_backend_config parameter requires "
                          f"custom_call_api_version < {_NEWEST}; got {version}; pass attributes by "
                          "name instead.")
-    promise = _Promise(
+    promise = _Promise(_Promised(
         target_name, promised_avals("ffi_call", results), bool(has_side_effect), vmap_method,
         _hashable(input_layouts), _hashable(outs), tuple(dict(input_output_aliases or {}).items()),
-        version, legacy_backend_config)
+        version, legacy_backend_config))
     returned: Any = list if several else None
     if isinstance(result_shape_dtypes, tuple):
         returned = tuple
@@ -420,7 +445,16 @@ def ffi_call(target_name: str, result_shape_dtypes: object, *, has_side_effect: 
         try:
             avals = _avals_of(args)
             named = Attributes(attributes) if attributes else NO_ATTRIBUTES
-            outs = ffi_call_p.bind(*args, **_params(promise, avals, named))
+            params, alone = _params(promise, avals, named)
+            # Outside of programs this saves `bind`, which looks up the program by all params.
+            if ctx.trace is BASE and {*map(type, args)} <= _ARRAYS:
+                try:
+                    outs = alone(*args)
+                except (TypeError, ValueError, lib.XlaRuntimeError):
+                    check_deleted("ffi_call", args)
+                    raise
+            else:
+                outs = ffi_call_p.bind(*args, **params)
         except Exception as error:
             filter_traceback(error)
             raise

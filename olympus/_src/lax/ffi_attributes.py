@@ -32,6 +32,11 @@ class Attributes:
         self.key = _key(self.values)
         self.hash = hash(self.key)
 
+    @property
+    def kinds(self) -> tuple[tuple[str, str], ...]:
+        """(name, dtype or kind of value) of each, for messages."""
+        return tuple([(name, _kind_of(value)) for name, value in self.values.items()])
+
     def __eq__(self, other: object) -> bool:
         return self is other or type(other) is Attributes and self.key == other.key
 
@@ -41,12 +46,8 @@ class Attributes:
     def __repr__(self) -> str:
         return repr(self.values)
 
-    def kinds(self) -> tuple[tuple[str, str], ...]:
-        """(name, dtype or kind of value) of each, for messages."""
-        return tuple([(name, kind_of(value)) for name, value in self.values.items()])
 
-
-def kind_of(value: object) -> str:
+def _kind_of(value: object) -> str:
     """What an attribute is to a handler: its dtype, "array of" a dtype, "str" or "dict"."""
     if isinstance(value, np.ndarray):
         return f"array of {value.dtype}"

@@ -63,7 +63,7 @@ class View(ByKey):
 
     def write(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
         """The array with another part."""
-        return v
+        return as_array(v)
 
     def add(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
         """The array with the part increased."""
@@ -250,7 +250,7 @@ class OnRef(Primitive, abstract=True):
 
     def bind(self, ref: Reference, *args: Reference, **params: object) -> Reference:
         if at_hand(ref):
-            for x in args:
+            for x in args if self.effect != "read" else ():     # else a value is made of them
                 check_value(self.name, ref, x)
             return self.on_cell(ref, *args, **params)
         if ENDED:

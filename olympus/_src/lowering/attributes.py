@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from ..core.builder_type import DotNumbers
 
 __all__ = ["attr", "call_aliases", "call_layouts", "constant_attr", "context_bytes",
-           "dot_numbers", "element_type", "i64s", "keep_recipe", "known_location", "known_recipe",
-           "known_type", "location", "module_context", "number_attr", "pairs", "quoted_name",
-           "tensor_type", "value_attr"]
+           "dot_numbers", "element_type", "i64s", "keep_recipe", "keyed_attr", "known_location",
+           "known_recipe", "known_type", "location", "module_context", "number_attr", "pairs",
+           "quoted_name", "tensor_type", "value_attr"]
 
 _json: Any = lazy_module("json")
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
@@ -246,6 +246,15 @@ def value_attr(value: object) -> IrAttribute:
         return ir.DictAttr.get({k: value_attr(v) for k, v in value.items()}, mlir.context())
     raise TypeError(f"ir_attribute: {value!r} of type {type(value).__name__} given; a bool, "
                     "number, string, NumPy array, or dict of those is required.")
+
+
+def keyed_attr(key: Hashable, value: object) -> IrAttribute:
+    """`value_attr` of a value that a hashable key stands for."""
+    found = _attrs.get(key)
+    if found is None:
+        _grown.bytes += _ITEM
+        found = _attrs[key] = value_attr(value)
+    return found
 
 
 def constant_attr(array: Any) -> IrAttribute:

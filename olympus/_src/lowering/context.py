@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.logs import LOGGER
+from ..base.source import CALLERS, Source, summarize
 from ..base.typing import (
     Array,
     Device,
@@ -131,7 +132,7 @@ class ModuleContext:
         self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
         self.distinct = Firsts()    # the programs that are functions
         self.host_callbacks: list[lib.HostFunction] = []
-        self.foreign: dict[ForeignCall, None] = {}      # each once, in the order of the module
+        self.foreign: dict[Hashable, ForeignCall] = {}      # each once, in the order of the module
         self.written = 0    # bytes of the constants in the module
         self.host_calls: list[Any] = []     # operations that one device must make
         self.result_memories: list[str | None] = []     # None: the devices' own
@@ -281,10 +282,17 @@ class ModuleContext:
                         pending.append(sub)
         return self.uses[id(pr)] == 1
 
-    def note_foreign(self, call: tuple[str, int, tuple[tuple[str, str], ...], tuple[str, ...],
-                                       tuple[str, ...], str]) -> None:
-        """Take note of a call of a foreign function: the fields of a `ForeignCall`."""
-        self.foreign[ForeignCall(*call)] = None
+    def note_foreign(self, target: str, version: int, attributes: tuple[tuple[str, str], ...],
+                     operands: Sequence[Aval], results: Sequence[Aval], source: Source | None,
+                     within: str = "") -> None:
+        """Take note of a call of a foreign function, as `ForeignCall` has it; `within` an export.
+        """
+        key = target, attributes, (*operands,), (*results,), source
+        if key not in self.foreign:
+            where = "" if source in (None, CALLERS) else summarize(source)
+            self.foreign[key] = ForeignCall(
+                target, version, attributes, tuple(map(str, operands)), tuple(map(str, results)),
+                f"{within}{where}")
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
         """Take note of the devices that a sharding names: all must name the same in one order."""
@@ -478,7 +486,8 @@ class ModuleContext:
         """The program's interface, once it is lowered."""
         return Interface(self.name, self.devices, tuple(self.meshes),
                          tuple(self.result_memories), tuple(self.host_callbacks),
-                         tuple(self.out_shardings), tuple(self.donated), tuple(self.foreign))
+                         tuple(self.out_shardings), tuple(self.donated),
+                         tuple(self.foreign.values()))
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""

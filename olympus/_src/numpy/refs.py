@@ -16,6 +16,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, Reference
 from ..base.util import Memo, clipped
 from ..core.cells import Ref, at_hand, check_value, is_ref
+from ..core.ir import Literal
 from ..core.staging import stage
 from ..core.templates import by_identity
 from ..core.trace import ThreadState, Tracer, ctx, describe, typeof
@@ -331,7 +332,7 @@ class RefPart:
     def reshape(self, *shape: Reference) -> RefPart:
         """The elements of the part in another shape."""
         shape = shape[0] if len(shape) == 1 and not isinstance(shape[0], int) else shape
-        aval = typeof(stage(lambda x: [reshape(x, shape)], [self._part]).out_avals[0])
+        aval = stage(lambda x: [reshape(x, shape)], [self._part]).out_avals[0]
         return self.within(Reshaped(aval.shape))
 
     @api_boundary
@@ -392,6 +393,8 @@ def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
     x = promote.operand(name, asarray(x) if is_sequence(x) else x, 1)
     x = promote.plain(fit_values(name, part, x, part.shape))
     x = promote.convert(x, part.dtype) if typeof(x).weak_type else x
+    if not part.shape and type(x) is Literal:       # in a program it stays a number
+        return x
     return move(promote.broadcast_to(as_array(x), part.shape), part.memory_space)
 
 
@@ -407,7 +410,6 @@ def _getitem(ref: Reference, index: object) -> Array:
         if type(ref) is Ref and at_hand(ref):
             if index is Ellipsis:
                 return ref._content()
-            _check_levels("ref[...]", ref, index)
             with ref._held():
                 content = ref._value
                 found = getitem(content, index)
@@ -436,7 +438,7 @@ def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> N
         with ref._held():
             content = ref._value
             if index is Ellipsis and op == "set":
-                new = _fitted(name, x, ref.aval.inner)
+                new = as_array(_fitted(name, x, ref.aval.inner))
                 if ref._trace is None:
                     new = argument_array(new)
             else:

@@ -54,6 +54,7 @@ from ..types.sharding import (
     entry_of,
 )
 from ..types.tree_registry import PyTreeDef
+from .brief import is_brief
 from .dumps import dump
 from .nans import debugging
 
@@ -82,14 +83,15 @@ _Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels",
+    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels", "brief",
                  "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
     def __init__(self, xla: LoadedExecutable, key: ModuleKey | None, size: int, constants: int,
-                 code: bytes | None = None, levels: int = 0) -> None:
+                 code: bytes | None = None, levels: int = 0, brief: bool = False) -> None:
         self.xla, self.key = xla, key
+        self.brief = brief      # whether the thread that calls it runs it
         self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
@@ -495,8 +497,10 @@ def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -
     if found is not error:
         return found
     text = str(error)
-    if (calls or " FFI " in text) and (said := foreign.explained(error, calls)) is not None:
-        return said
+    if calls or " FFI " in text or "ide-effect HLO" in text:
+        said = foreign.explained(error, calls)
+        if said is not None:
+            return said
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return errors.OlympusRuntimeError(
             f"{what}: not enough memory on the device ({text.splitlines()[0]}); smaller arrays or "
@@ -521,9 +525,9 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
     if context.foreign:
-        foreign.check_targets(tuple(context.foreign), device.platform)
+        foreign.check_targets(tuple(context.foreign.values()), device.platform)
     digest, chosen = b"", ()
-    hosts = list(map(lib.WeakCall, context.host_callbacks))
+    hosts: Sequence[Callable[..., object]] = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
     # process may be equal and call different functions.
     if not context.inspected and not context.hooks:
@@ -535,6 +539,9 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         if found is not None:
             _executables.use(found)
             return found
+    brief = not hosts and context.alone is not None and is_brief(context.alone)
+    if brief:
+        hosts = lib.IN_THIS_THREAD
     _look_for_room(context.name)
     dump("stablehlo", context.name, lambda: cast("str", module.operation.get_asm(
         enable_debug_info=config.include_debug_info_in_dumps.value)))
@@ -555,7 +562,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         except lib.XlaRuntimeError as error:
             if context.failures:
                 raise context.failures.pop() from None
-            raise user_error(error, f"compiling {context.name}", tuple(context.foreign)) from None
+            raise user_error(error, f"compiling {context.name}",
+                             tuple(context.foreign.values())) from None
 
     with timed(context.name, event="backend_compile"):
         if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
@@ -582,22 +590,23 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         for _, callback, _ in context.inspected:
             callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
                      else lib.single_device_sharding(device))
-    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest)
+    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, brief)
     if key is not None:
         _executables.use(loaded)
     return loaded
 
 
 def adopt(name: str, load: Callable[[], LoadedExecutable], key: ModuleKey, size: int,
-          code: bytes | None = None) -> Loaded:
+          code: bytes | None = None, brief: bool = False) -> Loaded:
     """An executable of `size` bytes that is loaded, not compiled, among those that are kept.
 
-    `code` is what it is loaded from, if it may be serialised again.
+    `code` is what it is loaded from, if it may be serialised again; `brief`, as when it was
+    compiled.
     """
     check_process(f"loading {name}")
     _look_for_room(name)
     xla = load()
-    loaded = Loaded(xla, key, 0, 0, code)
+    loaded = Loaded(xla, key, 0, 0, code, brief=brief)
     loaded.bytes = size
     _executables.use(loaded)
     return loaded

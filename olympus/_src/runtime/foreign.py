@@ -18,6 +18,7 @@ __all__ = ["MissingTarget", "check_targets", "explained"]
 _API = {lib.TYPED: "typed API (api_version=1, custom_call_api_version=4)",
         lib.UNTYPED: "earlier API (api_version=0, custom_call_api_version=1 to 3)"}
 _MISSING = re.compile(r"No FFI handler registered for (\S+) on a platform (\w+)")
+_SHARED = re.compile("ide-effect HLO (cannot have a replicated|must have) sharding")
 # Diagnostics follow one another without anything between them.
 _BAD_COUNT = re.compile(r"Wrong number of (arguments|results|attributes): expected (at least )?"
                         r"(\d+)(?: attributes)? but got (\d+)(?: with name\(s\): ([^\n]*))?")
@@ -80,6 +81,11 @@ def explained(error: Exception, calls: Sequence[ForeignCall]) -> Exception | Non
             f"ffi_call: the program calls the foreign function {target!r}, which is not registered "
             f"on {platform}; whoever runs an exported or kept program needs its targets, too; "
             f"{_register(target, platform)}.")
+    if _SHARED.search(text):
+        return errors.OlympusRuntimeError(
+            "ffi_call: a call with side effects in a program over several devices given; XLA "
+            "compiles none whose device is open; make it within olympus.shard_map, where each "
+            "device makes its own, or on arrays of one device.")
     said = [line for explain in (_counts, _names, _types, _ranks) for line in explain(text, calls)]
     if not said:
         return None

@@ -80,6 +80,7 @@ from olympus._src.base.lib.distributed import (
 )
 from olympus._src.base.lib.dlpack import from_dlpack, to_dlpack
 from olympus._src.base.lib.executables import (
+    IN_THIS_THREAD,
     CompilerOptionError,
     FastPath,
     LoadedExecutable,
@@ -181,9 +182,10 @@ __all__ = [
     "registered_names",
     "Array", "ArrayImpl", "Client", "CompilerOptionError", "Config", "Device", "DeviceList",
     "DictKey", "FastPath", "FlattenedIndexKey", "GSPMDSharding", "GetAttrKey", "HloSharding",
-    "HostFunction", "WeakCall", "WholeArray", "keep_while_running", "LoadedExecutable",
-    "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef", "PyTreeRegistry", "SequenceKey",
-    "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback", "XlaRuntimeError", "addresses",
+    "HostFunction", "IN_THIS_THREAD", "WeakCall", "WholeArray", "keep_while_running",
+    "LoadedExecutable", "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef",
+    "PyTreeRegistry", "SequenceKey", "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback",
+    "XlaRuntimeError", "addresses",
     "all_leaves", "answer_for_jax", "array_layout", "array_tracebacks", "block_until_ready",
     "check_alive", "check_ending", "interruptible", "compile", "config_unset",
     "connect", "copied", "copy_to_device",
