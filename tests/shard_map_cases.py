@@ -611,7 +611,7 @@ def case_rules_get_each_device_cotangents_as_a_loop_over_the_devices_does():
 
 
 def case_values_of_users_types():
-    from test_hi_types import CutRows, Plain, dequantise, quantise
+    from test_hi_types import CutRows, Plain, TupCut, dequantise, item, make_tup, quantise
     x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
     q, w, devices = quantise(onp.asarray(x)), onp.arange(1., 5.), mesh((8,), ("x",))
     cut, options = CutRows("x"), {"mesh": devices, "check_vma": False}
@@ -640,7 +640,26 @@ def case_values_of_users_types():
         close(a, b)
     _, tangent = olympus.jvp(lambda w: dequantise(scaled(q, w)), (w,), (w,))
     close(tangent, olympus.jvp(lambda w: Plain.quantise(onp.sin(dequantise(q) * w)), (w,), (w,))[1])
-    error(NotImplementedError, "check_vma=False is required", lambda: olympus.shard_map(
+    # Types that ask arrays' types know what varies: their cotangents are summed where they must.
+    swap = olympus.shard_map(
+        lambda t: make_tup(item(t, 1) * lax.pcast(w, "x", to="varying"), item(t, 0)), mesh=devices,
+        in_specs=TupCut((P(), P("x"))), out_specs=TupCut((P("x"), P())))
+    weights = olympus.shard_map(
+        lambda t: (item(t, 0) * item(t, 1)).sum(1), mesh=devices,
+        in_specs=TupCut((P(), P("x"))), out_specs=P("x"))
+    for run in (swap, olympus.jit(swap)):
+        first, second = run(make_tup(w, onp.asarray(x))).items
+        close(first, x * np.asarray(w))
+        close(second, w)
+    for run in (olympus.grad, lambda f: olympus.jit(olympus.grad(f))):
+        found = run(lambda t: (weights(t) ** 2).sum())(make_tup(w, onp.asarray(x)))
+        want = olympus.grad(lambda w, x: ((w * x).sum(1) ** 2).sum(), (0, 1))(w, onp.asarray(x))
+        for a, b in zip(found.items, want, strict=True):
+            close(a, b)
+    error(ValueError, "it varies along 'x', too", lambda: olympus.shard_map(
+        lambda t: t, mesh=devices, in_specs=TupCut((P(), P("x"))),
+        out_specs=TupCut((P(), P())))(make_tup(w, onp.asarray(x))))
+    error(NotImplementedError, "does not say along which axes", lambda: olympus.shard_map(
         dequantise, mesh=devices, in_specs=cut, out_specs=P("x"))(q))
     error(TypeError, "a HiPspec is required", lambda: olympus.shard_map(
         dequantise, in_specs=P("x"), out_specs=P("x"), **options)(q))

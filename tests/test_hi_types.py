@@ -268,6 +268,10 @@ def test_arguments_and_results_of_transformations():
     tree = olympus.jit(lambda d: {"q": d["q"], "sum": dequantise(d["q"]).sum()})({"q": q, "n": 1})
     assert type(tree["q"]) is QArray
     assert olympus.eval_shape(quantise, onp.asarray(X)) == QType((3, 4))
+    moved = olympus.device_put(q, olympus.devices()[0])
+    assert type(moved) is QArray and moved.values.committed
+    assert olympus.jit(dequantise).trace(q).olympuspr.is_high
+    assert not olympus.jit(dequantise).trace(q).loolympus.olympuspr.is_high
     assert olympus.eval_shape(dequantise, QType((3, 4))).shape == (3, 4)
 
 
@@ -487,6 +491,166 @@ def test_a_value_made_in_a_traced_function():
     f = olympus.jit(lambda x: norm(on_parts(product, made(x, 2 * x), made(x, x))))
     z = complex(3, 6) * complex(3, 3)
     np.testing.assert_allclose(f(3.), abs(z) ** 2, rtol=1e-6)
+
+
+# A type made of other types -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Tup:
+    items: tuple
+
+
+@dataclass(frozen=True)
+class TupSpec(hi.MappingSpec):
+    items: tuple
+
+
+@dataclass(frozen=True)
+class TupType(hi.HiType):
+    types: tuple
+
+    def __str__(self):
+        return f"tup[{', '.join(map(str, self.types))}]"
+
+    def _each(self, method, *args):
+        return TupType(tuple(getattr(t, method)(*args) for t in self.types))
+
+    def lo_ty(self):
+        return [part for t in self.types for part in t.lo_ty()]
+
+    def lower_val(self, tup):
+        return [part for t, x in zip(self.types, tup.items, strict=True)
+                for part in t.lower_val(x)]
+
+    def raise_val(self, *parts):
+        rest = iter(parts)
+        return Tup(tuple(t.raise_val(*[next(rest) for _ in t.lo_ty()]) for t in self.types))
+
+    def to_tangent_aval(self):
+        return self._each("to_tangent_aval")
+
+    def vspace_zero(self):
+        return make_tup(*[onp.zeros(t.shape, t.dtype) if t.is_array else t.vspace_zero()
+                          for t in self.types])
+
+    def vspace_add(self, x, y):
+        return make_tup(*[t.vspace_add(item(x, i), item(y, i)) for i, t in enumerate(self.types)])
+
+    def inc_rank(self, size, spec):
+        return TupType(tuple(t.inc_rank(size, s)
+                             for t, s in zip(self.types, spec.items, strict=True)))
+
+    def dec_rank(self, size, spec):
+        return TupType(tuple(t.dec_rank(size, s)
+                             for t, s in zip(self.types, spec.items, strict=True)))
+
+    def leading_axis_spec(self):
+        return TupSpec(tuple(t.leading_axis_spec() for t in self.types))
+
+    def shard(self, mesh, manual_axes, check_vma, spec):
+        return TupType(tuple(t.shard(mesh, manual_axes, check_vma, s)
+                             for t, s in zip(self.types, spec.items, strict=True)))
+
+    def unshard(self, mesh, check_vma, spec):
+        return TupType(tuple(t.unshard(mesh, check_vma, s)
+                             for t, s in zip(self.types, spec.items, strict=True)))
+
+
+@dataclass(frozen=True)
+class TupCut(hi.HiPspec):
+    items: tuple
+
+    def to_lo(self):
+        return self.items
+
+
+hi.register_hitype(Tup, lambda t: TupType(tuple(olympus.typeof(x).normalize() for x in t.items)))
+
+
+class MakeTup(hi.HiPrim):
+    def __init__(self, *types):
+        self.in_avals, self.out_aval, self.params = types, TupType(types), {}
+        super().__init__()
+
+    def expand(self, *items):
+        return Tup(items)
+
+    def jvp(self, primals, tangents):
+        return make_tup(*primals), make_tup(*map(hi.instantiate_zeros, tangents))
+
+    def transpose(self, ct, *accums):
+        for i, accum in enumerate(accums):
+            if isinstance(accum, hi.GradAccum):
+                accum.accum(item(ct, i))
+
+    def batch(self, axis, args, dims):
+        return make_tup(*args), TupSpec(dims)
+
+
+class Item(hi.HiPrim):
+    def __init__(self, of, i):
+        self.in_avals, self.out_aval, self.params = (of,), of.types[i], {"i": i}
+        super().__init__()
+
+    def expand(self, tup):
+        return tup.items[self.i]
+
+    def jvp(self, primals, tangents):
+        return item(*primals, self.i), item(*tangents, self.i)
+
+    def transpose(self, ct, accum):
+        zeros = [hi.instantiate_zeros(hi.Zero(t)) for t in self.in_avals[0].types]
+        zeros[self.i] = ct
+        accum.accum(make_tup(*zeros))
+
+    def batch(self, axis, args, dims):
+        return item(*args, self.i), dims[0].items[self.i]
+
+
+def make_tup(*items):
+    return MakeTup(*[olympus.typeof(x).normalize() for x in items])(*items)
+
+
+def item(tup, i):
+    return Item(olympus.typeof(tup), i)(tup)
+
+
+def test_a_type_made_of_types():
+    x, y = onp.arange(1., 4.), onp.array(2.)
+
+    def f(t, scale):
+        inner = item(t, 1)
+        return scale * (onp.sin(item(t, 0)) * item(inner, 0)).sum() * item(inner, 1)
+
+    def plain(x, y, z, scale):
+        return scale * (onp.sin(x) * y).sum() * z
+
+    t, args = make_tup(x, make_tup(y, x[0])), (x, y, x[0], 3.)
+    assert str(olympus.typeof(t)) == "tup[float32[3], tup[float32[], float32[]]]"
+    for run in (f, olympus.jit(f)):
+        np.testing.assert_allclose(run(t, 3.), plain(*args), rtol=1e-6)
+    want = olympus.grad(plain, (0, 1, 2))(*args)
+    for g in (olympus.grad(f), olympus.jit(olympus.grad(f))):
+        found = g(t, 3.)
+        for a, b in zip((found.items[0], *found.items[1].items), want, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-6)
+    carry, rows = olympus.jit(lambda t: lax.scan(
+        lambda c, _: (make_tup(2 * item(c, 0), item(c, 1)), c), t, length=3))(t)
+    np.testing.assert_allclose(carry.items[0], 8 * x)
+    np.testing.assert_allclose(rows.items[0], x * np.array([[1.], [2.], [4.]]))
+    assert rows.items[1].items[0].shape == (3,)
+    axes = TupSpec((1, None))
+    pairs = make_tup(onp.stack([x, 2 * x], 1), y)
+    mapped = olympus.vmap(lambda t: item(t, 0) * item(t, 1), in_axes=axes, axis_size=2)(pairs)
+    np.testing.assert_allclose(mapped, np.stack([2 * x, 4 * x]))
+    made = olympus.vmap(lambda x: make_tup(x, y), out_axes=TupSpec((0, None)))(onp.stack([x, x]))
+    assert made.items[0].shape == (2, 3) and made.items[1].shape == ()
+    by_row = olympus.grad(lambda t: olympus.vmap(lambda t: (item(t, 0) * item(t, 1)).sum() ** 2,
+                                                 in_axes=axes, axis_size=2)(t).sum())(pairs)
+    sums = np.array([6., 12.]) * 2
+    np.testing.assert_allclose(by_row.items[0], np.broadcast_to(2 * sums * 2, (3, 2)))
+    np.testing.assert_allclose(by_row.items[1], (2 * sums * np.array([6., 12.])).sum())
 
 
 # Rules made of others ----------------------------------------------------------------------------
@@ -733,6 +897,11 @@ def _values_for_types():
     (lambda: olympus.vmap(lambda x: 1., in_axes=Rows(), axis_size=2)(Bare(1)),
      NotImplementedError, "vmap requires BareType to implement the `dec_rank`"),
     (lambda: olympus.vmap(dequantise, in_axes=Rows())(_q()), ValueError, "axis_size must be spec"),
+    (lambda: olympus.vmap(dequantise, axis_size=3)(_q()), ValueError, "non-array type q8[3,4]"),
+    (lambda: olympus.jit(dequantise, in_shardings=olympus.NamedSharding(
+        olympus.make_mesh((1,), ("x",)), olympus.P("x")))(_q()), NotImplementedError,
+     "a sharding is of an array"),
+    (lambda: olympus.new_ref(_q()), TypeError, "an array or a number is required"),
     (lambda: olympus.vmap(onp.sin, in_axes=Rows())(onp.ones(2)), TypeError, "an int is required"),
     (lambda: olympus.vmap(onp.sin, out_axes=Rows())(onp.ones(2)), TypeError, "out_axes of result"),
     (lambda: olympus.vmap(lambda x: lax.scan(

@@ -8,6 +8,8 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
+import numpy as np
+
 from ..cases import Anew, Group, Loop, Skipped
 from ..inputs import normal
 
@@ -102,7 +104,6 @@ def _(L):
 @group.case("buffer_callback, in jit")
 def _(L):
     buffers, x = import_module(f"{L.name}.experimental.buffer_callback"), L.array(normal(8))
-    import numpy as np
 
     def double(ctx, out, x):
         np.multiply(np.asarray(x), 2, out=np.asarray(out))

@@ -157,7 +157,7 @@ class Manual:
     def cast(self, x: Array, spec: PartitionSpec) -> Array:
         """`x` as a value that varies, and is unreduced, along the axes that a specification says.
         """
-        if not self.check:
+        if not self.check or not isinstance(spec, PartitionSpec):
             return x
         x, aval = tags.pvary(x, named_axes(spec)), typeof(x)
         terms = spec.unreduced & getattr(aval, "vma", frozenset())
@@ -200,7 +200,7 @@ def manual_of(params: Params) -> Manual:
 def varying_as(manual: Manual, closed: ClosedOlympuspr, specs: Sequence[PartitionSpec]
                ) -> ClosedOlympuspr:
     """The program whose outputs vary along the axes that their specifications name."""
-    if not manual.check or all(named_axes(s) <= getattr(a, "vma", named_axes(s))
+    if not manual.check or all(a.is_high or named_axes(s) <= getattr(a, "vma", named_axes(s))
                                for s, a in zip(specs, closed.out_avals, strict=True)):
         return closed
     return closed.derived(("varying", tuple(specs)), lambda: stage(

@@ -17,6 +17,7 @@ from typing import Any, ClassVar
 from ..base import spelling
 from ..base.typing import Array, MappedAxis, Params, PyTree, Reference, Value
 from ..base.util import clipped, lazy_module
+from ..core import tags
 from ..core.effects import Effect
 from ..core.ir import NO_EFFECTS, DropVar, OlympusprEqn
 from ..core.primitive import (
@@ -370,7 +371,6 @@ class HiCall(Higher):
     programs = ()
     foreign = True
     called = False
-    spread: MappedAxis = None
     lower = None    # what is lowered is in parts
 
     def infer(self, *avals: Aval, prim: HiPrim) -> list[Value]:
@@ -569,6 +569,7 @@ class HiLinearized(Primitive):
         return [a.to_tangent_aval() for a in compress(prim.out_avals_flat, nonzero_out)]
 
     result_avals = Primitive.inferred
+    spread = staticmethod(tags.by_body)     # operands are not cast to vary alike
     lower = None
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:

@@ -179,8 +179,8 @@ def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -
         sizes = {"length": extent(length, "scan", "length"), **sizes}
     if not sizes:
         raise ValueError("scan: scan got no values to scan over and `length` not provided; one is "
-                         "required" + (", since values of types of users do not tell how many rows "
-                                       "they have." if mapped else "."))
+                         "required" + (": you must provide `length`, since values of users' types do "
+                                       "not tell how many rows they have." if mapped else "."))
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
         found = list(dict.fromkeys(aval.shape[0] for aval in avals))

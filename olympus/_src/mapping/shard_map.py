@@ -475,6 +475,8 @@ class _Application:
         if manual.check:
             # A token has no `vma` and no `sums`: it says nothing of devices.
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+                if high[i]:
+                    continue
                 if more := manual.ordered(getattr(aval, "vma", frozenset()) - named_axes(spec)):
                     self._refuse_varying(structure_path(tree, i), spec, aval, more)
                 for kind, have, want in zip(("unreduced", "reduced"), getattr(aval, "sums", ()), (
@@ -488,16 +490,25 @@ class _Application:
                             "lax.psum or lax.psum_scatter.")
         return specs
 
-    def _is_high(self, spec: object, aval: Aval, what: Callable[[], str], which: str) -> bool:
+    def _is_high(self, spec: Any, aval: Aval, what: Callable[[], str], which: str) -> bool:
         """Whether a value is of a user's type, and is spread as its specification says."""
         if aval.is_high != is_high_spec(spec):
             kind = "HiPspec" if aval.is_high else "PartitionSpec"
             raise TypeError(f"{what()} is {aval}, and the entry of {which} for it is {spec!r:.60}; "
                             f"a {kind} is required.")
         if aval.is_high and self.manual.check:
-            raise NotImplementedError(
-                f"{what()} is {aval}, of a user's type, which does not say along which axes of a "
-                "mesh values vary; check_vma=False is required.")
+            own: Any = aval if which == "out_specs" else self.manual.part(aval, spec)
+            for part, its in zip(own.lo_ty(), spec.to_lo(), strict=True):
+                named = named_axes(its)
+                if not named <= part.vma and which == "in_specs":
+                    raise NotImplementedError(
+                        f"{what()} is {aval}, of a user's type, whose `shard` does not say along "
+                        f"which axes of a mesh parts vary ({part} for {its}); let it ask types of "
+                        "arrays for it, or pass check_vma=False.")
+                if more := self.manual.ordered(part.vma - named):
+                    raise ValueError(
+                        f"{what()} is {aval}, with a part {part}, and the entry of out_specs for "
+                        f"that is {its}; it varies along {quoted(more)}, too; name these axes.")
         return aval.is_high
 
     def _refuse_varying(self, path: str, spec: PartitionSpec, aval: ShapedArray,

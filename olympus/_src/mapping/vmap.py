@@ -210,7 +210,12 @@ def _aval(x: ArrayLike, names: _Names, index: int) -> ShapedArray:
 def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
     """A mapped axis counted from the front; of a user's type what it says itself."""
     if aval.is_high:
-        return axis
+        if isinstance(axis, MappingSpec):
+            return axis
+        raise ValueError(f"{names.what}: in_axes has {axis} for argument {names(index)} of "
+                         f"{name_of(names.fun)}, which is of the non-array type {aval}; a "
+                         "MappingSpec is required, which its type's dec_rank knows; give None to "
+                         "share it.")
     if isinstance(axis, MappingSpec):
         raise TypeError(f"{names.what}: in_axes has {axis!r:.60} for argument {names(index)} of "
                         f"{name_of(names.fun)}, which is {aval}; an int is required; a MappingSpec "

@@ -480,14 +480,14 @@ def choose(condition: Array, x: Array, y: Array) -> Array:
 
 def unary(op: Callable[[ArrayLike], Array], x: ArrayLike) -> Array:
     """Apply a lax function of one operand to an array or number of any dtype that it takes."""
-    if not isinstance(getattr(x, "aval", None), ShapedArray):
+    if not (hasattr(type(x), "aval") and isinstance(x.aval, ShapedArray)):
         x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
     return op(x)
 
 
 def unary_inexact(op: Callable[[ArrayLike], Array], x: Any) -> Array:
     """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
-    if not isinstance(getattr(x, "aval", None), ShapedArray):
+    if not (hasattr(type(x), "aval") and isinstance(x.aval, ShapedArray)):
         x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
     return op(x if x.aval.dtype.kind in "fc" else inexact(x))     # saves two frames
 

@@ -71,6 +71,10 @@ class AbstractValue:
     def to_cotangent_aval(self) -> AbstractValue:
         return self.to_tangent_aval()
 
+    def normalize(self) -> AbstractValue:
+        """The type that values have in programs: without weak types."""
+        return self
+
     def vspace_add(self, x: Value, y: Value) -> Value:
         """The sum of two tangents of this type."""
         return x + y
@@ -206,6 +210,23 @@ class ShapedArray(AbstractValue):
         """The axis along which loops take their rows."""
         return 0
 
+    def shard(self, mesh: Any, manual_axes: frozenset[str], check_vma: bool, spec: PartitionSpec
+              ) -> ShapedArray:
+        """The type of the part that a device has of an array cut as `spec` says."""
+        vma = self.vma.union(*map(axes_of, spec)) if check_vma else self.vma
+        return self.update(vma=vma, shape=tuple([
+            n // prod([mesh.shape[name] for name in axes_of(entry)])
+            for n, entry in zip(self.shape, (*spec, *[None] * self.ndim), strict=False)]))
+
+    def unshard(self, mesh: Any, check_vma: bool, spec: PartitionSpec) -> ShapedArray:
+        """The type of the whole of which devices have such parts."""
+        outer = mesh.abstract_mesh
+        return self.update(
+            vma=self.vma - set(mesh.axis_names), shape=tuple([
+                n * prod([mesh.shape[name] for name in axes_of(entry)])
+                for n, entry in zip(self.shape, (*spec, *[None] * self.ndim), strict=False)]),
+            sharding=NamedSharding(outer, spec) if outer.explicit_axes else None)
+
     def agrees(self, other: ShapedArray) -> bool:
         """Whether two types say the same of meshes and memory; along no explicit axis there is
         nothing said."""
@@ -239,6 +260,8 @@ class ShapedArray(AbstractValue):
     def strong(self) -> ShapedArray:
         """The aval without weak type."""
         return self.update(weak_type=False) if self.weak_type else self
+
+    normalize = strong
 
     def to_tangent_aval(self) -> ShapedArray:
         """Same shape; dtype float0 where derivatives do not exist."""
