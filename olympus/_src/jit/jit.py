@@ -402,6 +402,8 @@ class JitFunction:
         found = self.programs.get(arguments.key)
         if found is not None:
             return found
+        if not all(isinstance(a, AbstractValue) for a in arguments.avals):
+            raise self._without_value(arguments)
         if config.no_tracing.value:
             raise RuntimeError(
                 f"jit: re-tracing function {self.name} for types "
