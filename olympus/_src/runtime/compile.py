@@ -61,11 +61,8 @@ __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "comp
            "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
            "relaid", "release", "user_error"]
 
-<<<<<<< HEAD
 foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
-=======
 brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
->>>>>>> k7
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
