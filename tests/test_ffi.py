@@ -98,6 +98,16 @@ def test_a_call_without_rules_says_which_target_has_no_derivative():
         olympus.linear_transpose(call, onp.ones(3))(onp.ones(3))
 
 
+@pytest.mark.slow
+def test_the_example_registers_before_it_computes_anything(library):
+    lines = subprocess.run(
+        [sys.executable, "-c", "import sys, ffi_library as f; e = f.example(); "
+         "e.LIBRARY = f.build() / 'libhandlers.so'; e.main()"], capture_output=True, text=True,
+        cwd=ffi_library.ROOT / "tests", check=True, timeout=300).stdout.splitlines()
+    assert all(float(line.split()[-1]) < 1e-5 for line in lines[:3])
+    assert lines[3:] == ["three calls of a counter: 5 6 7"]
+
+
 # Attributes ---------------------------------------------------------------------------------------
 
 # XLA's numbers of dtypes.

@@ -89,7 +89,7 @@ def raised(avals: Sequence[Aval], parts: Sequence[Value]) -> list[Value]:
 
 def high_types(closed: ClosedOlympuspr) -> bool:
     """Whether a program takes or returns values of users' types."""
-    return any(v.aval.is_high for v in chain(closed.invars, closed.outvars))
+    return any(a.is_high for a in chain(closed.in_avals, closed.out_avals))
 
 
 def has_high(closed: ClosedOlympuspr) -> bool:
