@@ -109,10 +109,10 @@ if _typing.TYPE_CHECKING:      # imported when they are first named
         custom_batching as custom_batching, custom_derivatives as custom_derivatives,
         debug as debug, distributed as distributed, dlpack as dlpack,
         example_libraries as example_libraries, experimental as experimental, export as export,
-        extend as extend, flatten_util as flatten_util, image as image,
+        extend as extend, ffi as ffi, flatten_util as flatten_util, image as image,
         interpreters as interpreters, lib as lib, memory as memory, monitoring as monitoring,
         nn as nn, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
-        stages as stages, test_util as test_util,
+        stages as stages, struct as struct, test_util as test_util,
     )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

@@ -11,7 +11,8 @@ __all__ = ["io_callback"]
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
-        array_serialization as array_serialization, checkify as checkify,
+        array_serialization as array_serialization, buffer_callback as buffer_callback,
+        checkify as checkify,
         compilation_cache as compilation_cache,
         compute_on as compute_on, control_deps as control_deps,
         custom_partitioning as custom_partitioning, fused as fused, jet as jet,

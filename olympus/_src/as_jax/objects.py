@@ -114,7 +114,7 @@ def addressable(sharding: Sharding) -> tuple[Any, ...]:
 
 def respell() -> None:
     """Let programs, equations and foreign arrays be what JAX's users know them as."""
-    spelling.answer_to(spellings.theirs, named, "__jax_array__")
+    spelling.answer_to(spellings.theirs, named, "__jax_array__", "jax.numpy")
     alias(ClosedOlympuspr, "olympuspr")
     alias(Traced, "olympuspr", "loolympus")
     for kind, names in ((JVPTracer, {"primal": "_primal", "tangent": "_tangent"}),

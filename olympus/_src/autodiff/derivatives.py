@@ -51,7 +51,7 @@ from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
 from ..runtime.eager import result_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, has_tangent, is_float0, memory_kind, scalar_aval
+from ..types.avals import ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval
 from ..types.sharding import NamedSharding
 from ..types.tree import (
     Partial,
@@ -129,12 +129,17 @@ class Linearized:
 
 
 def linearize_flat(fun: Callable[..., list[Array]], primals: Sequence[ArrayLike],
-                   avals: Sequence[ShapedArray]) -> tuple[list[Array], Linearized]:
-    """Results of a flat function at the primals, and its derivative there as a program."""
+                   avals: Sequence[ShapedArray], reverse: bool = True
+                   ) -> tuple[list[Array], Linearized]:
+    """Results of a flat function at the primals, and its derivative there as a program.
+
+    `reverse`: whether that is to be transposed.
+    """
     parent = ctx.trace
     # The tape passes known values on to the caller's trace, where primals are as concrete as they
     # would be without derivatives. Integers have symbolic zeros: rules record nothing for those.
     tape = TapeTrace(parent)
+    tape.reverse = reverse
     tangents = [Zero(t) if is_float0(t) else tape.new_input(t)
                 for a in avals for t in (a.to_tangent_aval(),)]
     ctx.trace = tape
@@ -311,6 +316,9 @@ class ScalarFunction(FlatFunction):
             raise TypeError(f"{what}: {name} returned {found}. {ONLY_SCALARS} Instead,{hint} use "
                             "vjp or jacrev for other results.")
         aval = typeof(out)
+        if not aval.is_array:
+            raise TypeError(f"{what}: {name} returned a value of type {aval}. {ONLY_SCALARS} "
+                            "Instead, use vjp.")
         if aval.shape != ():
             raise TypeError(f"{what}: {name} returned {aval}. {ONLY_SCALARS} Output had shape: "
                             f"{aval.shape}; sum the result, or use jacrev or vjp.")
@@ -342,6 +350,10 @@ def check_inputs(what: str, fun: Callable[..., PyTree], avals: Sequence[ShapedAr
                  allow_int: bool) -> None:
     """TypeError naming the argument whose dtype cannot be differentiated."""
     for i, aval in enumerate(avals):
+        if aval.is_high:
+            aval = aval.to_tangent_aval()
+            if aval.is_high:        # whose methods say what its zero and its sums are
+                continue
         kind = dtypes.scalar_kind(aval.dtype)
         if kind == "f" and not holomorphic:
             continue
@@ -446,8 +458,11 @@ def _check_tangent(what: str, aval: ShapedArray, tangent: ArrayLike, name: Calla
         return
     found = typeof(tangent)
     # Weak types may differ: Python numbers are tangents of arrays.
-    if found is required or (found.shape == required.shape and found.dtype == required.dtype):
+    if matches(found, required):
         return
+    if not (found.is_array and required.is_array):
+        raise error(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
+                    f"{rule}; a tangent of type {required} is required.")
     if found.dtype != required.dtype:
         raise error(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
                     f"{rule}; equal dtypes are required; convert it with astype.")
@@ -597,7 +612,7 @@ class Pullback(LinearMap):
             found = typeof(ct)
         except TypeError:
             found = None
-        if found is not None and found.shape == required.shape and found.dtype == required.dtype:
+        if found is not None and matches(found, required):
             return
         path = structure_path(self.meta.out_tree, index)
         given = f"of type {type(ct).__name__}" if found is None else str(found)
@@ -656,7 +671,7 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
     avals = check_arrays(what, fun, leaves, range(len(primals)), primals)
     flat = FlatFunction(what, fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
     flat_primals = as_arrays(leaves)
-    outs, lin = linearize_flat(flat, flat_primals, avals)
+    outs, lin = linearize_flat(flat, flat_primals, avals, kind is not Pushforward)
     # The map may live long: values that only dead equations read are given back now.
     pr, used, _ = dce_program(lin.program.olympuspr, [True] * len(lin.program.olympuspr.outvars))
     consts = [c for c, u in zip(lin.program.consts, used, strict=True) if u]
@@ -861,7 +876,8 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}
-    found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") for a in (*avals, *out_avals)}
+    found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") if a.is_array else "inexact"
+             for a in (*avals, *out_avals)}
     if len(found) > 1 or found & {"bool", "other"}:
         raise TypeError("linear_transpose: linear_transpose only supports functions of arguments "
                         "and results that are all floating or complex, or all integers; "
@@ -878,7 +894,7 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
                              TypeError)
         for i, (aval, ct) in enumerate(zip(out_avals, cts)):
             given = typeof(ct)
-            if given.shape != aval.shape or given.dtype != aval.dtype:
+            if not matches(given, aval):
                 raise TypeError("linear_transpose: cotangent type does not match function output: "
                                 f"the cotangent of result{structure_path(out_tree, i)} of "
                                 f"{name} is {given}, and the result is {aval}.")

@@ -17,9 +17,8 @@ import numpy as np
 __all__ = ["HINTS", "hint_for", "no_such_name"]
 
 _SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outside of olympus.jit"
-_FFI = "calls of foreign functions are not there yet; olympus.pure_callback calls Python"
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
-_HIJAX = "types of one's own are not there yet; see olympus.tree_util.register_pytree_node"
+_HIJAX = "types of one's own are in olympus.experimental.hiolympus; what they hold has no types"
 _HOST = "use {0} outside of olympus.jit, or within by olympus.pure_callback"
 
 _TREE = {f"tree_{name}": f"use olympus.tree.{name}" for name in (
@@ -54,8 +53,7 @@ HINTS: dict[str, dict[str, str]] = {
         "io_callback": "use olympus.experimental.io_callback",
         "checkpoint_name": "use olympus.ad_checkpoint.checkpoint_name",
         "array_ref": "use olympus.new_ref", "ds": "use slice(start, start + size), or "
-                     "olympus.lax.dynamic_slice where the start is traced",
-        "ffi": _FFI,
+                      "olympus.lax.dynamic_slice where the start is traced",
         "collect_profile": "use olympus.profiler.start_trace, or TensorBoard beside "
                            "olympus.profiler.start_server",
         "tools": "use olympus.jit: jit(f).lower(*args).as_text()",
@@ -141,12 +139,11 @@ HINTS: dict[str, dict[str, str]] = {
         "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
         "olympus.export.symbolic_shape", "sparse": _SPARSE,
         "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
-        "hijax": _HIJAX, "hiolympus": _HIJAX, "cur_qdd": _HIJAX, "EArray": _HIJAX,
+        "hijax": "use olympus.experimental.hiolympus", "cur_qdd": _HIJAX, "EArray": _HIJAX,
         "primal_tangent_dtype": _HIJAX,
         "jax2tf": "use olympus.export: TensorFlow is not called from here",
         "olympus2tf": "use olympus.export: TensorFlow is not called from here",
-        "colocated_python": "use olympus.pure_callback", "buffer_callback": "use "
-        "olympus.pure_callback", "source_mapper": "use olympus.jit: "
+        "colocated_python": "use olympus.pure_callback", "source_mapper": "use olympus.jit: "
         "jit(f).lower(*args).as_text(debug_info=True)",
     },
     "olympus.scipy.integrate": {

@@ -10,11 +10,12 @@ where anything that it reads has changed since, and at each call if it reads wha
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import operator
 import weakref
 from collections.abc import Callable, Hashable, Sequence
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from ..core.trace import SCALAR_TYPES, literal, typeof, valid_olympustype
 from ..lax.convert import convert_element_type_p
 from ..lax.sharding import reshard_p
 from ..types import dtypes
-from ..types.avals import MUTABLE, Aval, ShapedArray
+from ..types.avals import MUTABLE, Aval, ShapedArray, matches
 from ..types.tree import (
     keystr,
     tree_flatten,
@@ -83,7 +84,7 @@ class Derived:
         return self.fun(*args)
 
 
-#: How many functions of some code were staged.
+#: How many functions of some code were staged, by that and the code under their decorators.
 _made: Memo = Memo(4096)
 
 
@@ -114,9 +115,10 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
             return body
         memo.pop(key, None)
     elif key not in memo and not any(memo.values()):
+        code = _codes(of)
         if not memo:
-            _made[of.__code__] = _made.get(of.__code__, 0) + 1
-        if _made.get(of.__code__, 1) > 1:   # they are made for each call, and then are seen once
+            _made[code] = _made.get(code, 0) + 1
+        if _made.get(code, 1) > 1:      # they are made for each call, and then are seen once
             memo[key] = None
             return _stage_body(fun, in_tree, in_avals, finish, what)
     # Before and after: a body may change what it reads.
@@ -129,6 +131,14 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
     else:
         memo[key] = None    # seen: the function is not counted as one more of its code
     return body
+
+
+def _codes(fun: FunctionType) -> tuple[CodeType, CodeType | None]:
+    """The code of a function, and of the one that it decorates: a decorator's is shared by all."""
+    under: object = None
+    with contextlib.suppress(ValueError):   # a circle of `__wrapped__`
+        under = inspect.unwrap(fun)
+    return fun.__code__, under.__code__ if isinstance(under, FunctionType) else None
 
 
 def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
@@ -185,7 +195,9 @@ def flatten(what: str, tree: PyTree) -> tuple[list[ArrayLike], list[ShapedArray]
 def cast(x: Any, aval: ShapedArray) -> ArrayLike:
     """`x` with the dtype and weak type of `aval`, and reduced along the axes along which it is."""
     have = typeof(x)
-    if isinstance(have, ShapedArray) and have.sums[1] != aval.sums[1]:
+    if not have.is_array:
+        return x
+    if have.sums[1] != aval.sums[1]:
         x = reshard_p.bind(x, sharding=aval.sharding)
     if have.dtype == aval.dtype and have.weak_type == aval.weak_type:
         return x
@@ -260,7 +272,7 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
         return TypeError(f"{what}: {meaning}: {places}. This might be fixed by"
                          f"{':' if len(casts) > 1 else ' '}{more}")
     remedy = "convert with astype or make the shapes equal"
-    if all(_same_array(*pair) for pair in zip(required, found, strict=True)):
+    if all(matches(*pair) for pair in zip(required, found, strict=True)):
         remedy = ("move one with device_put" if any(
             x.memory_space is not y.memory_space for x, y in zip(required, found, strict=True))
                   else "use olympus.reshard, or make the first one with out_sharding"
@@ -276,7 +288,7 @@ def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequenc
     for name, want, have in zip(names, required, found, strict=True):
         if same_type(want, have):
             continue
-        if not _same_array(want, have) or want.vma == have.vma or not sides[0]:
+        if not matches(want, have) or want.vma == have.vma or not sides[0]:
             return []
         for side, axes in zip(sides, (have.vma - want.vma, want.vma - have.vma), strict=True):
             if side and axes:
@@ -287,12 +299,8 @@ def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequenc
 
 def same_type(x: Aval, y: Aval) -> bool:
     """Whether shapes and dtypes are equal, and what is said of meshes; weak types may differ."""
-    return x is y or (_same_array(x, y) and (
+    return x is y or (matches(x, y) and (
         not isinstance(x, ShapedArray) or not isinstance(y, ShapedArray) or x.agrees(y)))
-
-
-def _same_array(x: Aval, y: Aval) -> bool:
-    return getattr(x, "shape", None) == getattr(y, "shape", 0) and x.dtype == y.dtype
 
 
 def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, tree: PyTreeDef,
@@ -364,7 +372,7 @@ def _grow(have: ShapedArray, found: ShapedArray) -> ShapedArray:
     """The carry aval after seeing what the body returns: a weak one gives way, to a strong one, and
     one whose cotangents are whole to one of whose they are terms.
     """
-    if _same_array(have, found) and found.explicit and found.sums[1] and not any(have.sums):
+    if matches(have, found) and found.explicit and found.sums[1] and not any(have.sums):
         return have.update(sharding=found.sharding)
     if not have.weak_type or have.shape != found.shape:
         return have

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, IrValue, Params, PyTree, Reference, T
+from ..base.typing import Array, IrValue, Params, PyTree, Reference, T, Value
 from ..base.util import cut, lazy_module
 from ..core import tags
 from ..core.effects import input_effects
@@ -32,12 +32,13 @@ from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .call import call_p
-from .cond import cond_p
+from .cond import check_selectable, cond_p
 from .elements import check_elements, per_element, put_one
-from .groups import Applied, Groups, Loop, at_front
+from .groups import Applied, Groups, Loop, at_front, front
 
 __all__ = ["While", "loop", "while_p"]
 
+_parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
 _refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 
@@ -60,6 +61,14 @@ class While(Loop):
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
         cond = with_leading(cond, len(cond.invars), lead)
         return {**super().regrouped(params, bodies, read, carry, own), "cond_olympuspr": cond}
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        own, read, carry, _ = map(_parts.parts_of, self.cut(params, args))
+        outs = self.bind(*own, *read, *carry, **{
+            **params, "cond_nconsts": len(own), "body_nconsts": len(read),
+            "cond_olympuspr": _parts.in_parts(params["cond_olympuspr"]),
+            "body_olympuspr": _parts.in_parts(params["body_olympuspr"])})
+        return _parts.raised(params[self.body].out_avals, outs)
 
     def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
         # Values that the condition does not read do not matter: the loop ends without them.
@@ -212,12 +221,16 @@ class While(Loop):
 
         # If the condition is mapped, so is every carry: each element keeps what it ended with.
         def kept(mapped: tuple[bool, ...]) -> tuple[bool, ...]:
-            return mapped if batched(at_front(mapped))[1] == (None,) else (True,) * len(mapped)
+            return mapped if batched(at_front(mapped, fronts))[1] == (None,) else (
+                (True,) * len(mapped))
+
+        fronts = list(map(front, map(typeof, args[nc + nb:]), dims[nc + nb:]))
 
         new, args, k_dims = self.batched(axis, args, dims, params, kept)
         cond, (dim,) = batched(k_dims)
         if dim is None:
             return self.bind(*args, **{**new, "cond_olympuspr": cond}), k_dims
+        check_selectable(self.name, args, ())
         body = new["body_olympuspr"]
         cond, _ = batched(k_dims, True)
         c_consts, b_consts, carry = cut(args, nc, nb)

@@ -13,6 +13,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, final
 from weakref import WeakSet
 
@@ -20,7 +21,7 @@ from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
 from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
 from ..base.util import ByKey, Memo
-from ..types.avals import MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
+from ..types.avals import HIGH, MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
@@ -142,6 +143,16 @@ def refuse_references(prim: Primitive, avals: Sequence[Aval]) -> None:
                             "required; read it with ref[...].")
 
 
+def refuse_users_types(prim: Primitive, avals: Sequence[Aval]) -> None:
+    """TypeError if any operand is of a user's type."""
+    for aval in avals:
+        if aval.is_high:
+            raise TypeError(f"{prim.name}: {', '.join(map(str, avals))} given as operands; arrays "
+                            "are required, since the operation knows nothing of the type "
+                            f"{type(aval).__name__}; define one that does as a "
+                            "olympus.experimental.hiolympus.HiPrim.")
+
+
 def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike | Zero | None],
                 count: int) -> None:
     """TypeError unless a rule returned as many tangents, cotangents or mapped axes as it must."""
@@ -193,6 +204,10 @@ class Axis(ByKey):
     def __init__(self, size: Any, name: Hashable = None, mesh_axis: Hashable = None) -> None:
         self.size, self.name, self.mesh_axis = size, name, mesh_axis
 
+    # JAX's names of it, which rules of users ask for.
+    spmd_name = property(attrgetter("mesh_axis"), doc="The axes of a mesh.")
+    explicit_mesh_axis = property(attrgetter("mesh_axis"), doc="The axes of a mesh.")
+
     def _key(self) -> tuple[Hashable, ...]:
         return self.size, self.name, self.mesh_axis
 
@@ -242,6 +257,10 @@ class Primitive:
     unshaped = False        # whether its outsider has not said which types its results have
     # Its params that are programs, or tuples of programs and None; None: whichever are.
     programs: tuple[str, ...] | None = ()
+    #: the module of its kernels, for `lowering.kernels`, and from how many elements of the first or
+    #: last operand on one may apply
+    kernels: Any = None
+    kernels_from = 0
     # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
     single = False
     # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
@@ -270,6 +289,8 @@ class Primitive:
     # Of checks, for `interpreters.checks`: (checks, operands, params) -> results, with checked
     # bodies; None where no body can fail.
     checked: Any = None
+    # Of users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
+    in_parts: Any = None
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
     # Of references: (operands, params) -> results, on cells (`core/cells.py`) in place of
@@ -347,6 +368,8 @@ class Primitive:
         check_varying(self, avals)
         if MUTABLE and not self.takes_refs:
             refuse_references(self, avals)
+        if HIGH and self.in_parts is None:
+            refuse_users_types(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 
     def result_avals(self, avals: tuple[ShapedArray, ...], params: Params) -> Any:

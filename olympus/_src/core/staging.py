@@ -17,7 +17,7 @@ from ..base.config import auto_pcast
 from ..base.depth import GIVEN, make_room
 from ..base.source import Source
 from ..base.typing import Array, ArrayLike, Params
-from ..types.avals import Aval, ShapedArray
+from ..types.avals import HIGH, Aval, ShapedArray
 from .context import ROOT, outermost
 from .effects import Effect, of_equations
 from .ir import (
@@ -287,9 +287,10 @@ def recorder(trace: Trace) -> StagingTrace | None:
 
 
 def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
-          debug_info: DebugInfo = NO_DEBUG_INFO) -> ClosedOlympuspr:
+          debug_info: DebugInfo = NO_DEBUG_INFO, kind: type[StagingTrace] = StagingTrace
+          ) -> ClosedOlympuspr:
     """Record `fun`, a function of flat arguments that returns a flat list of values."""
-    trace = StagingTrace(debug_info)
+    trace = kind(debug_info)
     names = debug_info.arg_names
     inputs = [trace.new_input(aval, names[i] if i < len(names) else None)
               for i, aval in enumerate(in_avals)]
@@ -344,13 +345,22 @@ def held(value: object) -> bool:
 
     It belongs to a live trace, or is a reference: whoever applies the program passes it.
     """
-    return isinstance(value, Tracer) or type(value) in REFERENCES
+    if isinstance(value, Tracer) or type(value) in REFERENCES:
+        return True
+    # An object of a user's type may have traced values as its parts.
+    return bool(HIGH) and not hasattr(value, "aval") and typeof(value).is_high
 
 
-def passing(value: object) -> bool:
-    """Whether a value belongs to a live trace, and is gone with it."""
-    return isinstance(value, Tracer) or (
-        type(value) in REFERENCES and getattr(value, "_trace") is not None)  # noqa: B009
+def passing(value: Any) -> bool:
+    """Whether a value, or a part of it, belongs to a live trace, and is gone with that."""
+    if isinstance(value, Tracer):
+        return True
+    if type(value) in REFERENCES:
+        return value._trace is not None
+    if not HIGH or hasattr(value, "aval"):
+        return False
+    aval = typeof(value)
+    return aval.is_high and any(map(passing, aval.lower_val(value)))
 
 
 def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[ArrayLike]]:

@@ -529,6 +529,15 @@ class Batched(Rules):
     def closed_over(self) -> list[Tracer]:
         return self.rules.closed_over()
 
+    def check_axes(self) -> None:
+        """NotImplementedError if it is not known how tangents are mapped."""
+        for dim in self.dims:
+            if dim is not None and type(dim) is not int:
+                raise NotImplementedError(
+                    f"vmap: the rules {', '.join(self.names)} are used on values mapped as {dim}, "
+                    "which does not say how their tangents are mapped; define the function as a "
+                    "olympus.experimental.hiolympus.HiPrim with a `batch` rule.")
+
     def place(self, outs: Sequence[Array], dims: Sequence[int | None],
               others: Sequence[int | None] = ()) -> list[Array]:
         """Outputs all mapped or none, as the first run (of function or rule) finds.

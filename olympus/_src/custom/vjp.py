@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Value
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
@@ -335,6 +335,7 @@ class _BatchedVjp(Batched):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
+        self.check_axes()
         forward = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
         num_outs, bwd = forward.found
@@ -486,6 +487,9 @@ class CustomLin(Primitive):
                          "or jacrev, or define the function with custom_jvp, which serves both.")
 
     result_avals = Primitive.inferred   # not memoised: `bwd` would be kept alive
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> NoReturn:
+        raise self._forward(params["name"])
 
     def infer(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Hashable
               ) -> list[ShapedArray]:

@@ -297,7 +297,12 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
     def do_export(*args_specs: object, **kwargs_specs: object) -> Exported:
         names = (default_export_platform(),) if platforms is None else tuple(platforms)
         _check_scopes(name_of(fun_jit), args_specs, kwargs_specs)
-        return _exported(fun_jit.trace(*args_specs, **kwargs_specs), names, tuple(disabled_checks),
+        traced = fun_jit.trace(*args_specs, **kwargs_specs)
+        if traced._program.high:
+            raise TypeError(f"export: {traced.fun_name} takes or returns values of users' types, "
+                            "which another process does not know; a function of arrays is "
+                            "required; make the values inside, of their parts.")
+        return _exported(traced, names, tuple(disabled_checks),
                          rules)
 
     do_export.__name__ = f"export_{name_of(fun_jit)}"

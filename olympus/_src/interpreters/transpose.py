@@ -125,6 +125,8 @@ class _Sums:
                 acc[var] = ct if sum_so_far is None else self.sum_of(var, x.aval, sum_so_far, ct)
 
     def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
+        if aval.is_high:
+            return aval.vspace_add(x, y)
         dtype = aval.dtype
         if dtype.itemsize < 4 and (sum_dtype := dtypes.wide_dtype(dtype)) != dtype:
             if var in self.several:

@@ -18,7 +18,7 @@ from ..core.context import ThreadState, ctx
 from ..core.trace import REFERENCES, Tracer, typeof, valid_olympustype
 from ..runtime.eager import argument_array
 from ..types import dtypes
-from ..types.avals import MUTABLE, ShapedArray, make_aval
+from ..types.avals import MUTABLE, AbstractValue, ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 
@@ -240,8 +240,9 @@ def abstract(x: Any) -> ShapedArray:
         return x.aval
     except AttributeError:
         pass
-    if isinstance(x, ShapedArray):
-        return x
+    if isinstance(x, AbstractValue):
+        aval: Any = x
+        return aval
     try:
         return typeof(x)
     except TypeError:

@@ -196,7 +196,10 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
             looked_for.set_local(outer)
         # What does more than compute may not run again, so that its first run says all.
         once = any(not isinstance(e, CheckEffect) for e in body.program.effects)
-        pure, stores = arrays_only(body.program), stores_of(body.program)
+        # Values of users' types that it closes over or returns stay whole: they may be traced.
+        pure, stores = body.program, stores_of(body.program)
+        if not any(a.is_high for a in (*pure.in_avals, *pure.out_avals)):
+            pure = arrays_only(pure)
         found = check_program(pure, kinds, quick and not once)
         program, sites = (pure, ()) if found is None else (found.program, found.sites)
         consts = [_refs.get(c) if typeof(c).mutable else c for c in body.consts]

@@ -47,7 +47,7 @@ from ..runtime.eager import (
 )
 from ..runtime.nans import debugging
 from ..runtime.placement import is_abstract, layouts_of, memory_of, placement_of, sharding_of
-from ..types.avals import ShapeDtypeStruct
+from ..types.avals import AbstractValue, ShapeDtypeStruct
 from ..types.layout import demanded_layout
 from ..types.mesh import current_mesh, mesh_around
 from ..types.sharding import DeviceLike, Sharding, demanded_memory, make_single_device_sharding
@@ -66,6 +66,7 @@ __all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
 _guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
 _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
 _checked: Any = lazy_module("olympus._src.jit.checked")
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 _failures: Any = lazy_module("olympus._src.runtime.failures")
 _recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of what is traced often
 R_co = TypeVar("R_co", covariant=True)
@@ -584,19 +585,18 @@ class JitFunction:
             if told is not None:
                 return self._as_told(*told), None, True
         if (self.persistent is None or ctx.trace is not ThreadState.trace or ctx.axes
-                or debugging() or config.debug_key_reuse.value):
+                or debugging() or config.debug_key_reuse.value
+                or any(aval.is_high for aval in arguments.avals)):
             program = self.program(arguments)
         else:
             program = self.persistent.program(
                 arguments, self._placement(arguments, arguments.leaves))
             if self.purity:
                 self.purity.keep()
-        if not base or program.passing:
-            if self.options and recorder(ctx.trace) is not None:
-                raise ValueError(
-                    f"jit: compiler_options={self.options} given to {self.name}, which is part of "
-                    "another program. `compiler_options` can only be passed to top-level "
-                    "`olympus.jit`; give them to the outermost.")
+        if base and program.high and not program.passing and not program.refs:
+            return self._on_parts(program, arguments), None, False
+        if not base or program.passing or program.high:
+            self._check_options()
             operands = (*program.lead, *arguments.leaves)
             if len(program.refs) > 1:
                 program.check_aliases(operands)
@@ -692,6 +692,32 @@ class JitFunction:
         made = lib.pjit(self.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
         itself = weakref.ref(made)
         return made
+    def _check_options(self) -> None:
+        """ValueError for options of the compiler where another program is recorded."""
+        if self.options and recorder(ctx.trace) is not None:
+            raise ValueError(
+                f"jit: compiler_options={self.options} given to {self.name}, which is part of "
+                "another program. `compiler_options` can only be passed to top-level "
+                "`olympus.jit`; give them to the outermost.")
+
+    def _on_parts(self, program: Program, arguments: Arguments) -> PyTree:
+        """The call of a program that takes or returns values of users' types, on their parts."""
+        flat, parts = program.on_parts(), _parts.parts_of(arguments.leaves)
+        arrays = list(map(argument_array, parts))
+        self._check_donated(flat, arrays)
+        name = f"jit({self.name})"
+        placement = placement_of(
+            [None if self.device is not None else sharding_of(x) for x in arrays], self.device,
+            lambda i: f"argument {flat.arg_names[i]} of {self.name} with shape "
+            f"{flat.closed.in_avals[i].str_short()} and",
+            current_mesh() if self.on_mesh else None)._replace(layouts=layouts_of(arrays))
+        if any(flat.donated):
+            placement = placement._replace(memories=tuple(map(memory_of, arrays)))
+        outs = run_program(flat.executable(placement), list(map(stored, arrays)), name, flat.closed)
+        for x, donated in zip(arrays, flat.donated, strict=True):
+            if donated and type(x) is lib.ArrayImpl and x.is_deleted():
+                x.delete()
+        return tree_unflatten(program.out_tree, _parts.raised(program.closed.out_avals, outs))
 
     def _noting(self, made: dict[frozenset[str], PjitFunction], args: tuple,
                 kwargs: dict[str, PyTree]) -> PyTree:
@@ -718,12 +744,14 @@ class JitFunction:
                         shard_fallback)
 
     def _without_value(self, arguments: Arguments) -> TypeError:
-        """The error for an argument with a type and no value."""
-        i = next(i for i, x in enumerate(arguments.leaves) if type(x) is ShapeDtypeStruct)
+        """The error for an argument with a type and no value, or with another library's type."""
+        i, x = next((i, x) for i, (x, aval) in enumerate(zip(arguments.leaves, arguments.avals))
+                    if type(x) is ShapeDtypeStruct or not isinstance(aval, AbstractValue))
+        shape = f"of shape {x.aval.str_short()} " if type(x) is ShapeDtypeStruct else ""
         return TypeError(
-            f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' of shape "
-            f"{arguments.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus "
-            "type: it has no value; pass an array, or lower the function for it.")
+            f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' {shape}of type {type(x)} "
+            "is not a valid Olympus type: it has no value; pass an array, or lower the function "
+            "for it.")
 
     def _explained(self, error: Exception, arguments: Arguments, arrays: Sequence[Array]
                    ) -> Exception:

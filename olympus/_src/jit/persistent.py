@@ -27,7 +27,7 @@ from ..base.util import Memo
 from ..core.context import current_context
 from ..devices import devices
 from ..devices.array import stored
-from ..runtime import disk_cache
+from ..runtime import compile, disk_cache
 from ..runtime.compile import Placement
 from .packed import pack, unpack
 from .program import Program, anew, trace_program
@@ -81,6 +81,8 @@ class PersistentPrograms:
                 self.untried[program] = placement, stable, directory, key
                 return program
         except Exception as error:
+            if isinstance(error, compile.foreign.MissingTarget):    # the entry is as it should be
+                raise
             if entry is not None:       # an entry that cannot be read now may be whole
                 directory.drop(key)
             disk_cache.warn_or_raise(directory, "reading", name, error)

@@ -15,6 +15,7 @@ from ..base.logs import timed
 from ..base.typing import Array, ArrayLike, PyTree, Reference
 from ..base.util import Memo, Noted, Owned, lazy_module
 from ..core.check import check_olympuspr
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.primitive import programs_in
 from ..core.staging import closure_convert, passing, stage
@@ -24,7 +25,7 @@ from ..lax.sharding import constrain
 from ..lowering.module import Lowering
 from ..runtime.compile import Executable, Placement, load_program, lowering_of, release
 from ..runtime.dumps import dump
-from ..types.avals import MUTABLE, Aval, ShapeDtypeStruct
+from ..types.avals import HIGH, MUTABLE, Aval, ShapeDtypeStruct
 from ..types.layout import Format, Layout, demanded_layout
 from ..types.sharding import NamedSharding, demanded_memory
 from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
@@ -35,6 +36,7 @@ from .signature import Arguments, Signature
 __all__ = ["Program", "anew", "programs_of", "shares_programs", "trace_program"]
 
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
 
@@ -45,7 +47,7 @@ class Program:
     # caller's. `executables` are by placement: one trace serves all devices.
     __slots__ = ("closed", "lead", "out_tree", "in_tree", "arg_names", "donated", "name",
                  "executables", "keep_unused", "options", "demanded", "out_shardings", "hold",
-                 "refs", "stores", "flat")
+                 "refs", "stores", "flat", "high", "parts", "whole")
 
     def __init__(self, closed: ClosedOlympuspr, lead: Sequence[Array], in_tree: PyTreeDef,
                  out_tree: PyTreeDef, arg_names: tuple[str, ...], donated: tuple[bool, ...],
@@ -65,11 +67,34 @@ class Program:
         self.refs = [i for i, a in enumerate(closed.in_avals) if a.mutable] if MUTABLE else []
         self.stores = stores_of(closed) if self.refs else {}
         self.flat: Any = None
+        # Whether it takes or returns values of users' types, which are several arrays each; then
+        # the program on these, once it is asked for, and of that the one whose parts it has.
+        self.high = bool(HIGH) and _parts.high_types(closed)
+        self.parts: Program | None = None
+        self.whole: Program | None = None
 
     @property
     def passing(self) -> bool:
         """Whether it closes over values of a live trace: it is good for that trace alone."""
         return any(map(passing, self.lead))
+
+    def on_parts(self) -> Program:
+        """The program on arrays: in its trees a value of a user's type is a tuple of its parts."""
+        if not self.high:
+            return self
+        if self.parts is None:
+            n, repeated, closed = len(self.lead), _parts.repeated, self.closed
+            ins, outs = closed.in_avals[n:], closed.out_avals
+            if n:       # what it closes over are constants
+                closed = stage(lambda *xs: eval_closed(self.closed, *self.lead, *xs), ins,
+                               closed.debug_info)
+            self.parts = made = Program(
+                _parts.in_parts(closed), (), _tree_of_parts(self.in_tree, ins),
+                _tree_of_parts(self.out_tree, outs), tuple(repeated(self.arg_names[n:], ins)),
+                tuple(repeated(self.donated[n:], ins)), self.name, self.keep_unused, self.options,
+                repeated(self.demanded, outs) if self.demanded else (), self.hold)
+            made.whole = self
+        return self.parts
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, tuple[bool, ...]]:
         """(what is to be lowered, which inputs the module takes)."""
@@ -88,9 +113,9 @@ class Program:
             avals, shardings or [None] * len(avals), strict=True)][len(self.lead):]
 
     @property
-    def out_structs(self) -> list[ShapeDtypeStruct]:
+    def out_structs(self) -> Sequence[Aval | ShapeDtypeStruct]:
         """The types of the results as they are known before compilation."""
-        structs = list(map(ShapeDtypeStruct.like, self.closed.out_avals))
+        structs = list(map(ShapeDtypeStruct.of_type, self.closed.out_avals))
         if not self.demanded:
             return structs
         return [s if f.sharding is None else
@@ -136,6 +161,11 @@ class Program:
         """Let go of the executables, if no equal program has them."""
         for executable in list(self.executables.values()):
             release(executable)
+
+
+def _tree_of_parts(tree: PyTreeDef, avals: Sequence[Aval]) -> PyTreeDef:
+    return tree_flatten(tree_unflatten(tree, [
+        tuple(_parts.part_types(a)) if a.is_high else a for a in avals]))[1]
 
 
 def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,

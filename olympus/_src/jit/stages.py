@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 
 _costs: Any = lazy_module("olympus._src.jit.cost_table")
 _drawing: Any = lazy_module("olympus._src.jit.drawing")
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 _SHOWN = 200    # equations that a notebook is shown of a stage
 _ROOM = 40      # characters for the types of arguments, and of results
 CompilerOptions = dict[str, str | bool | int | float]
@@ -207,8 +208,15 @@ class Traced(Stage):
 
     @property
     def loolympus(self) -> Traced:
-        """The program in terms of array types only: itself, since there are no others."""
-        return self
+        """The program in terms of array types only: of a value of a user's type its parts."""
+        program, placement = self._program, self._placement
+        if not program.high:
+            return self
+        ins = program.closed.in_avals
+        placement = placement._replace(**{field: tuple(_parts.repeated(given, ins))
+                                          for field in ("shardings", "memories", "layouts")
+                                          if (given := getattr(placement, field))})
+        return Traced(program.on_parts(), self.fun_name, placement)
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None,
               _private_parameters: Mapping[Primitive, Callable] | None = None,
@@ -225,6 +233,10 @@ class Traced(Stage):
             raise errors.UnexpectedTracerError(
                 f"lower: {self.fun_name} closes over values that are being traced; a program of "
                 "its own is required; pass them as arguments.")
+        if self._program.high:
+            return self.loolympus.lower(
+                lowering_platforms=lowering_platforms, _private_parameters=_private_parameters,
+                _ordered_effects=_ordered_effects)
         placement = self._placement
         platforms = lowering_platforms or (placement.platform,)
         # Programs that name no devices are compiled for those that `compile` is told.
@@ -366,12 +378,39 @@ class Compiled(Stage):
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Run the program on the dynamic arguments (static ones are part of it)."""
         try:
+            if (whole := self._program.whole) is not None:
+                return self._on_parts(whole, args, kwargs)
             return self._cpp(*args, **kwargs)
         except Exception as error:
+            if type(error) is ValueError and "onate" in str(error):     # C++'s, without names
+                self._check_alive(tree_leaves((args, kwargs)))
             source.filter_traceback(error)
             raise
 
     call = __call__
+
+    def _check_alive(self, leaves: Sequence[PyTree]) -> None:
+        """The error for an argument that is deleted, or donated and given twice."""
+        program, executable = self._program, self._executable
+        check_alive(program, leaves)
+        executable.check_given_once([stored(argument_array(x)) for x, kept in zip(
+            leaves, executable.kept) if kept])
+
+    def _on_parts(self, whole: Program, args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
+        """The call of a program that takes or returns values of users' types."""
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != whole.in_tree:
+            raise _structure_error(whole, args, kwargs)
+        for name, x, aval in zip(whole.arg_names, leaves, whole.closed.in_avals, strict=True):
+            if aval.is_high and typeof(x) != aval:
+                raise TypeError(f"jit: argument {name} of {whole.name} is {typeof(x)}, and the "
+                                f"program is compiled for {aval}; call the jitted function, which "
+                                "compiles for other types.")
+        args, kwargs = tree_unflatten(tree, [
+            tuple(_parts.parts_of([x])) if aval.is_high else x
+            for x, aval in zip(leaves, whole.closed.in_avals, strict=True)])
+        outs = tree_leaves(self._cpp(*args, **kwargs))
+        return tree_unflatten(whole.out_tree, _parts.raised(whole.closed.out_avals, outs))
 
     def _told(self) -> list[str]:
         # What a donated argument and the result in its place share is counted once.
@@ -520,11 +559,15 @@ def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) ->
     # Types are interned: as a rule they are the same objects.
     if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
         raise _type_error(program, avals)
-    # C++ would refuse it in words of its own, without the argument's name.
-    for name, x in zip(program.arg_names[lead:], arrays):
+    check_alive(program, arrays)
+    return arrays
+
+
+def check_alive(program: Program, leaves: Sequence[PyTree]) -> None:
+    """The error for an argument that is deleted: C++'s would not have its name."""
+    for name, x in zip(program.arg_names[len(program.lead):], leaves):
         if type(x) is lib.ArrayImpl and x.is_deleted():
             raise deleted_error(f"Compiled: argument {name} of {program.name}", x.aval)
-    return arrays
 
 
 def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> list[Array]:

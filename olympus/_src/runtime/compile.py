@@ -36,7 +36,7 @@ from ..devices.array import (
 from ..devices.devices import check_process, client
 from ..interpreters.passes import arrays_only, stores_of, without_dead_code
 from ..job.agreement import ModuleKey, check_same_program, spans_processes
-from ..lowering.context import Interface, ModuleContext, concrete
+from ..lowering.context import ForeignCall, Interface, ModuleContext, concrete
 from ..lowering.module import Lowering, lower_program
 from ..lowering.nest import LOADABLE
 from ..lowering.spreading import named
@@ -61,6 +61,8 @@ __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "comp
            "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
            "relaid", "release", "user_error"]
 
+brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
+foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
@@ -81,14 +83,15 @@ _Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels",
+    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels", "brief",
                  "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
     def __init__(self, xla: LoadedExecutable, key: ModuleKey | None, size: int, constants: int,
-                 code: bytes | None = None, levels: int = 0) -> None:
+                 code: bytes | None = None, levels: int = 0, brief: bool = False) -> None:
         self.xla, self.key = xla, key
+        self.brief = brief      # whether the thread that calls it runs it
         self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
@@ -224,7 +227,7 @@ class Executable:
 
     __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
                  "in_shardings", "out_shardings", "committed", "demanded", "handlers", "layouts",
-                 "physical_out", "hosts", "effects", "common", "interface",
+                 "physical_out", "hosts", "effects", "common", "interface", "untried",
                  "placement", "arg_names", "donated", "exclusive")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
@@ -237,6 +240,8 @@ class Executable:
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         stored = list(map(physical_aval, self.out_avals))
         self.hosts = interface.host_callbacks       # XLA refers to them weakly
+        #: Foreign calls that have not run: their handlers may refuse what the program gives them.
+        self.untried = interface.foreign
         where = interface.place(placement)
         self.devices, self.committed = where.devices, where.committed
         self.demanded = where.shardings
@@ -290,7 +295,7 @@ class Executable:
         if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
             self._check_given_once(kept, self.donated, self.exclusive)
         try:
-            if self.effects or self.hosts:
+            if self.effects or self.hosts or self.untried:
                 ordered = any(e.ordered for e in self.effects)
                 if ordered:     # programs may overlap on a device, ordered effects must not
                     wait_for_ordered()
@@ -299,12 +304,19 @@ class Executable:
                     add_pending(token, ordered)
                 if self.hosts:
                     lib.keep_while_running(token, self.hosts)
+                if self.untried:    # what a handler refuses, it refuses the first time
+                    lib.wait_for([token])
+                    self.untried = ()
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
-            if self.interface.donated and "onate" in str(error):
-                self._check_given_once(kept, self.interface.donated, range(len(kept)))
-            raise user_error(error, self.name) from None
+            if "onate" in str(error):
+                self.check_given_once(kept)
+            raise user_error(error, self.name, self.untried) from None
+
+    def check_given_once(self, kept: Sequence[Array]) -> None:
+        """RuntimeError if a donated argument, of those read, is given as another one, too."""
+        self._check_given_once(kept, self.interface.donated, range(len(kept)))
 
     def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
                           exclusive: Sequence[int]) -> None:
@@ -475,8 +487,9 @@ def _fits(x: Array, sharding: Sharding) -> bool:
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
 
 
-def user_error(error: Exception, what: str) -> BaseException:
-    """The error to raise instead: a callback's own, or one with more words for lack of memory.
+def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -> BaseException:
+    """The error to raise instead: a callback's own, or one with more words for lack of memory, and
+    for what is wrong with foreign calls.
 
     Its class is that of the error: C++ raises no other for calls that it runs by itself.
     """
@@ -484,6 +497,10 @@ def user_error(error: Exception, what: str) -> BaseException:
     if found is not error:
         return found
     text = str(error)
+    if calls or " FFI " in text or "ide-effect HLO" in text:
+        said = foreign.explained(error, calls)
+        if said is not None:
+            return said
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return errors.OlympusRuntimeError(
             f"{what}: not enough memory on the device ({text.splitlines()[0]}); smaller arrays or "
@@ -507,8 +524,10 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if context.refined:
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
+    if context.foreign:
+        foreign.check_targets(tuple(context.foreign.values()), device.platform)
     digest, chosen = b"", ()
-    hosts = list(map(lib.WeakCall, context.host_callbacks))
+    hosts: Sequence[Callable[..., object]] = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
     # process may be equal and call different functions.
     if not context.inspected and not context.hooks:
@@ -520,6 +539,9 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         if found is not None:
             _executables.use(found)
             return found
+    is_brief = not hosts and context.alone is not None and brief.is_brief(context.alone)
+    if is_brief:
+        hosts = lib.IN_THIS_THREAD
     _look_for_room(context.name)
     dump("stablehlo", context.name, lambda: cast("str", module.operation.get_asm(
         enable_debug_info=config.include_debug_info_in_dumps.value)))
@@ -540,7 +562,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         except lib.XlaRuntimeError as error:
             if context.failures:
                 raise context.failures.pop() from None
-            raise user_error(error, f"compiling {context.name}") from None
+            raise user_error(error, f"compiling {context.name}",
+                             tuple(context.foreign.values())) from None
 
     with timed(context.name, event="backend_compile"):
         if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
@@ -567,22 +590,23 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         for _, callback, _ in context.inspected:
             callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
                      else lib.single_device_sharding(device))
-    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest)
+    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, is_brief)
     if key is not None:
         _executables.use(loaded)
     return loaded
 
 
 def adopt(name: str, load: Callable[[], LoadedExecutable], key: ModuleKey, size: int,
-          code: bytes | None = None) -> Loaded:
+          code: bytes | None = None, brief: bool = False) -> Loaded:
     """An executable of `size` bytes that is loaded, not compiled, among those that are kept.
 
-    `code` is what it is loaded from, if it may be serialised again.
+    `code` is what it is loaded from, if it may be serialised again; `brief`, as when it was
+    compiled.
     """
     check_process(f"loading {name}")
     _look_for_room(name)
     xla = load()
-    loaded = Loaded(xla, key, 0, 0, code)
+    loaded = Loaded(xla, key, 0, 0, code, brief=brief)
     loaded.bytes = size
     _executables.use(loaded)
     return loaded
