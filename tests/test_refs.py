@@ -283,6 +283,7 @@ TAKES = {
     "jvp": lambda f: olympus.jvp(lambda x: f() + x, (0.0,), (1.0,))[0],
     "grad": lambda f: olympus.value_and_grad(lambda x: f() + x)(0.0)[0],
     "vmap": lambda f: olympus.vmap(lambda x: f() + x)(onp.zeros(2))[0],
+    "grad jit": lambda f: olympus.value_and_grad(olympus.jit(lambda x: f() + x))(0.0)[0],
     "jit grad": lambda f: olympus.jit(olympus.value_and_grad(lambda x: f() + x))(0.0)[0],
     "checkpoint": lambda f: olympus.value_and_grad(olympus.checkpoint(lambda x: f() + x))(0.0)[0],
 }
@@ -297,6 +298,39 @@ def test_each_primitive_with_a_body_touches_an_outer_reference_once(body, deed):
         out = TAKES[take](lambda ref=ref: BODIES[body](lambda: act(ref)))
         assert (take, float(out), ref[...].tolist()) == (
             take, 2.0 if deed == "read" else 1.0, [0.0, 1.0 + more])
+
+
+@pytest.mark.parametrize("rules", [olympus.custom_jvp, olympus.custom_vjp])
+def test_rules_hold_for_a_function_that_writes_a_reference(rules):
+    """Regression: in a jitted function the rules were given contents for references."""
+    ref = new_ref(1.0)
+
+    @rules
+    def f(x):
+        ref[...] *= 2.0
+        return onp.sin(x) * ref[...]
+
+    if rules is olympus.custom_jvp:
+        f.defjvp(lambda p, t: (f(*p), 100.0 * t[0] * ref[...]))
+    else:
+        f.defvjp(lambda x: (f(x), ref[...]), lambda res, ct: (100.0 * ct * res,))
+    for k, take in enumerate((olympus.grad(f), olympus.grad(olympus.jit(f)),
+                              olympus.jit(olympus.grad(olympus.jit(f))),
+                              olympus.grad(lambda x: lax.scan(lambda c, _: (c, f(x)), 0, None,
+                                                              length=1)[1][0]))):
+        assert take(0.5) == 100 * 2 ** (k + 1) and ref[...] == 2 ** (k + 1)
+
+
+def test_a_linear_function_that_writes_is_transposed():
+    """Regression: what was written to a reference had no cotangent."""
+    def f(x):
+        ref = new_ref(onp.zeros(3))
+        ref[1] = 2 * x
+        return ref[...]
+
+    transposed = olympus.linear_transpose(f, 1.0)
+    assert transposed(onp.arange(3.0))[0] == 2
+    assert olympus.linear_transpose(olympus.jit(f), 1.0)(onp.arange(3.0))[0] == 2
 
 
 def test_checkpoint_writes_an_outer_reference_once():

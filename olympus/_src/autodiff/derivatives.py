@@ -23,7 +23,7 @@ from ..control.manual_trace import ManualTracer
 from ..core import tags
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
-from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
+from ..core.ir import ClosedOlympuspr, DebugInfo, Literal, Var
 from ..core.primitive import Linear, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import Tracer, ctx, typeof
@@ -162,16 +162,20 @@ def pull_back(lin: Linearized, consts: Sequence[ArrayLike], cts: Sequence[ArrayL
     `refs`: of inputs whose cotangents are added to references, these.
     """
     pr = lin.program.olympuspr
-    places = [i for i, active in enumerate(lin.active_in) if active]
     # One cotangent for each input of the program, that is for each active argument, in order.
-    out = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
+    out: Any = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
                              [ct for ct, a in zip(cts, lin.active_out) if a], "transpose",
-                             {v: refs[i] for v, i in zip(pr.invars, places, strict=True)
-                              if i in refs} if refs else None))
-    found: list[Any] = [next(out) if active else None for active in lin.active_in]
-    return [zeros_of(aval.to_tangent_aval()) if ct is None else ct if refs and i in refs else
-            instantiate(ct, aval.to_cotangent_aval())
-            for i, (ct, aval) in enumerate(zip(found, lin.avals, strict=True))]
+                             _into(pr.invars, lin.active_in, refs) if refs else None))
+    return [zeros_of(aval.to_tangent_aval()) if not active else
+            next(out) if refs and i in refs else instantiate(next(out), aval.to_cotangent_aval())
+            for i, (aval, active) in enumerate(zip(lin.avals, lin.active_in))]
+
+
+def _into(invars: Sequence[Var], active: Sequence[bool], refs: Mapping[int, Reference]
+          ) -> dict[Var, Reference]:
+    """References by the inputs of a program whose cotangents they take."""
+    places = [i for i, a in enumerate(active) if a]
+    return {v: refs[i] for v, i in zip(invars, places, strict=True) if i in refs}
 
 
 def instantiate(x: Any, aval: ShapedArray) -> Any:

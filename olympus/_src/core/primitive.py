@@ -548,13 +548,12 @@ class Higher(Primitive, abstract=True):
 
     def bind(self, *args: object, **params: object) -> list[Array]:
         """Apply the operation in the current trace."""
-        if MUTABLE:
-            for x in args:
-                if type(getattr(x, "aval", None)) in MUTABLE:
-                    found = Higher.on_references(self, args, params)
-                    if found is not None:
-                        return found
-                    break
+        for x in args if MUTABLE else ():       # hot: no frames
+            if type(getattr(x, "aval", None)) in MUTABLE:
+                found = Higher.on_references(self, args, params)
+                if found is not None:
+                    return found
+                break
         return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:

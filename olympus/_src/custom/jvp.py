@@ -223,7 +223,7 @@ class CustomJvpCall(CustomCall):
     what = "custom_jvp"
     kept = ("jvp",)
     staged, batched, chosen = _StagedJvp, _BatchedJvp, _ChosenJvp
-    with_failure = _JvpWithFailure
+    with_failure, with_contents = _JvpWithFailure, "JvpWithContents"
 
     def jvp(self, fun: Callable[..., list[Array]], rules: _JvpRules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:

@@ -396,7 +396,7 @@ class CustomVjpCall(CustomCall):
     what = "custom_vjp"
     kept = ("fwd", "bwd")
     staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
-    with_failure = _VjpWithFailure
+    with_failure, with_contents = _VjpWithFailure, "VjpWithContents"
 
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
@@ -407,11 +407,14 @@ class CustomVjpCall(CustomCall):
             apart = rules.optimize_remat and ctx.trace.recorded
             outs, res, bwd = (_apart(fun, rules, primals, nonzero) if apart else
                               rules(primals, nonzero))
-            out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
+            # What references hold has no derivative here: see `WithContents`.
+            n = len(outs) - rules.num_contents
+            out_avals = tuple([typeof(x).to_tangent_aval() for x in outs[:n]])
             found = iter(custom_lin_p.bind(
                 *res, *[t for t in tangents if type(t) is not Zero], name=params["name"], bwd=bwd,
                 num_res=len(res), perturbed=nonzero, out_avals=out_avals))
-            return outs, with_zeros(out_avals, found)
+            return outs, [*with_zeros(out_avals, found),
+                          *[Zero(typeof(x).to_tangent_aval()) for x in outs[n:]]]
 
         return self.differentiate(fun, rules, primals, tangents, params, apply)
 

@@ -150,6 +150,7 @@ class _UserRule(_VmapRule):
         self.fun, self.in_tree = owner.fun, in_tree
         self.user_rule: Any = owner.vmap_rule
         self.names, self.optimize_remat = (name_of(self.user_rule),), False
+        self.num_contents = 0
         self.out_tree: Any = None
         self.sealed = False
 

@@ -96,7 +96,7 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
             ctx.scope = outer.extend(*eqn.ctx.names) if eqn.ctx is not ROOT else outer
             try:
                 # What was there before a write is not read where nobody asks for it.
-                if prim.on_set is not None and eqn.outvars[0] not in read and type(ins[0]) is Ref:
+                if prim.on_set is not None and eqn.outvars[0] not in read and _is_cell(ins[0]):
                     return prim.on_set(*ins, **eqn.params)
                 return _step(prim, ins, eqn.params)
             finally:
@@ -104,7 +104,7 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
 
         outs = evaluate(closed.olympuspr, closed.consts, cells, step)
         for x in outs:
-            if type(x) is Ref:
+            if _is_cell(x):
                 raise returned_reference(closed.debug_info.traced_for,
                                          closed.debug_info.func_name, x)
         return [*outs, *[x._value for x, r in zip(cells, returned, strict=True) if r]]
@@ -127,13 +127,18 @@ def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
 
 
 def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
-    # A reference that stays one is a tracer, and what is done to it is recorded.
-    if prim.on_cells is not None and (not ins or type(ins[0]) is Ref or not is_ref(ins[0])):
+    # What is done to a reference that stays one, of an outer trace, is recorded.
+    if prim.on_cells is not None and (not ins or _is_cell(ins[0]) or not is_ref(ins[0])):
         return prim.on_cells(ins, params)
-    if prim.programs != () and (any(type(x) is Ref for x in ins) or any(
+    if prim.programs != () and (any(map(_is_cell, ins)) or any(
             makes_refs(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)):
         return prim.discharged(ins, params)
     return prim.bind(*ins, **params)
+
+
+def _is_cell(x: object) -> bool:
+    """Whether a value is a reference of the program that is discharged."""
+    return type(x) is Ref and x._trace is ctx.trace
 
 
 def content(x: Reference) -> Reference:

@@ -31,9 +31,10 @@ from ..lax.families import add
 from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import MUTABLE, ShapedArray
 from .partial_eval import reached, record_unknown
 
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
 Into = Mapping[Var, Reference]       # references that take sums of cotangents, by variable
@@ -49,6 +50,11 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
     The equations of one that comes off a tape are linear throughout. A loop or call of another may
     give results of which some are coefficients: those are computed first.
     """
+    # What is read of a reference depends on more than the operands show. Those from outside are
+    # handed on to rules only.
+    if MUTABLE:
+        closed = _discharge.discharge(ClosedOlympuspr(pr, consts), [False] * len(pr.invars))
+        pr, consts = closed.olympuspr, closed.consts
     whole = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
     found = reached(pr, [type(a) is Linear for a in args]) if whole else set()
     if all(len({v in found for v in eqn.outvars}) < 2 for eqn in whole):
