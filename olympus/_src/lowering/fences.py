@@ -480,7 +480,8 @@ _PAIRS = {"comparison": ("", _SIGNED, _NONE),
           "sum": (_SHIFTED, _NONE, frozenset((_SCALED,)))}
 # What an operation reads of its operands, where that is only what computed them.
 _READ = {"called": _MERGED, "clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
-         "logarithm": frozenset((_POWER, _QUOTIENT, _ROOT)), "power": frozenset((_EXPONENTIAL,)), "sign": _SIGNED}
+         "logarithm": frozenset((_POWER, _QUOTIENT, _ROOT)), "power": frozenset((_EXPONENTIAL,)),
+         "sign": _SIGNED}
 _MADE = {"clamp": _CLAMPED, "exponential": _EXPONENTIAL, "power": _POWER,
          "logistic": _QUOTIENT,     # 1 / (1 + exp(-x))
          "root": _ROOT}
