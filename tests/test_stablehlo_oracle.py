@@ -36,7 +36,7 @@ OPEN = dict.fromkeys(("lax.reduce_window-any-start", "lax.select_and_scatter-pro
 # after it that read the operand have other numbers. NumPy is with XLA.
 OPEN |= dict.fromkeys(("unique_all", "unique_counts", "unique_inverse", "unique_values", "union1d",
                        "intersect1d", "setdiff1d", "setxor1d", "argwhere", "compress", "extract",
-                       "flatnonzero", "mask_indices", "nonzero"), "reads what a scatter has written into")
+                       "flatnonzero", "mask_indices", "nonzero"), "reads what a scatter wrote into")
 CLOSE = 2e-5
 TABLE = [row for table in tables().values() for row in table if isinstance(row, Op)]
 skipped: Counter[str] = Counter()
