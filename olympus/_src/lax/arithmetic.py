@@ -13,6 +13,7 @@ import numpy as np
 from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..base.util import member
+from ..core.ir import Literal
 from ..core.primitive import Builder, Linear, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
@@ -70,6 +71,9 @@ class Quotient(Elementwise):
         x, y = b.expand([x, y])
         out, aval = b.op(self.op, [x, y]), b.avals_out[0]
         if not dtypes.is_integer(aval.dtype) or not b.module.fences:
+            return out
+        b.emitted = None    # no recipe: it depends on whether the divisor is a number
+        if type(b.eqn.invars[1]) is Literal:
             return out
         # XLA:CPU of jaxlib 0.12 has x / x folded to 1, wherever it can tell that both are equal.
         info = dtypes.iinfo(aval.dtype)
