@@ -105,7 +105,7 @@ __all__ = [
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
-        ad_checkpoint as ad_checkpoint, api_util as api_util, core as core,
+        ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, core as core,
         custom_batching as custom_batching, custom_derivatives as custom_derivatives,
         debug as debug, distributed as distributed, dlpack as dlpack,
         example_libraries as example_libraries, experimental as experimental, export as export,

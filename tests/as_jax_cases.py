@@ -359,8 +359,16 @@ def case_compilations_can_be_refused_as_chex_does():
 def case_stand_ins():
     from jax.experimental.sparse import BCOO
     assert not isinstance(jnp.ones(1), (BCOO, jax.Ref)) and isinstance(1, int | BCOO)
+    assert isinstance(jax.new_ref(1), jax.Ref) and jax.ref.get(jax.new_ref(2)) == 2
     for use in (lambda: BCOO(1), lambda: BCOO.fromdense(1)):
         raises(NotImplementedError, use, "planned", "as_jax_cases.py", "docs/coming_from_jax.md")
+
+
+def case_references_are_known_by_their_types():
+    from jax._src.state.types import AbstractRef, TransformedRef
+    ref = jax.new_ref(jnp.ones(3))
+    assert isinstance(jax.typeof(ref), AbstractRef) and isinstance(ref.at[0], TransformedRef)
+    assert not isinstance(jax.typeof(ref[...]), AbstractRef)
 
 
 def case_types_of_users():

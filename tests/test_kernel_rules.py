@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 import olympus
 from olympus import grad, jit, lax, vmap
@@ -312,3 +313,187 @@ def _with_ties_and_nan(x: np.ndarray, axis: int) -> list[np.ndarray]:
         flat[[3, x.size // 3]] = np.inf
         found += [zeros, least, -least, missing]
     return found
+
+
+# Products of many small matrices
+
+OUTER = "outer products"
+PRODUCTS = [
+    ("bij,bjk->bik", (256, 4, 4), (256, 4, 4), True),
+    ("bij,bjk->bik", (255, 4, 4), (255, 4, 4), False),
+    ("bij,bjk->bik", (64, 8, 8), (64, 8, 8), True), ("bij,bjk->bik", (63, 8, 8), (63, 8, 8), False),
+    ("bij,bjk->bik", (512, 9, 2), (512, 2, 4), False),
+    ("bij,bjk->bik", (2048, 2, 2), (2048, 2, 2), False),
+    ("bij,bj->bi", (1024, 4, 4), (1024, 4), True), ("bi,bi->b", (4096, 8), (4096, 8), True),
+    ("bij,bj->bi", (4096, 4, 1), (4096, 1), False),
+    ("jbi,bkj->bik", (3, 512, 3), (512, 8, 3), True),
+    ("abij,bajk->abik", (16, 30, 3, 3), (30, 16, 3, 3), True),
+    ("bcij,bjci->b", (4096, 2, 2, 2), (4096, 2, 2, 2), True), ("ij,jk->ik", (4, 8), (8, 4), False),
+    ("bij,bjk->bik", (0, 4, 4), (0, 4, 4), False)]
+
+
+@pytest.mark.parametrize(("formula", "a", "b", "used"), PRODUCTS)
+def test_products_of_small_matrices(formula: str, a: tuple[int, ...], b: tuple[int, ...],
+                                    used: bool) -> None:
+    def product(x: Any, y: Any) -> Any:
+        return olympus.numpy.einsum(formula, x, y)
+
+    for dtype in ("float32", "float64", "int32", "complex64")[:4 if len(a) == 3 else 1]:
+        with enable_x64(dtype == "float64"):
+            if dtype == "int32":
+                x, y = [RNG.integers(-2**31, 2**31, shape).astype(dtype) for shape in (a, b)]
+            else:
+                x, y = normal(a, dtype), normal(b, dtype)
+            assert (OUTER in taken(product, x, y)) == (used and dtype != "complex64")
+            out = jit(product)(x, y)
+            if dtype == "int32":
+                np.testing.assert_array_equal(out, np.einsum(formula, x, y))
+                continue
+            close(out, np.einsum(formula, wide(x), wide(y)), dtype)
+            close(jit(lambda x, y: product(olympus.numpy.exp(x), 2 * y))(x, y),
+                  np.einsum(formula, np.exp(wide(x)), 2 * wide(y)), dtype)
+            if dtype == "float32":
+                ct = normal(out.shape)
+                left, right = jit(lambda x, y, ct: olympus.vjp(product, x, y)[1](ct))(x, y, ct)
+                (i, j), k = formula.split("->")[0].split(","), formula.split("->")[1]
+                close(left, np.einsum(f"{k},{j}->{i}", wide(ct), wide(y)), dtype)
+                close(right, np.einsum(f"{i},{k}->{j}", wide(x), wide(ct)), dtype)
+                both = jit(vmap(product, (0, None)))(np.stack([x, -x]), y)
+                close(both, np.stack([np.einsum(formula, wide(s * x), wide(y)) for s in (1, -1)]),
+                      dtype)
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+def test_products_of_small_matrices_of_nan_infinities_and_zeros() -> None:
+    x, y = np.array(normal((256, 4, 4))), np.array(normal((256, 4, 4)))
+    x[0, 0, 1], x[1, 2, 2], x[2, 1, 1], y[2, 1, 1] = np.nan, np.inf, -np.inf, 0
+    x[3], y[4] = -0.0, 0.0
+    y[3] = np.abs(y[3])
+    found = np.asarray(jit(olympus.numpy.matmul)(x, y))
+    np.testing.assert_allclose(found, x @ y, rtol=1e-4, atol=1e-5)
+    assert not np.signbit(found[3:5]).any()
+
+
+# Factorisations and solutions of many small matrices
+
+LU, SOLUTION, CHOLESKY, TRIANGULAR = (
+    "LU by entries", "solution by entries", "Cholesky by entries", "triangular solution by entries")
+MANY = {1: 256, 2: 256, 3: 1024, 4: 4096}
+linalg = olympus.numpy.linalg
+
+
+def matrices(n: int, count: int, dtype: str) -> Any:
+    """Well conditioned ones, some of which need exchanges of rows."""
+    x = RNG.uniform(-1, 1, (count, n, n)) + 2 * np.eye(n)[RNG.permutation(n)]
+    return x.astype(dtype)
+
+
+@pytest.mark.parametrize(("n", "columns", "dtype"), [
+    (1, 1, "float32"), (2, 2, "float32"), (2, 1, "float64"), (3, 3, "float32"), (4, 1, "float32")])
+def test_small_systems(n: int, columns: int, dtype: str) -> None:
+    with enable_x64(dtype == "float64"):
+        a = matrices(n, MANY[n], dtype)
+        b, ct = [RNG.standard_normal((MANY[n], n, columns)).astype(dtype) for _ in range(2)]
+        assert taken(linalg.solve, a, b) == [LU, SOLUTION]
+        x, back = jit(lambda a, b: olympus.vjp(linalg.solve, a, b))(a, b)
+        da, db = jit(back)(ct)
+        wanted = np.linalg.solve(wide(a), wide(b))
+        wanted_b = np.linalg.solve(wide(a).swapaxes(1, 2), wide(ct))
+        _near(x, wanted, dtype)
+        _near(db, wanted_b, dtype)
+        _near(da, -wanted_b @ wanted.swapaxes(1, 2), dtype)
+        fewer = a[:MANY[n] - 1], b[:MANY[n] - 1]
+        assert taken(linalg.solve, *fewer) == []
+        if n == 2:
+            _near(jit(linalg.inv)(a), np.linalg.inv(wide(a)), dtype)
+            halves = jit(vmap(linalg.solve))(a.reshape(2, -1, n, n), b.reshape(2, -1, n, columns))
+            _near(halves.reshape(b.shape), wanted, dtype)
+        if n == 4:
+            _near(jit(linalg.det)(a), np.linalg.det(wide(a)), dtype)
+
+
+def _near(found: Any, wanted: np.ndarray, dtype: str) -> None:
+    """Within errors that grow with the condition."""
+    single = dtype == "float32"
+    np.testing.assert_allclose(np.asarray(found), wanted, rtol=2e-3 if single else 1e-10,
+                               atol=np.abs(wanted).max() * (1e-5 if single else 1e-13))
+
+
+@pytest.mark.parametrize("n", [1, 3])
+def test_small_factorisations_are_lapacks(n: int) -> None:
+    a = matrices(n, MANY[n], "float32")
+    factors, pivots, order = jit(lax.linalg.lu)(a)
+    assert taken(lax.linalg.lu, a) == [LU]
+    for i in range(0, len(a), 97):
+        wanted, exchanges = scipy.linalg.lu_factor(a[i])
+        np.testing.assert_allclose(factors[i], wanted, rtol=1e-4, atol=1e-5)
+        np.testing.assert_array_equal(pivots[i], exchanges)
+        lower, upper = np.tril(factors[i], -1) + np.eye(n), np.triu(factors[i])
+        np.testing.assert_allclose(lower @ upper, a[i][np.asarray(order[i])], atol=1e-5)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_small_cholesky_factors(n: int) -> None:
+    x = matrices(n, MANY[n], "float32")
+    a = x @ x.swapaxes(1, 2) + np.eye(n, dtype="float32")
+    assert taken(linalg.cholesky, a) == [CHOLESKY]
+    _near(jit(linalg.cholesky)(a), np.linalg.cholesky(wide(a)), "float32")
+    a[3], a[5, 0, 0], a[6, n - 1, n - 1], a[7] = -a[3], np.nan, 0, 0
+    found = np.asarray(jit(linalg.cholesky)(a))
+    lower = np.tril_indices(n)
+    for i in (3, 5, 6, 7):
+        assert np.isnan(found[i][lower]).all()
+    assert np.isfinite(found[8:]).all()
+    assert (np.triu(found, 1) == 0).all()
+    # The derivative of tr(C L) by a symmetric change, by differences in float64.
+    c, change = RNG.standard_normal((2, n, n))
+    change, good = change + change.T, a[8:]
+    with enable_x64(True):
+        good = wide(good)
+        got = (jit(grad(lambda a: (linalg.cholesky(a) * c).sum()))(good) * change).sum((1, 2))
+        ends = [(np.linalg.cholesky(good + s * 1e-5 * change) * c).sum((1, 2)) for s in (1, -1)]
+    np.testing.assert_allclose(got, (ends[0] - ends[1]) / 2e-5, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("left", [True, False])
+@pytest.mark.parametrize("n", [2, 3])
+def test_small_triangular_systems(n: int, left: bool) -> None:
+    a = matrices(n, MANY[n], "float32") + 3 * np.eye(n, dtype="float32")
+    b = np.asarray(normal((MANY[n], n, 2) if left else (MANY[n], 2, n)))
+    for lower, transposed, unit in itertools.product((False, True), repeat=3):
+        def solve(a: Any, b: Any) -> Any:
+            return lax.linalg.triangular_solve(
+                a, b, left_side=left, lower=lower, transpose_a=transposed, unit_diagonal=unit,
+                conjugate_a=transposed)
+
+        assert taken(solve, a, b) == [TRIANGULAR]
+        part = wide(np.tril(a) if lower else np.triu(a))
+        if unit:
+            part[:, range(n), range(n)] = 1
+        part = part.swapaxes(1, 2) if transposed else part
+        wanted = (np.linalg.solve(part, wide(b)) if left else
+                  np.linalg.solve(part.swapaxes(1, 2), wide(b).swapaxes(1, 2)).swapaxes(1, 2))
+        _near(jit(solve)(a, b), wanted, "float32")
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_singular_small_systems_are_as_by_lapack(n: int) -> None:
+    """Rank 0 and 1, a zero in the first place and infinities: finite where LAPACK's are.
+
+    A NaN as the first pivot leaves all NaN, where OpenBLAS eliminates nothing by it.
+    """
+    a = matrices(n, MANY[n], "float32")
+    a[0], a[1] = 0, 1
+    a[2, 0, 0], a[3, 0, 0], a[4, -1, -1] = 0, np.nan, np.inf
+    a[5, :, 0], a[6, 0] = 0, 0
+    b = np.asarray(normal((MANY[n], n, 1)))
+    for fun, args in ((linalg.solve, (a, b)), (linalg.inv, (a,)), (linalg.det, (a,)),
+                      (lambda a: lax.linalg.lu(a)[0], (a,))):
+        found = np.asarray(jit(lambda *xs, f=fun: f(*xs))(*args))
+        with kernels("off"):
+            plain = np.asarray(jit(lambda *xs, f=fun: f(*xs))(*args))
+        for i in (0, 1, 2, 4, 5, 6):
+            np.testing.assert_array_equal(np.isfinite(found[i]), np.isfinite(plain[i]))
+        assert np.isnan(found[3]).any()
+        np.testing.assert_array_equal(np.isfinite(found[7:]), True)
+    assert jit(linalg.inv)(a[:0]).shape == (0, n, n)

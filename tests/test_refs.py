@@ -232,7 +232,6 @@ def test_two_writers_lose_no_array():
                 step(ref, x)
                 found = np.unique(ref[...])
                 assert found.tolist() in ([1.0], [2.0]), found
-                ref[3:5] = found[0]
                 ref[0]
         except Exception as error:
             failed.append(error)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What the kernels of `lax/kernels/` gain and cost, by operation and size, on this machine.
 
-    PYTHONPATH=. python tools/kernel_table.py [--sizes 1000 100000] [--rounds 5] [PATTERN ...]
+    PYTHONPATH=. python tools/kernel_table.py [PATTERN ...] [--sizes 1000 100000] [--rounds 5]
 
 Each case runs with `olympus_kernels` "off" and "auto" by turns: microseconds of CPU time of all
 threads (the least of the rounds), the quotient, the largest difference as a part of the largest
@@ -81,6 +81,37 @@ def reductions(n: int) -> Iterator[Case]:
                     lambda x, axis=axis: onp.argmax(x, axis)), (uniform(rows, n // rows),)
 
 
+@case
+def products(n: int) -> Iterator[Case]:
+    """Products of many small matrices."""
+    for m, k, j in ((2, 2, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8), (12, 12, 12), (4, 4, 1), (3, 3, 8),
+                    (2, 8, 2), (16, 3, 16), (1, 8, 1)):
+        batch = n // max(m * k, k * j)
+        if batch > 1:
+            x, y = uniform(batch, m, k), uniform(batch, k, j)
+            name = f"matmul [{m}, {k}] @ [{k}, {j}]"
+            yield name, lambda x, y: x @ y, (x, y)
+            yield f"{name}, gradients", grad(lambda x, y: ((x @ y) ** 2).sum(), (0, 1)), (x, y)
+
+
+@case
+def small_matrices(n: int) -> Iterator[Case]:
+    """Factorisations and solutions."""
+    for k in (2, 3, 4):
+        batch = n // (k * k)
+        x = uniform(batch, k, k) - 0.5
+        positive = x @ x.swapaxes(1, 2) + onp.eye(k)
+        right = uniform(batch, k, 1)
+        yield f"solve {k}", onp.linalg.solve, (positive, right)
+        yield f"inv {k}", onp.linalg.inv, (positive,)
+        yield f"det {k}", onp.linalg.det, (x,)
+        yield f"cholesky {k}", onp.linalg.cholesky, (positive,)
+        yield f"solve {k}, gradients", grad(
+            lambda a, b: (onp.linalg.solve(a, b) ** 2).sum(), (0, 1)), (positive, right)
+        yield f"cholesky {k}, gradient", grad(
+            lambda a: (onp.linalg.cholesky(a) ** 3).sum()), (positive,)
+
+
 def ready(out: Any) -> Any:
     return olympus.block_until_ready(out)
 
@@ -105,8 +136,8 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], rounds: int
         for i, run in enumerate(runs):
             start = time.process_time()
             for _ in range(count):
-                out = run(*args)
-            ready(out)
+                outs[i] = run(*args)
+            ready(outs[i])
             best[i] = min(best[i], (time.process_time() - start) / count)
     return best, compiling, outs, names
 

@@ -1,8 +1,11 @@
 """A compiled program computes what its operations say: each kind of rewriting that XLA:CPU knows.
 
 The right values are NumPy's, which computes an operation at a time, in the same dtype or by hand.
-Numbers lie at the edges of each format. A jaxlib that rewrites anew fails here or in
-`tests/test_faithful.py`, which generates programs.
+Numbers lie at the edges of each format.
+
+A jaxlib that rewrites anew fails a test: `.ci/run` runs this file and generated programs
+(`tools/faithful.py`) on the newest one. Where a generated program fails, the tool prints the least
+one that does; its kind becomes a row here, and a kind of operation in `lowering/fences.py`.
 """
 
 from __future__ import annotations
@@ -150,6 +153,27 @@ INTS: dict[str, tuple[Callable[[Any, Any], Any], int, object]] = {
 def test_integers_have_bounds(row):
     f, x, expected = INTS[row]
     assert int(olympus.jit(lambda x: f(onp, x))(np.int32(x))) == int(expected)
+
+
+@pytest.mark.parametrize("name", ["int4", "int8", "int32", "uint8", "uint64"])
+@pytest.mark.parametrize("f", [
+    lambda x: lax.div(x, x), lambda x: lax.div(x + 1 - 1, x), lambda x: lax.div(x | x, x & x),
+    lambda x: olympus.jit(lax.div)(x, x)])
+def test_an_integer_by_itself(f, name):
+    """By zero all bits are set."""
+    with olympus.enable_x64(True):
+        x = onp.asarray([0, 1, 3], name)
+        found = np.asarray(olympus.jit(f)(x)).astype("int64").astype("uint64")
+    assert found.tolist()[1:] == [1, 1] and int(found[0]) % 16 == 15
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("f", [lambda x: onp.log(lax.rsqrt(x)), lambda x: onp.log(1 / onp.sqrt(x))])
+def test_the_logarithm_of_a_reciprocal_root(f, name):
+    """The root of -0.0 is -0.0, its reciprocal -inf."""
+    with olympus.enable_x64(True):
+        found = olympus.jit(f)(onp.asarray([-0.0, 0.0, -1.0, 1.0], name))
+    np.testing.assert_array_equal(np.float64(found), [np.nan, np.inf, np.nan, 0])
 
 
 NAN = {

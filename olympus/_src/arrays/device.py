@@ -419,6 +419,9 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def clear_caches() -> None:
     """Drop every traced and compiled program; they are made anew when next needed.
 
+    Memory that was kept for new arrays goes back to the system.
+
     >>> olympus.clear_caches()
     """
     drop_programs()
+    lib.allocator.give_memory_back()

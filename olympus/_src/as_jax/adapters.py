@@ -213,9 +213,9 @@ ROWS = {
         {"as_jax.private": "Frame user_frame user_frames"}, "olympus.extend.source_info_util"),
     "_src.state.types": Adapter(
         "Flax's nnx asks of every leaf whether it is a reference.",
-        lacks="references",
-        stand_ins="AbstractRef ReadEffect WriteEffect AccumEffect RefEffect StateEffect "
-        "TransformedRef"),
+        {"types.refs": "AbstractRef=RefAval", "numpy.refs": "TransformedRef=RefPart"},
+        lacks="effects of references by kind",
+        stand_ins="ReadEffect WriteEffect AccumEffect RefEffect StateEffect"),
     "_src.traceback_util": Adapter(
         "Equinox, Flax and jaxtyping leave their frames out of tracebacks.",
         {"as_jax.private": "api_boundary filter_traceback include_frame",

@@ -11,13 +11,13 @@ tangents land on a tape, and the tape is walked backwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 from typing import Literal as Exactly
 
 from ..base.source import api_boundary, filter_traceback
-from ..base.typing import Array, ArrayLike, AxisName, P, PyTree, R
-from ..base.util import name_of, wraps
+from ..base.typing import Array, ArrayLike, AxisName, P, PyTree, R, Reference
+from ..base.util import lazy_module, name_of, wraps
 from ..control.bodies import cast
 from ..control.manual_trace import ManualTracer
 from ..core import tags
@@ -62,6 +62,8 @@ from ..types.tree import (
 )
 from ..types.tree_registry import PyTreeDef
 
+_grad_refs: Any = lazy_module("olympus._src.autodiff.grad_refs")     # where there are references
+Refs = Mapping[int, Reference] | None
 __all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
 ArgNums = int | Sequence[int]
@@ -153,15 +155,23 @@ def linearize_flat(fun: Callable[..., list[Array]], primals: Sequence[ArrayLike]
                             [type(t) is not Zero for t in out_tangents])
 
 
-def pull_back(lin: Linearized, consts: Sequence[ArrayLike], cts: Sequence[ArrayLike | None]
-              ) -> list[ArrayLike]:
-    """Cotangents of all inputs, as arrays, from those of all outputs."""
+def pull_back(lin: Linearized, consts: Sequence[ArrayLike], cts: Sequence[ArrayLike | None],
+              refs: Refs = None) -> list[ArrayLike]:
+    """Cotangents of all inputs, as arrays, from those of all outputs.
+
+    `refs`: of inputs whose cotangents are added to references, these.
+    """
     pr = lin.program.olympuspr
+    places = [i for i, active in enumerate(lin.active_in) if active]
     # One cotangent for each input of the program, that is for each active argument, in order.
     out = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
-                             [ct for ct, a in zip(cts, lin.active_out) if a], "transpose"))
-    return [instantiate(next(out), aval.to_cotangent_aval()) if active else
-            zeros_of(aval.to_tangent_aval()) for aval, active in zip(lin.avals, lin.active_in)]
+                             [ct for ct, a in zip(cts, lin.active_out) if a], "transpose",
+                             {v: refs[i] for v, i in zip(pr.invars, places, strict=True)
+                              if i in refs} if refs else None))
+    found: list[Any] = [next(out) if active else None for active in lin.active_in]
+    return [zeros_of(aval.to_tangent_aval()) if ct is None else ct if refs and i in refs else
+            instantiate(ct, aval.to_cotangent_aval())
+            for i, (ct, aval) in enumerate(zip(found, lin.avals, strict=True))]
 
 
 def instantiate(x: Any, aval: ShapedArray) -> Any:
@@ -543,6 +553,34 @@ class Pullback(LinearMap):
 
     @api_boundary
     def __call__(self, *out_cts: object) -> tuple[PyTree, ...]:
+        return self.meta.in_tree.unflatten(self.pulled(out_cts))
+
+    @api_boundary
+    def with_refs(self, *wanted: PyTree) -> Callable[..., tuple[PyTree, ...]]:
+        """The map that adds cotangents of arguments to references.
+
+        Args:
+          *wanted: for each argument a reference of its cotangent's type, `olympus.ad.GradValue()`,
+            which has it returned, or `olympus.ad.DontWant()`; or a tree of these.
+
+        Returns:
+          A function of the cotangent of the result. Its result has `olympus.ad.GradRef()` where a
+          cotangent was added to a reference, `DidntWant()` where none was wanted. What a slice, a
+          dynamic slice or a gather of an argument read is all that is written.
+
+        >>> import olympus
+        >>> import olympus.numpy as onp
+        >>> total = olympus.new_ref(onp.zeros(3))
+        >>> _, pullback = olympus.vjp(lambda x: x[1] * 5., onp.ones(3))
+        >>> pullback.with_refs(total)(1.), pullback.with_refs(total)(1.)
+        ((GradRef(),), (GradRef(),))
+        >>> print(total[...])
+        [ 0. 10.  0.]
+        """
+        return _grad_refs.with_refs(self, wanted)
+
+    def pulled(self, out_cts: Sequence[object], refs: Refs = None) -> list[ArrayLike]:
+        """The cotangents of the leaves of the arguments; some are added to references."""
         meta = self.meta
         if len(out_cts) != 1:
             raise TypeError(f"vjp: the function returned by vjp applied to {meta.name} was called "
@@ -560,7 +598,7 @@ class Pullback(LinearMap):
         # not looked at.
         active = iter(as_arrays([x for x, a in zip(cts, meta.lin.active_out) if a]))
         cts = [next(active) if a else None for a in meta.lin.active_out]
-        return meta.in_tree.unflatten(pull_back(meta.lin, self.consts, cts))
+        return pull_back(meta.lin, self.consts, cts, refs)
 
     def _check(self, index: int, aval: ShapedArray, ct: ArrayLike) -> None:
         required = aval.to_tangent_aval()
@@ -584,14 +622,14 @@ class LackingPullback(Pullback):
 
     __slots__ = ()
 
-    def __call__(self, *out_cts: object) -> tuple[PyTree, ...]:
+    def pulled(self, out_cts: Sequence[object], refs: Refs = None) -> list[ArrayLike]:
         lacking = [structure_path(self.meta.in_tree, i) for x, i in zip(
             self.consts, self.meta.argument, strict=True) if i is not None and type(x) is NotSaved]
         if lacking:
             raise ValueError(f"vjp: the pullback of {self.meta.name} reads arguments "
                              f"{', '.join(lacking)}, which saveable_args said not to keep; give "
                              "them by pullback.args_res = [...] before it is called.")
-        return super().__call__(*out_cts)
+        return super().pulled(out_cts, refs)
 
 
 class Pushforward(LinearMap):

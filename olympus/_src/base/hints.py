@@ -16,7 +16,6 @@ import numpy as np
 
 __all__ = ["HINTS", "hint_for", "no_such_name"]
 
-_REFERENCES = "references (mutable arrays) are not there yet; carry values through olympus.lax.scan"
 _SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outside of olympus.jit"
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
 _HIJAX = "types of one's own are in olympus.experimental.hiolympus; what they hold has no types"
@@ -37,7 +36,6 @@ HINTS: dict[str, dict[str, str]] = {
         "abstract_arrays": "use olympus.core.ShapedArray",
         "linear_util": "use olympus.extend.linear_util",
         "xla": "use olympus.interpreters.xla",
-        "ad": "use olympus.interpreters.ad",
         "partial_eval": "use olympus.interpreters.partial_eval",
         "device_put_replicated": "use olympus.device_put with a sharding of olympus.P()",
         "device_put_sharded": "use olympus.device_put with an olympus.NamedSharding",
@@ -54,9 +52,8 @@ HINTS: dict[str, dict[str, str]] = {
         "softmax": "use olympus.nn.softmax", "relu": "use olympus.nn.relu",
         "io_callback": "use olympus.experimental.io_callback",
         "checkpoint_name": "use olympus.ad_checkpoint.checkpoint_name",
-        "Ref": _REFERENCES, "ref": _REFERENCES, "new_ref": _REFERENCES, "freeze": _REFERENCES,
-        "empty_ref": _REFERENCES, "free_ref": _REFERENCES, "array_ref": _REFERENCES,
-        "ds": _REFERENCES,
+        "array_ref": "use olympus.new_ref", "ds": "use slice(start, start + size), or "
+                      "olympus.lax.dynamic_slice where the start is traced",
         "collect_profile": "use olympus.profiler.start_trace, or TensorBoard beside "
                            "olympus.profiler.start_server",
         "tools": "use olympus.jit: jit(f).lower(*args).as_text()",
@@ -148,7 +145,6 @@ HINTS: dict[str, dict[str, str]] = {
         "olympus2tf": "use olympus.export: TensorFlow is not called from here",
         "colocated_python": "use olympus.pure_callback", "source_mapper": "use olympus.jit: "
         "jit(f).lower(*args).as_text(debug_info=True)",
-        "random": "use olympus.random with keys that are passed on",
     },
     "olympus.scipy.integrate": {
         "odeint": "use olympus.experimental.ode.odeint", "simps": "use scipy.integrate.simpson",

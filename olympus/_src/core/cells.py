@@ -148,10 +148,10 @@ def returned_reference(what: str, name: str, ref: Reference, path: str = "") -> 
     inputs = getattr(getattr(ref, "_trace", None), "inputs", ())
     if type(ref) is Ref and ref._line is not None:
         made = f"The returned mutable array was created on line {source.summarize(ref._line)}"
-    elif type(ref) is Ref or any(x is ref for x in inputs):
-        made = f"It was passed in as the argument {getattr(ref, '_name', None) or ''}".rstrip()
-    else:
+    elif isinstance(ref, Tracer) and not any(x is ref for x in inputs):
         made = f"It is {ref._origin()}"
+    else:
+        made = f"It was passed in as the argument {getattr(ref, '_name', None) or ''}".rstrip()
     where = f"\n  at output tree path result{path}" if path else ""
     return ValueError(
         f"{what}: function {name} traced for {what} returned a mutable array reference of type "

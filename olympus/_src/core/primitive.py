@@ -294,9 +294,11 @@ class Primitive:
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
     # Of references: (operands, params) -> results, on cells (`core/cells.py`) in place of
-    # references. `on_cells` is of what is done to references themselves; `discharged` of primitives
-    # with bodies, which takes references off the bodies and binds again.
+    # references. `on_cells` is of what is done to references themselves, `on_set` of writes whose
+    # result nobody reads; `discharged` of primitives with bodies, which takes references off the
+    # bodies and binds again.
     on_cells: Any = None
+    on_set: Any = None
     discharged: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, Params, Reference
-from ..core.cells import Ref, returned_reference
+from ..core.cells import Ref, is_ref, returned_reference
+from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import evaluate
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import ctx
@@ -84,14 +85,20 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
                 ) -> ClosedOlympuspr:
     def body(*args: Reference) -> list[Reference]:
         trace: Any = ctx.trace
+        pr = closed.olympuspr
+        read = {v for atoms in (*[eqn.invars for eqn in pr.eqns], pr.outvars)
+                for v in atoms if type(v) is not Literal}
         cells: list[Any] = [Ref(x, trace) if w else x for x, w in zip(args, which, strict=True)]
 
         def step(eqn: OlympusprEqn, ins: list[Reference]) -> Reference:
             trace.source = eqn.source       # of all that comes of it
-            outer = ctx.scope
-            ctx.scope = outer.extend(*eqn.ctx.names)
+            prim, outer = eqn.primitive, ctx.scope
+            ctx.scope = outer.extend(*eqn.ctx.names) if eqn.ctx is not ROOT else outer
             try:
-                return _step(eqn.primitive, ins, eqn.params)
+                # What was there before a write is not read where nobody asks for it.
+                if prim.on_set is not None and eqn.outvars[0] not in read and type(ins[0]) is Ref:
+                    return prim.on_set(*ins, **eqn.params)
+                return _step(prim, ins, eqn.params)
             finally:
                 ctx.scope = outer
 
@@ -120,7 +127,8 @@ def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
 
 
 def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
-    if prim.on_cells is not None:
+    # A reference that stays one is a tracer, and what is done to it is recorded.
+    if prim.on_cells is not None and (not ins or type(ins[0]) is Ref or not is_ref(ins[0])):
         return prim.on_cells(ins, params)
     if prim.programs != () and (any(type(x) is Ref for x in ins) or any(
             makes_refs(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)):

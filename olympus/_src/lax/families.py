@@ -218,7 +218,8 @@ _ALGEBRA = {
     "stablehlo.add": "sum", "stablehlo.subtract": "difference", "stablehlo.multiply": "product",
     "stablehlo.divide": "quotient", "stablehlo.logistic": "logistic", "stablehlo.abs": "absolute",
     "stablehlo.exponential": "exponential", "stablehlo.log": "logarithm",
-    "stablehlo.power": "power", "stablehlo.sign": "sign", "stablehlo.xor": "exclusive_or",
+    "stablehlo.power": "power", "stablehlo.rsqrt": "root", "stablehlo.sign": "sign",
+    "stablehlo.xor": "exclusive_or",
     **dict.fromkeys((
         "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.maximum", "stablehlo.minimum",
         "stablehlo.remainder", "stablehlo.shift_left", "stablehlo.shift_right_arithmetic",

@@ -25,17 +25,20 @@ from ..base.util import ByKey
 from ..core.cells import Ref, after_end, at_hand, check_value, lock, outer_reference
 from ..core.effects import Effect, InputEffect, input_effects
 from ..core.ir import OlympusprEqn, Var
-from ..core.primitive import Axis, Higher, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Higher, Linear, Primitive, Tangent, Zero
 from ..core.staging import JitTracer, StagingTrace
 from ..core.trace import ThreadState, ctx, typeof
 from ..types.avals import ShapedArray
 from ..types.memory import Space
 from ..types.refs import RefAval, ref_aval
+from .arithmetic import sub
 from .convert import convert_element_type_p
 from .creation import full
 from .families import add
+from .indexing import gather_p
 from .shape import as_array, broadcast_axis, instantiate, move_axis
 from .sharding import move
+from .slicing import dynamic_slice_p, dynamic_update_slice, slice_p
 
 __all__ = ["WHOLE", "Mapped", "View", "Viewed", "addupdate_p", "empty_ref_p",
            "free_ref_p", "freeze_p", "get_p", "made_ref", "new_ref_p", "swap_p"]
@@ -172,6 +175,104 @@ class Mapped(View):
         if self.dim is None:
             return text
         return f"{{mapped {self.dim}}}{text}"
+
+
+# Views of what primitives read: their transposes add there.
+
+class Sliced(View):
+    """The part that `slice` reads."""
+
+    __slots__ = ("start", "limit", "strides")
+
+    def __init__(self, start: Sequence[int], limit: Sequence[int], strides: Sequence[int] | None
+                 ) -> None:
+        self.start, self.limit, self.strides = start, limit, strides
+
+    def _key(self) -> tuple[object, ...]:
+        return self.start, self.limit, self.strides
+
+    def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
+        return slice_p.result_avals((inner,), self._params())
+
+    def _params(self) -> Params:
+        return {"start_indices": self.start, "limit_indices": self.limit, "strides": self.strides}
+
+    def read(self, x: Array, *ops: ArrayLike) -> Array:
+        return slice_p.bind(x, **self._params())
+
+    def write(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
+        if self.strides is None:
+            return dynamic_update_slice(x, v, self.start)
+        change: Any = slice_p.transpose(sub(v, self.read(x)), Linear(typeof(x)), **self._params())
+        return add(x, change[0])
+
+    def add(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
+        return self.write(x, add(self.read(x), v))
+
+    def shown(self, inner: ShapedArray, ops: Sequence[str]) -> str:
+        steps = self.strides or (1,) * len(self.start)
+        return "[" + ",".join([f"{a}:{b}" + (f":{c}" if c != 1 else "") for a, b, c in zip(
+            self.start, self.limit, steps, strict=True)]) + "]"
+
+
+class Window(View):
+    """The part that `dynamic_slice` reads; the starts are operands."""
+
+    __slots__ = ("params",)
+
+    def __init__(self, params: Params) -> None:
+        self.params = tuple(sorted(params.items()))
+
+    def _key(self) -> tuple[object, ...]:
+        return self.params
+
+    def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
+        return dynamic_slice_p.result_avals((inner, *ops), dict(self.params))
+
+    def read(self, x: Array, *ops: ArrayLike) -> Array:
+        return dynamic_slice_p.bind(x, *ops, **dict(self.params))
+
+    def write(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
+        return dynamic_update_slice(x, v, ops, allow_negative_indices=False)
+
+    def add(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
+        return self.write(x, add(self.read(x, *ops), v), *ops)
+
+    def shown(self, inner: ShapedArray, ops: Sequence[str]) -> str:
+        return "[" + ",".join([f"{o}:{o}+{n}" for o, n in zip(
+            ops, dict(self.params)["slice_sizes"], strict=True)]) + "]"
+
+
+class Gathered(View):
+    """The part that `gather` reads; the indices are an operand. It is only added to."""
+
+    __slots__ = ("params",)
+
+    def __init__(self, params: Params) -> None:
+        self.params = tuple(sorted(params.items()))
+
+    def _key(self) -> tuple[object, ...]:
+        return self.params
+
+    def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
+        return gather_p.result_avals((inner, *ops), dict(self.params))
+
+    def read(self, x: Array, *ops: ArrayLike) -> Array:
+        return gather_p.bind(x, *ops, **dict(self.params))
+
+    def add(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
+        return gather_p.added(x, v, *ops, **dict(self.params))
+
+    def shown(self, inner: ShapedArray, ops: Sequence[str]) -> str:
+        return f"[{ops[0]}]"
+
+
+def part_read(prim: Primitive, params: Params) -> View | None:
+    """The view of what an operation reads of its first operand, if it does nothing else."""
+    if prim is slice_p:
+        return Sliced(params["start_indices"], params["limit_indices"], params["strides"])
+    return Window(params) if prim is dynamic_slice_p else (
+        Gathered(params) if prim is gather_p else None)
 
 
 # Primitives --------------------------------------------------------------------------------------

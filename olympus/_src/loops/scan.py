@@ -178,9 +178,10 @@ def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -
     if length is not None:
         sizes = {"length": extent(length, "scan", "length"), **sizes}
     if not sizes:
+        why = (": you must provide `length`, since values of users' types do not tell how many "
+               "rows they have.") if mapped else "."
         raise ValueError("scan: scan got no values to scan over and `length` not provided; one is "
-                         "required" + (": you must provide `length`, since values of users' types do "
-                                       "not tell how many rows they have." if mapped else "."))
+                         "required" + why)
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
         found = list(dict.fromkeys(aval.shape[0] for aval in avals))

@@ -50,6 +50,7 @@ _REPEATED = "repeated"      # other elements, several times
 _UNSIGNED = "unsigned"      # an integer that would not be negative if integers had no bounds
 _QUOTIENT = "quotient"
 _POWER = "power"
+_ROOT = "root"              # the reciprocal of a square root
 _EXPONENTIAL = "exponential"
 _CLAMPED = "clamped"
 # Operations that one in a called program, or in the caller, may be merged with.
@@ -479,9 +480,11 @@ _PAIRS = {"comparison": ("", _SIGNED, _NONE),
           "sum": (_SHIFTED, _NONE, frozenset((_SCALED,)))}
 # What an operation reads of its operands, where that is only what computed them.
 _READ = {"called": _MERGED, "clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
-         "logarithm": frozenset((_POWER,)), "power": frozenset((_EXPONENTIAL,)), "sign": _SIGNED}
+         "logarithm": frozenset((_POWER, _QUOTIENT, _ROOT)), "power": frozenset((_EXPONENTIAL,)),
+         "sign": _SIGNED}
 _MADE = {"clamp": _CLAMPED, "exponential": _EXPONENTIAL, "power": _POWER,
-         "logistic": _QUOTIENT}     # 1 / (1 + exp(-x))
+         "logistic": _QUOTIENT,     # 1 / (1 + exp(-x))
+         "root": _ROOT}
 _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
     **dict.fromkeys(("", *_READ, *_MADE), _Pass._other),
     "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "choice": _Pass._choice,

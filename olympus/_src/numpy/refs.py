@@ -446,7 +446,7 @@ def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> N
                 new = write(op, content, index, x)
             ref._put(new, new is x)
         return
-    if _masked(index):
+    if isinstance(index, (Tracer, tuple)) and _masked(index):
         whole = _getitem(ref, Ellipsis)
         _write("set", name, ref, Ellipsis, write(op, whole, index, x))
         return

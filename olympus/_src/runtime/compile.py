@@ -54,7 +54,6 @@ from ..types.sharding import (
     entry_of,
 )
 from ..types.tree_registry import PyTreeDef
-from .brief import is_brief
 from .dumps import dump
 from .nans import debugging
 
@@ -62,6 +61,7 @@ __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "comp
            "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
            "relaid", "release", "user_error"]
 
+brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
 foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 Client = lib.Client
@@ -539,8 +539,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         if found is not None:
             _executables.use(found)
             return found
-    brief = not hosts and context.alone is not None and is_brief(context.alone)
-    if brief:
+    is_brief = not hosts and context.alone is not None and brief.is_brief(context.alone)
+    if is_brief:
         hosts = lib.IN_THIS_THREAD
     _look_for_room(context.name)
     dump("stablehlo", context.name, lambda: cast("str", module.operation.get_asm(
@@ -590,7 +590,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         for _, callback, _ in context.inspected:
             callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
                      else lib.single_device_sharding(device))
-    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, brief)
+    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, is_brief)
     if key is not None:
         _executables.use(loaded)
     return loaded

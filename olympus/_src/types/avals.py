@@ -19,8 +19,8 @@ from ..base.util import ByKey, lazy_module, memoize
 from . import dtypes
 from .layout import AUTO, Format
 from .memory import Space
-from .mesh import NO_MESH, ManualAxisType, get_abstract_mesh
-from .shape import canonical_shape, prod, static_int
+from .mesh import NO_MESH, AbstractMesh, ManualAxisType, Mesh, get_abstract_mesh
+from .shape import canonical_shape, floor_div, prod, static_int
 from .sharding import (
     Entry,
     NamedSharding,
@@ -210,15 +210,16 @@ class ShapedArray(AbstractValue):
         """The axis along which loops take their rows."""
         return 0
 
-    def shard(self, mesh: Any, manual_axes: frozenset[str], check_vma: bool, spec: PartitionSpec
-              ) -> ShapedArray:
+    def shard(self, mesh: AbstractMesh | Mesh, manual_axes: frozenset[str], check_vma: bool,
+              spec: PartitionSpec) -> ShapedArray:
         """The type of the part that a device has of an array cut as `spec` says."""
         vma = self.vma.union(*map(axes_of, spec)) if check_vma else self.vma
         return self.update(vma=vma, shape=tuple([
-            n // prod([mesh.shape[name] for name in axes_of(entry)])
+            floor_div(n, prod([mesh.shape[name] for name in axes_of(entry)]))
             for n, entry in zip(self.shape, (*spec, *[None] * self.ndim), strict=False)]))
 
-    def unshard(self, mesh: Any, check_vma: bool, spec: PartitionSpec) -> ShapedArray:
+    def unshard(self, mesh: AbstractMesh | Mesh, check_vma: bool, spec: PartitionSpec
+                ) -> ShapedArray:
         """The type of the whole of which devices have such parts."""
         outer = mesh.abstract_mesh
         return self.update(

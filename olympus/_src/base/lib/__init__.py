@@ -142,8 +142,9 @@ from olympus._src.base.lib.waiting import check_ending, interruptible
 from olympus._src.base.util import lazy_module
 
 if TYPE_CHECKING:
-    from olympus._src.base.lib import mlir
+    from olympus._src.base.lib import allocator, mlir
 else:
+    allocator = lazy_module("olympus._src.base.lib.allocator")
     mlir = lazy_module("olympus._src.base.lib.mlir")
 
 Config: Any = _jax.config.Config
@@ -186,8 +187,8 @@ __all__ = [
     "LoadedExecutable", "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef",
     "PyTreeRegistry", "SequenceKey", "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback",
     "XlaRuntimeError", "addresses",
-    "all_leaves", "answer_for_jax", "array_layout", "array_tracebacks", "block_until_ready",
-    "check_alive", "check_ending", "interruptible", "compile", "config_unset",
+    "all_leaves", "allocator", "answer_for_jax", "array_layout", "array_tracebacks",
+    "block_until_ready", "check_alive", "check_ending", "interruptible", "compile", "config_unset",
     "connect", "copied", "copy_to_device",
     "copy_to_host_async", "copy_to_sharding", "cost_analysis", "cpu_collectives",
     "deserialize_executable", "device_put", "device_put_parts", "disconnect_collectives", "execute",
