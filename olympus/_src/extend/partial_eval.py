@@ -1,6 +1,4 @@
-"""Programs recorded, cut and differentiated as interpreters of others call it: of wrapped functions,
-by flagged values.
-"""
+"""Programs recorded, cut and differentiated as interpreters of others call it: by flags."""
 
 from __future__ import annotations
 
@@ -113,7 +111,7 @@ def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,
 
 
 def abstract_eval_fun(fun: Callable[..., Sequence[ArrayLike]], *avals: Aval,
-                      debug_info: DebugInfo = NO_DEBUG_INFO, **params: Any) -> list[ShapedArray]:
+                      debug_info: DebugInfo | None = None, **params: Any) -> list[ShapedArray]:
     """The types of what a function returns.
 
     Args:
@@ -129,7 +127,8 @@ def abstract_eval_fun(fun: Callable[..., Sequence[ArrayLike]], *avals: Aval,
     >>> abstract_eval_fun(lambda x, n: [onp.tile(x, n)], olympus.typeof(onp.ones(2)), n=3)
     [ShapedArray(float32[6])]
     """
-    return stage(lambda *xs: fun(*xs, **params), avals, debug_info).out_avals
+    return stage(lambda *xs: fun(*xs, **params), avals,
+                 debug_info or NO_DEBUG_INFO).out_avals
 
 
 # Programs
