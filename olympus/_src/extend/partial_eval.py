@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any
 
 from ..base.typing import ArrayLike
-from ..core.ir import NO_DEBUG_INFO, ClosedOlympuspr, DebugInfo, Olympuspr
+from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
@@ -111,7 +111,7 @@ def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,
 
 
 def abstract_eval_fun(fun: Callable[..., Sequence[ArrayLike]], *avals: Aval,
-                      debug_info: DebugInfo | None = None, **params: Any) -> list[ShapedArray]:
+                      debug_info: DebugInfo, **params: Any) -> list[ShapedArray]:
     """The types of what a function returns.
 
     Args:
@@ -124,11 +124,12 @@ def abstract_eval_fun(fun: Callable[..., Sequence[ArrayLike]], *avals: Aval,
       A list of types.
 
     >>> import olympus.numpy as onp
-    >>> abstract_eval_fun(lambda x, n: [onp.tile(x, n)], olympus.typeof(onp.ones(2)), n=3)
+    >>> names = olympus.extend.core.DebugInfo("tiled", "tiled")
+    >>> aval = olympus.typeof(onp.ones(2))
+    >>> abstract_eval_fun(lambda x, n: [onp.tile(x, n)], aval, n=3, debug_info=names)
     [ShapedArray(float32[6])]
     """
-    return stage(lambda *xs: fun(*xs, **params), avals,
-                 debug_info or NO_DEBUG_INFO).out_avals
+    return stage(lambda *xs: fun(*xs, **params), avals, debug_info).out_avals
 
 
 # Programs
