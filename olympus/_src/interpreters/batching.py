@@ -139,7 +139,7 @@ class _NotingBatchTrace(Noting, BatchTrace):
 def to_axis(x: ArrayLike, src: int | None, dst: int, size: int) -> Any:
     """`x` with its mapped axis at `dst`; repeated along a new axis if it is not mapped."""
     aval = typeof(x)
-    if not aval.is_array:
+    if aval.is_high:
         return _mapped_as(aval, x, src, dst)
     if is_float0(aval):     # no device has any, and there is nothing to move
         shape = [n for i, n in enumerate(aval.shape) if i != src]
@@ -217,7 +217,7 @@ def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, 
         outs, found = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
         outs = [to_axis(x, d, 0, axis.size) if f else x
                 for x, d, f in zip(outs, found, force, strict=True)]
-        return outs, tuple([0 if f and typeof(x).is_array else d
+        return outs, tuple([0 if f and not typeof(x).is_high else d
                             for x, d, f in zip(outs, found, force, strict=True)])
 
     if avals is None:

@@ -234,7 +234,7 @@ def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
 def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
                  names: _Names) -> int:
     """The one size of all mapped axes."""
-    sizes = {aval.shape[d] for aval, d in zip(avals, dims) if d is not None and aval.is_array}
+    sizes = {aval.shape[d] for aval, d in zip(avals, dims) if d is not None and not aval.is_high}
     # axis_size is one size more, so that an argument that contradicts it is an error.
     if given is not None:
         sizes.add(given)
@@ -260,7 +260,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
     """The error for sizes that differ: a line for each size, the most frequent first."""
     places: dict[int, list[str]] = {}
     for i, (aval, d) in enumerate(zip(avals, dims, strict=True)):
-        if d is not None and aval.is_array:
+        if d is not None and not aval.is_high:
             places.setdefault(aval.shape[d], []).append(
                 f"axis {d} of {names.where(i)} of type {aval}")
     # The most frequent size is most likely the one that was meant: it comes first.
@@ -306,14 +306,14 @@ def _place(x: Array, src: int | None, dst: int | None, axis: Axis, sum_match: bo
         return x
     if dst is None:     # but the result differs from example to example
         assert src is not None
-        if sum_match and typeof(x).is_array:
+        if sum_match and not typeof(x).is_high:
             return reduce_sum(x, (src,))
         mapped = ("" if axis.name is None else
                   f"vmap has mapped output (axis_name={axis.name!r}) but out_axes is None: ")
         raise ValueError(f"vmap: {mapped}at vmap out_axes{path(index)}, got axis spec None but "
                          f"output was batched on axis {src}; an int is required; None is for "
                          f"results of {fun_name} that are the same for all examples.")
-    if not typeof(x).is_array:
+    if typeof(x).is_high:
         to: Any = dst if isinstance(dst, MappingSpec) else src
         return to_axis(x, src, to, axis.size)
     if isinstance(dst, MappingSpec):

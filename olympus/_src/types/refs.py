@@ -68,9 +68,13 @@ class RefAval(AbstractValue):
         """The aval of a reference to an array with one axis more."""
         return ref_aval(self.inner.with_axis(axis, size, entry))
 
-    def without_axis(self, axis: int) -> RefAval:
+    def without_axis(self, axis: int, size: DimSize | None = None) -> RefAval:
         """The aval of a reference to one slice of the content."""
-        return ref_aval(self.inner.without_axis(axis))
+        return ref_aval(self.inner.without_axis(axis, size))
+
+    def leading_axis_spec(self) -> int:
+        """The axis along which loops take their rows."""
+        return 0
 
     def to_tangent_aval(self) -> RefAval | ShapedArray:
         """A reference to the tangent; of what has none, float0."""
