@@ -19,8 +19,8 @@ finite what overflows step by step, are no difference. The classes:
 
 Exits with 1 if one of FAULTS is not empty. Faults are shrunk to their least programs, which
 `--report` prints with values. `--unfenced` shows what XLA does without Olympus's fences
-(`lowering/fences.py`). Every fourth module is compiled as users' are, the others by XLA's older
-emitter where there is one, which takes half the time.
+(`lowering/fences.py`). Every fourth module is compiled as users' are; of the others LLVM optimises
+less, which takes a quarter of the time (`--every`).
 """
 
 from __future__ import annotations
@@ -114,9 +114,13 @@ ARRAYS: dict[str, tuple[tuple[int, ...], tuple[int, ...], str, str]] = {
 
 
 class Leaf(NamedTuple):
-    """An argument, or a constant: a number in place, a closed-over array, a spread number."""
+    """An argument, or a constant: a number in place, a closed-over array, a spread number.
 
-    kind: str       # arg, literal, array, splat
+    A scalar is an argument of rank 0 that is spread. A constant that is given is an array, or a
+    spread number, that the function gets as an argument where it stands inside of something else.
+    """
+
+    kind: str       # arg, scalar, literal, array, splat, given
     value: Any
 
 
@@ -136,7 +140,8 @@ class Program(NamedTuple):
 
     @property
     def args(self) -> list[Any]:
-        return [each.value for each in self.leaves if each.kind == "arg"]
+        return [each.value if each.kind == "arg" else np.ravel(each.value)[0][...]
+                for each in self.leaves if each.kind in ("arg", "scalar")]
 
     @property
     def dtype(self) -> np.dtype:
@@ -144,10 +149,12 @@ class Program(NamedTuple):
 
     def text(self) -> str:
         """The program as Python, without values of its arguments."""
-        args = [f"x{i}" for i, each in enumerate(self.leaves) if each.kind == "arg"]
+        args = [f"x{i}" for i, each in enumerate(self.leaves)
+                if each.kind in ("arg", "scalar", "given")]
+        names = [f"x{i}" if each.kind in ("arg", "given") else
+                 f"lax.broadcast(x{i}, {each.value.shape})" if each.kind == "scalar" else
+                 constant(each) for i, each in enumerate(self.leaves)]
         lines = [f"def f({', '.join(args)}):"]
-        names = [f"x{i}" if each.kind == "arg" else constant(each)
-                 for i, each in enumerate(self.leaves)]
         for i, step in enumerate(self.steps):
             template = (OPERATIONS[step.name].text if step.name in OPERATIONS
                         else ARRAYS[step.name[1:]][2])
@@ -157,19 +164,26 @@ class Program(NamedTuple):
             if step.name in DIVISIONS and step.operands[1] >= len(self.leaves):
                 given[1] = f"harmless({given[1]})"
             lines.append(f"    v{i} = " + template.format(*given, bits=bits))
-        return "\n".join([*lines, f"    return {names[-1]}"])
+        lines.append(f"    return {names[-1]}")
+        if self.wrapper or "given" in [each.kind for each in self.leaves]:
+            given = [constant(each) if each.kind == "given" else f"x{i}"
+                     for i, each in enumerate(self.leaves) if f"x{i}" in args]
+            args = [n for n in given if n in args]
+            lines += [f"def g({', '.join(args)}):",
+                      f"    return wrapped({self.wrapper!r}, f)({', '.join(given)})"]
+        return "\n".join(lines)
 
     def function(self) -> Callable[..., Any]:
-        scope = {"harmless": harmless, "lax": lax, "np": np, "onp": onp}
+        scope = {"harmless": harmless, "lax": lax, "np": np, "onp": onp, "wrapped": wrapped}
         exec(self.text(), scope)
-        return wrapped(self.wrapper, scope["f"])
+        return scope.get("g") or scope["f"]
 
     def pattern(self) -> str:
         """The chain as an expression, in which x is an argument and C a constant."""
         letters: dict[int, str] = {}
         for i, each in enumerate(self.leaves):
             letters[i] = ("xyzwuvst"[sum(k.kind == "arg" for k in self.leaves[:i])]
-                          if each.kind == "arg" else "C")
+                          if each.kind == "arg" else "s" if each.kind == "scalar" else "C")
         names = [letters[i] for i in range(len(self.leaves))]
         for step in self.steps:
             names.append(f"{step.name}({', '.join(names[k] for k in step.operands)})")
@@ -196,7 +210,8 @@ def constant(each: Leaf) -> str:
     if each.kind == "literal":
         return f"({number})"
     name = x.dtype.name
-    if each.kind == "splat":
+    if each.kind == "splat" or each.kind == "given" and (x.tobytes() == x.reshape(-1)[:1].tobytes()
+                                                         * x.size):
         return f"lax.full({x.shape}, {number}, '{name}')"
     return f"np.array({numbers(x)}, dtype='{name}')"
 
@@ -311,14 +326,21 @@ def edges(dtype: Any) -> list[Any]:
             np.inf, -np.inf, np.nan]
 
 
-def draw(rng: np.random.Generator, dtype: Any, shape: Sequence[int] = (), special: bool = True
-         ) -> Any:
-    """Random edges; the last three of floating types are inf and NaN."""
-    table = TABLES.get(dtype)
+def powers(dtype: Any) -> list[Any]:
+    """Numbers, zero among them, of which products of two or three leave the format, or do not."""
+    most = format_of(np.dtype(dtype)).most
+    return [0, 1, 3, -.5, *(sign * most ** k for k in (.3, .45, .6, .75, .9, -.3, -.45, -.6, -.75,
+                                                       -.9) for sign in (1, -1)), most / 2]
+
+
+def draw(rng: np.random.Generator, dtype: Any, shape: Sequence[int] = (), special: bool = True,
+         numbers: Callable[[Any], list[Any]] = edges) -> Any:
+    """Random ones of such numbers; the last three edges of floating types are inf and NaN."""
+    table = TABLES.get((dtype, numbers))
     if table is None:
-        table = TABLES[dtype] = np.array(edges(dtype)).astype(dtype)
-    count = len(table) - (0 if special or not is_float(np.dtype(dtype)) else 3)
-    return table[rng.integers(0, count, shape)]
+        table = TABLES[dtype, numbers] = np.array(numbers(dtype)).astype(dtype)
+    whole = special or numbers is powers or not is_float(np.dtype(dtype))
+    return table[rng.integers(0, len(table) - (0 if whole else 3), shape)]
 
 
 TABLES: dict[Any, Any] = {}
@@ -386,14 +408,18 @@ def evaluate(program: Program) -> tuple[Value, Walk]:
 
 
 @functools.cache
-def quick_options() -> dict[str, Any] | None:
-    """XLA's older emitter, where it has one: it compiles in half the time after equal passes."""
-    options = {"xla_cpu_use_fusion_emitters": False}
+def quick_options() -> dict[str, Any]:
+    """XLA's passes as they are, and less of LLVM's: that takes a quarter of the time.
+
+    Its older emitter, where it has one, has half as much for LLVM to do.
+    """
+    options = {"xla_backend_optimization_level": 0, "xla_cpu_parallel_codegen_split_count": 1}
+    older = {**options, "xla_cpu_use_fusion_emitters": False}
     try:
-        olympus.jit(lambda x: x, compiler_options=options)(0)
+        olympus.jit(lambda x: x, compiler_options=older)(0)
     except ValueError:
-        return None
-    return options
+        return options
+    return older
 
 
 def compiled(programs: Sequence[Program], quick: bool = False) -> list[Any]:
@@ -410,19 +436,23 @@ def compiled(programs: Sequence[Program], quick: bool = False) -> list[Any]:
 # Making programs
 
 def leaf_of(rng: np.random.Generator, kind: str, dtype: Any, shape: tuple[int, ...],
-            divided: bool = False) -> Leaf:
+            divided: bool = False, numbers: Callable[[Any], list[Any]] = edges) -> Leaf:
     """A leaf; where it may be a divisor, a constant integer is neither 0 nor -1."""
+    if not is_inexact(np.dtype(dtype)):
+        numbers = edges
     if divided and kind != "arg" and not is_inexact(np.dtype(dtype)):
         value = draw(rng, dtype, shape if kind == "array" else ())
         value = np.where((value == 0) | (value == dtype.type(0) - dtype.type(1)), 5, value)
         value = np.asarray(value).astype(dtype)
         return Leaf(kind, np.full(shape, value) if kind == "splat" else value)
     if kind == "arg":
-        return Leaf("arg", draw(rng, dtype, shape))
+        return Leaf("arg", draw(rng, dtype, shape, True, numbers))
+    if kind == "scalar":
+        return Leaf(kind if shape else "arg", np.full(shape, draw(rng, dtype, (), True, numbers)))
     special = rng.random() < .1
     if kind == "array":
-        return Leaf("array", draw(rng, dtype, shape, special))
-    value = draw(rng, dtype, (), special)
+        return Leaf("array", draw(rng, dtype, shape, special, numbers))
+    value = draw(rng, dtype, (), special, numbers)
     if kind == "splat":
         return Leaf("splat", np.full(shape, value))
     return Leaf(kind, np.asarray(value))
@@ -556,25 +586,33 @@ def tree(rng: np.random.Generator, dtype: str, lanes: tuple[int, ...], names: Se
 
 
 def random_program(rng: np.random.Generator, dtypes: Sequence[str]) -> Program:
-    """A chain of two to five operations of scalars or small arrays, floating ones mostly."""
+    """A chain of two to five operations of scalars or small arrays, floating ones mostly.
+
+    Half of them are arithmetic for the most part, on powers of the greatest number.
+    """
     dtype = rng.choice([d for d in dtypes for _ in range(3 if d in FLOATS else 1)])
     shape: tuple[int, ...] = [(), (8,), (8,), (4, 2)][rng.integers(4)]
     current, leaves, steps = dtype_of(str(dtype)), [], []
-    leaves.append(leaf_of(rng, "arg", current, shape))
-    todo: list[tuple[str, list[int | None], Any]] = []
-    used = [(0, current, shape)]
-    for _ in range(rng.integers(2, 6)):
+    numbers = edges if not is_inexact(current) or rng.random() < .5 else powers
+    leaves.append(leaf_of(rng, "arg", current, shape, numbers=numbers))
+    share = .4 if numbers is edges else .8
+    todo: list[tuple[str, list[int | None]]] = []
+    used = [(0, current, shape)]    # leaves, and steps before the last as -1, -2 ...
+    made: list[tuple[int, np.dtype, tuple[int, ...]]] = []
+    for i in range(rng.integers(2, 6)):
+        used += made
+        made = [(-i, current, shape)] if i else []
         if rng.random() < .2:
             kind = kind_of(current)
             names = [n for n, (start, _, _, kinds) in ARRAYS.items()
                      if start == shape and kind in kinds]
             name = str(rng.choice(names))
-            todo.append(("." + name, [None], None))
+            todo.append(("." + name, [None]))
             shape = ARRAYS[name][1]
             continue
         names = [n for n, op in OPERATIONS.items() if accepts(op, current)]
         arithmetic = [n for n in names if n in (*ARITHMETIC, "neg")]
-        name = str(rng.choice(arithmetic if arithmetic and rng.random() < .4 else names))
+        name = str(rng.choice(arithmetic if arithmetic and rng.random() < share else names))
         op = OPERATIONS[name]
         place = int(rng.integers(op.arity))
         operands: list[int | None] = []
@@ -586,23 +624,29 @@ def random_program(rng: np.random.Generator, dtypes: Sequence[str]) -> Program:
             elif again and rng.random() < .25:
                 operands.append(int(rng.choice(again)))
             else:
-                kind = str(rng.choice(["arg", "literal", "array", "splat"], p=[.4, .35, .1, .15]))
+                kind = str(rng.choice(["arg", "scalar", "literal", "array", "splat"],
+                                      p=[.35, .1, .3, .1, .15]))
                 if kind == "literal" and (literals or op.arity > 2):
                     kind = "splat"
                 literals += kind == "literal"
-                leaves.append(leaf_of(rng, kind, current, shape, name in DIVISIONS))
+                leaves.append(leaf_of(rng, kind, current, shape, name in DIVISIONS, numbers))
                 operands.append(len(leaves) - 1)
                 if kind != "literal":
                     used.append((len(leaves) - 1, current, shape))
-        todo.append((name, operands, None))
+        todo.append((name, operands))
         current = result(op, current)
-    for i, (name, operands, _) in enumerate(todo):
+    for i, (name, operands) in enumerate(todo):
         last = 0 if i == 0 else len(leaves) + i - 1
-        steps.append(Step(name, tuple(last if k is None else k for k in operands)))
+        steps.append(Step(name, tuple(
+            last if k is None else k if k >= 0 else len(leaves) - k - 1 for k in operands)))
     program = Program(tuple(leaves), tuple(steps))
     floating = all(is_float(np.asarray(x).dtype) for x in program.args) and is_float(current)
     names = [n for n in WRAPPERS if floating or "grad" not in n and "jvp" not in n]
-    return program._replace(wrapper=str(rng.choice(names)) if rng.random() < .5 else "")
+    if rng.random() < .5:
+        return program
+    given = [each._replace(kind="given") if each.kind in ("array", "splat") and rng.random() < .5
+             else each for each in leaves]
+    return program._replace(leaves=tuple(given), wrapper=str(rng.choice(names)))
 
 
 # Shrinking
@@ -612,7 +656,7 @@ def at_lane(program: Program, lane: int) -> Program:
     def one(each: Leaf) -> Leaf:
         x = np.asarray(each.value)
         return each._replace(value=x.reshape(-1)[lane] if x.ndim else x,
-                             kind="literal" if each.kind != "arg" else "arg")
+                             kind="arg" if each.kind in ("arg", "scalar") else "literal")
 
     return program._replace(leaves=tuple(map(one, program.leaves)))
 
@@ -666,7 +710,7 @@ def smaller(program: Program) -> Iterator[Program]:
     for i, each in enumerate(program.leaves):
         shape = program.leaves[0].value.shape
         kinds = {"array": ("arg", "splat"), "splat": ("arg", "literal"), "literal": ("arg",),
-                 "arg": ()}[each.kind]
+                 "given": ("arg", "splat"), "scalar": ("arg",), "arg": ()}[each.kind]
         for kind in kinds:
             value = np.ravel(each.value)[0] if kind == "literal" else np.full(
                 shape, np.ravel(each.value)[0]) if kind == "splat" or each.kind == "literal" else (
@@ -703,7 +747,8 @@ def shrunk(program: Program, difference: Difference) -> tuple[Program, Differenc
 
 
 def constants(program: Program) -> int:
-    return sum(["arg", "literal", "splat", "array"].index(each.kind) for each in program.leaves)
+    order = "arg", "scalar", "literal", "splat", "given", "array"
+    return sum(order.index(each.kind) for each in program.leaves)
 
 
 # The sweep
@@ -727,7 +772,7 @@ class Found(NamedTuple):
             values.append(f"{each.kind} {x[lane % max(x.size, 1)]}")
         args = ", ".join(f"onp.array({numbers(np.asarray(x))}, '{np.asarray(x).dtype.name}')"
                          for x in program.args)
-        call = "f" if not program.wrapper else f"wrapped({program.wrapper!r}, f)"
+        call = "g" if "\ndef g(" in program.text() else "f"
         lines = ["  ".join(self.key), f"eager {eager}, jit {got}: {'; '.join(values)}"]
         if program.args[0].size < 20:
             lines += [program.text(), f"args = [{args}]",
@@ -738,8 +783,9 @@ class Found(NamedTuple):
 class Sweep:
     """Runs programs, a module of them at a time, and keeps what differs."""
 
-    def __init__(self, shrink: int = 0) -> None:
+    def __init__(self, shrink: int = 0, every: int = 4) -> None:
         self.shrink = shrink    # how many differences to shrink
+        self.every = every      # which modules are compiled as users' are
         self.done = self.modules = 0
         self.faulty: set[int] = set()           # programs, by number
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
@@ -769,7 +815,7 @@ class Sweep:
                 self.eager.setdefault((name, dtype), f"{operands} gave {x}")
             values.append(value)
             kept.append(program)
-        results = compiled(kept, quick=self.modules % 4 != 0)
+        results = compiled(kept, quick=self.modules % self.every != 0)
         self.modules += 1
         for program, value, got in zip(kept, values, results, strict=True):
             self.done += 1
@@ -836,6 +882,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=1, help="times each pair with a constant")
     parser.add_argument("--dtypes", nargs="+", default=[*FLOATS, *COMPLEX, *INTS])
     parser.add_argument("--shrink", type=int, default=40, help="how many faults to shrink")
+    parser.add_argument("--every", type=int, default=4, help="which modules to compile in full")
     parser.add_argument("--report", metavar="FILE")
     parser.add_argument("--unfenced", action="store_true", help="what XLA does by itself")
     parser.add_argument("--quiet", action="store_true")
@@ -845,7 +892,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     olympus.config.update("olympus_enable_x64", True)
     if options.unfenced:
         unfence()
-    sweep = Sweep(options.shrink)
+    sweep = Sweep(options.shrink, options.every)
     sweep.run(chosen(options), not options.quiet)
     print(f"\n{sweep.table()}")
     if options.report:

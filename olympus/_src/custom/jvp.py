@@ -186,6 +186,7 @@ class _BatchedJvp(Batched):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
+        self.check_axes()
         # A tangent is mapped as its primal is.
         zeros = [Zero(unbatched(t.aval, d)) if type(t) is Zero else None
                  for t, d in zip(tangents, self.dims, strict=True)]

@@ -19,8 +19,8 @@ import numpy as np
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
-from ..base.util import Noted, name_of, wraps
-from ..control.bodies import with_leading
+from ..base.util import Noted, lazy_module, name_of, wraps
+from ..control.bodies import check_aliases, with_leading
 from ..control.groups import Bodied
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
@@ -50,6 +50,7 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
 
+_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 __all__ = ["Apart", "Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted",
            "SymbolicZero", "UserRules", "WithTangents", "merged", "packed", "run_batched",
            "zero_from_primal"]
@@ -346,6 +347,7 @@ class Ruled(CustomFunction[P, R]):
             statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
             leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                          if i not in self.nondiff_argnums])
+            check_aliases(self.what, self.fun, (), leaves, tree, "arguments")
             own = self._kind(self, rules, statics, tree)
             out = ctx.trace.process_custom(
                 self._prim, own.run, own, tuple(leaves),
@@ -422,6 +424,9 @@ class UserRules(Rules):
         if start is not None:
             leaves = start.varying(leaves)
         self.out_avals = list(map(typeof, leaves))
+        for x, aval in zip(leaves, self.out_avals, strict=True):
+            if aval.mutable:
+                raise _cells.returned_reference(self.what, name_of(self.fun), x)
         return leaves
 
     def zeros(self, tangents: Sequence[Tangent]) -> list[Array | SymbolicZero]:
@@ -519,6 +524,15 @@ class Batched(Rules):
 
     def closed_over(self) -> list[Tracer]:
         return self.rules.closed_over()
+
+    def check_axes(self) -> None:
+        """NotImplementedError if it is not known how tangents are mapped."""
+        for dim in self.dims:
+            if dim is not None and type(dim) is not int:
+                raise NotImplementedError(
+                    f"vmap: the rules {', '.join(self.names)} are used on values mapped as {dim}, "
+                    "which does not say how their tangents are mapped; define the function as a "
+                    "olympus.experimental.hiolympus.HiPrim with a `batch` rule.")
 
     def place(self, outs: Sequence[Array], dims: Sequence[int | None],
               others: Sequence[int | None] = ()) -> list[Array]:
@@ -709,7 +723,7 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
 #   BatchTrace   prim.vmap: function and rules that run under this trace (`run_batched`); parent
 #   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
-#   an equation  bind_eqn: the same again from the top, with the body for `fun`
+#   an equation  bind: the same again from the top, with the body for `fun`
 class CustomCall(Bodied, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
@@ -743,14 +757,11 @@ class CustomCall(Bodied, abstract=True):
                                *compress(cts, nonzero)))
         return [next(out) if lin else None for lin in linear]
 
-    def bind(self, *args: object, **params: object) -> list[Array]:
+    def bind(self, *args: Any, **params: Any) -> list[Array]:
         """Apply an equation's operation, as an interpreter of programs does.
 
         Calls of functions with rules go to `process_custom` themselves.
         """
-        return self.bind_eqn(args, params)
-
-    def bind_eqn(self, args: Sequence[Any], params: Params) -> list[Array]:
         rules, rest = self.unpack(params)
         body = params["call_olympuspr"]
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Value
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
@@ -335,6 +335,7 @@ class _BatchedVjp(Batched):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
+        self.check_axes()
         forward = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
         num_outs, bwd = forward.found
@@ -472,7 +473,7 @@ class CustomLin(Primitive):
     params: name, bwd, num_res, perturbed (which arguments have a tangent), out_avals.
     """
 
-    multiple_results = foreign = True
+    multiple_results = foreign = takes_refs = True
     # Operands are not cast to vary alike: a rule may return sums over devices, which the transpose
     # of a cast would sum again.
     spread = staticmethod(tags.by_body)
@@ -483,6 +484,9 @@ class CustomLin(Primitive):
                          "or jacrev, or define the function with custom_jvp, which serves both.")
 
     result_avals = Primitive.inferred   # not memoised: `bwd` would be kept alive
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> NoReturn:
+        raise self._forward(params["name"])
 
     def infer(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Hashable
               ) -> list[ShapedArray]:

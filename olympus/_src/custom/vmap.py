@@ -496,7 +496,7 @@ class CustomVmapCall(CustomCall):
         rules.seal()
         return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
 
-    def bind_eqn(self, args: Sequence[ArrayLike], params: Params) -> list[Array]:
+    def bind(self, *args: object, **params: Any) -> list[Array]:
         rules, rest = self.unpack(params)
         return ctx.trace.process_custom(self, _Staged(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)

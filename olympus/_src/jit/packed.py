@@ -67,6 +67,8 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     if lapack:      # lowering registers it
         lib.lapack_names()
     on = interface.place(placed).devices
+    if interface.foreign:
+        compile.foreign.check_targets(interface.foreign, on[0].platform)
     # Types in the place of a program: nothing traces or lowers this one again.
     program = Program(types, [], in_tree, out_tree, arg_names, donated, interface.name, False, None)
     known = key or hashlib.blake2b(data, digest_size=20).hexdigest()

@@ -41,10 +41,26 @@ from olympus._src.base.lib.arrays import (
     wait_for,
 )
 from olympus._src.base.lib.calls import (
+    TYPED,
+    UNTYPED,
+    Buffer,
+    ExecutionContext,
+    ExecutionStage,
+    buffer_callback_target,
+    call_platform,
+    capsule_address,
+    has_custom_call,
+    include_dir,
+    is_batch_partitionable,
     lapack_names,
     lapack_target,
+    pycapsule,
     python_callback_target,
+    register_batch_partitionable,
     register_custom_call,
+    register_custom_type,
+    registered_calls,
+    registered_names,
 )
 from olympus._src.base.lib.clients import (
     Client,
@@ -161,6 +177,10 @@ def install_config_slots(enable_x64: object, disable_jit: object, post_hook: obj
 
 
 __all__ = [
+    "TYPED", "UNTYPED", "Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback_target",
+    "call_platform", "capsule_address", "has_custom_call", "include_dir", "is_batch_partitionable",
+    "pycapsule", "register_batch_partitionable", "register_custom_type", "registered_calls",
+    "registered_names",
     "Array", "ArrayImpl", "Client", "CompilerOptionError", "Config", "Device", "DeviceList",
     "DictKey", "FastPath", "FlattenedIndexKey", "GSPMDSharding", "GetAttrKey", "HloSharding",
     "HostFunction", "IN_THIS_THREAD", "WeakCall", "WholeArray", "keep_while_running",
