@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import itertools
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -402,6 +403,8 @@ class JitFunction:
         found = self.programs.get(arguments.key)
         if found is not None:
             return found
+        if not all(map(isinstance, arguments.avals, itertools.repeat(AbstractValue))):
+            raise self._without_value(arguments)
         if config.no_tracing.value:
             raise RuntimeError(
                 f"jit: re-tracing function {self.name} for types "
