@@ -24,12 +24,13 @@ def taken(fun: Callable[..., Any], *args: Any) -> list[str]:
     return [t.kernel.name for t in jit(lambda *xs: fun(*xs)).lower(*args)._context.taken]
 
 
-def close(found: Any, wanted: Any, dtype: str) -> None:
+def close(found: Any, wanted: Any, dtype: str, times: int = 1) -> None:
     found, wanted = np.asarray(found), np.asarray(wanted)
     kind = np.complex128 if wanted.dtype.kind == "c" else np.float64
     assert found.shape == wanted.shape
     scale = np.max(np.abs(wanted), initial=0) or 1
-    np.testing.assert_allclose(found.astype(kind), wanted, rtol=0, atol=ERRORS[dtype] * scale)
+    bound = times * ERRORS[dtype] * scale
+    np.testing.assert_allclose(found.astype(kind), wanted, rtol=0, atol=bound)
 
 
 def normal(shape: tuple[int, ...], dtype: str = "float32") -> Any:
@@ -497,3 +498,82 @@ def test_singular_small_systems_are_as_by_lapack(n: int) -> None:
         assert np.isnan(found[3]).any()
         np.testing.assert_array_equal(np.isfinite(found[7:]), True)
     assert jit(linalg.inv)(a[:0]).shape == (0, n, n)
+
+
+# Cumulative operations
+
+CUMULATIVE: dict[str, Any] = {
+    "cumsum": np.cumsum, "cumprod": np.cumprod, "cummax": np.maximum.accumulate,
+    "cummin": np.minimum.accumulate, "cumlogsumexp": np.logaddexp.accumulate}
+ALONG: list[tuple[tuple[int, ...], int, bool]] = [
+    ((512,), 0, True), ((511,), 0, False), ((513,), 0, True), ((2049,), 0, True),
+    ((4, 15), 1, False),
+    ((40, 16), 1, True), ((40, 17), 1, True), ((16, 40), 0, True), ((15, 40), 0, False),
+    ((2, 17, 30), 1, True), ((3, 2048), 1, True), ((3, 2057), 1, True), ((2049, 3), 0, True),
+    ((5000, 17), 0, True), ((2, 3000, 2), 1, True), ((5000, 16, 2), 1, False), ((0, 600), 1, False)]
+
+
+@pytest.mark.parametrize(("shape", "axis", "used"), ALONG)
+@pytest.mark.parametrize("name", CUMULATIVE)
+def test_cumulative_operations(name: str, shape: tuple[int, ...], axis: int, used: bool) -> None:
+    fun, oracle = getattr(lax, name), CUMULATIVE[name]
+    kinds = ("float32", "int32", "float64", "bfloat16", "complex64", "uint8")
+    for dtype in kinds if shape in ((513,), (40, 17), (16, 40)) else kinds[:1]:
+        if name == "cumlogsumexp" and dtype[:1] in "iuc" or name[:4] in ("cumm",) and (
+                dtype == "complex64"):
+            continue
+        with enable_x64(dtype == "float64"):
+            x = normal(shape) if dtype[0] in "iu" else normal(shape, dtype)
+            if name == "cumprod" and dtype[0] not in "iu":
+                x = (1 + x * 1e-2).astype(dtype)
+            x = np.asarray(x * 9 if dtype[0] in "iu" else x).astype(
+                dtype if dtype != "uint8" else "int32").astype(olympus.numpy.dtype(dtype))
+            for reverse in (False, True):
+                def run(x: Any, reverse: bool = reverse) -> Any:
+                    return fun(x, axis, reverse)
+
+                assert taken(run, x) == ["one loop"] * used
+                flipped = np.flip(x, axis) if reverse else x
+                wanted = (oracle(flipped, axis, dtype=dtype) if dtype[0] in "iu" else
+                          oracle(wide(flipped), axis))
+                wanted = np.flip(wanted, axis) if reverse else wanted
+                found = jit(run)(x)
+                if dtype[0] in "iu" or name[:4] == "cumm":
+                    np.testing.assert_array_equal(wide(found), wide(wanted))
+                else:
+                    # Each product rounds once more: the bound grows with the length.
+                    scale = 4 if name == "cumprod" else 1
+                    close(found, wanted, dtype, scale)
+    if shape in ((513,), (40, 17), (16, 40)):
+        x = np.abs(np.asarray(normal(shape))) + 1
+        x = x / x.max() + 0.1
+        each = vmap(lambda x: fun(x, axis))(np.stack([x, x * 2]))
+        close(each, [oracle(wide(x), axis), oracle(2 * wide(x), axis)], "float32")
+
+
+@pytest.mark.filterwarnings("ignore:invalid value")
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("name", CUMULATIVE)
+def test_cumulative_operations_on_nan_infinities_and_zeros(name: str, axis: int) -> None:
+    x = np.array(normal((40, 40)))
+    x[5, 5], x[20, 3], x[30, 3], x[7, 9], x[9, 30] = np.nan, np.inf, -np.inf, np.inf, -np.inf
+    x[:20, 11], x[11, :20] = -0.0, -0.0
+    found = np.asarray(jit(lambda x: getattr(lax, name)(x, axis))(x))
+    wanted = CUMULATIVE[name](wide(x), axis)
+    np.testing.assert_allclose(found, wanted, rtol=1e-4, atol=1e-5)
+    if name == "cumsum":
+        assert not np.signbit(found[:20, 11] if axis == 0 else found[11, :20]).any()
+
+
+@pytest.mark.parametrize("shape", [(200_000,), (70_000, 3)])
+def test_long_cumulative_sums_are_exact_in_blocks_and_never_fall(shape: tuple[int, ...]) -> None:
+    x = RNG.random(shape, "float32")
+    for reverse in (False, True):
+        found = np.asarray(jit(lambda x, r=reverse: lax.cumsum(x, 0, r))(x))
+        flipped = x[::-1] if reverse else x
+        found = found[::-1] if reverse else found
+        wanted = np.cumsum(flipped, 0, "float64")
+        assert np.max(np.abs(found - wanted)) <= 4e-6 * wanted.max()
+        assert (np.diff(found, axis=0) >= 0).all()
+    np.testing.assert_allclose(jit(grad(lambda x: (lax.cumsum(x) * x).sum()))(x),
+                               np.cumsum(x, 0) + np.cumsum(x[::-1], 0)[::-1], rtol=1e-4)

@@ -112,6 +112,24 @@ def small_matrices(n: int) -> Iterator[Case]:
             lambda a: (onp.linalg.cholesky(a) ** 3).sum()), (positive,)
 
 
+@case
+def cumulative(n: int) -> Iterator[Case]:
+    """Along all of an array, along rows and along columns."""
+    x = uniform(n)
+    yield "cumsum", lambda x: lax.cumsum(x), (x,)
+    yield "cumsum of n + 1, reverse", lambda x: lax.cumsum(x, reverse=True), (uniform(n + 1),)
+    yield "cumsum of int32", lambda x: lax.cumsum(x), ((x * 9).astype("int32"),)
+    yield "cummax", lambda x: lax.cummax(x), (x,)
+    yield "cumprod", lambda x: lax.cumprod(x), (1 + x * 1e-6,)
+    if n <= 10**6:
+        yield "cumlogsumexp", lambda x: lax.cumlogsumexp(x), (x,)
+    for rows in (10, 16, 30, 100, 1000, 10000):
+        if 10 * rows <= n:
+            for axis in (0, 1):
+                yield f"cumsum along axis {axis}, {rows} rows", (
+                    lambda x, axis=axis: lax.cumsum(x, axis)), (uniform(rows, n // rows),)
+
+
 def ready(out: Any) -> Any:
     return olympus.block_until_ready(out)
 
