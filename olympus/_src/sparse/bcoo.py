@@ -299,7 +299,7 @@ def in_place(mat: BCOO, data: Array) -> BCOO:
                 unique_indices=mat.unique_indices)
 
 
-# Conversions ---------------------------------------------------------------------------------------
+# Conversions -------------------------------------------------------------------------------------
 
 def bcoo_todense(mat: BCOO) -> Array:
     """The dense array that a BCOO stands for.
@@ -442,7 +442,7 @@ def props(mat: BCOO) -> BCOOProperties:
     return bcoo_properties(mat.data, mat.indices, mat.shape)
 
 
-# Products ------------------------------------------------------------------------------------------
+# Products ----------------------------------------------------------------------------------------
 
 def bcoo_dot_general(lhs: BCOO | ArrayLike, rhs: BCOO | ArrayLike, *,
                      dimension_numbers: DimensionNumbers, precision: object = None,
@@ -487,7 +487,7 @@ def bcoo_dot_general(lhs: BCOO | ArrayLike, rhs: BCOO | ArrayLike, *,
     return transpose(found, (*range(n), *range(left, found.ndim), *range(n, left)))
 
 
-def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *,  # noqa: N803
+def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *,
                              dimension_numbers: DimensionNumbers) -> Array:
     """The elements of a dense product at the indices of a BCOO of its shape.
 
@@ -503,7 +503,7 @@ def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *, 
         dimension_numbers=canonical_numbers(dimension_numbers))
 
 
-# What `sparse.empty` and `sparse.eye` make ---------------------------------------------------------
+# What `sparse.empty` and `sparse.eye` make -------------------------------------------------------
 
 def empty_bcoo(shape: Sequence[int], dtype: DTypeLike | None = None,
                index_dtype: DTypeLike = "int32", n_dense: int = 0, n_batch: int = 0, nse: int = 0
@@ -521,7 +521,7 @@ def empty_bcoo(shape: Sequence[int], dtype: DTypeLike | None = None,
     return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
 
 
-def eye_bcoo(N: int, M: int, k: int, dtype: DTypeLike | None = None,    # noqa: N803
+def eye_bcoo(N: int, M: int, k: int, dtype: DTypeLike | None = None,
              index_dtype: DTypeLike = "int32", n_batch: int = 0, n_dense: int = 0) -> BCOO:
     """A BCOO with ones along its k-th diagonal."""
     if min(n_batch, n_dense, 2 - n_batch - n_dense) < 0:

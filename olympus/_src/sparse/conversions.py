@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.typing import Array, DType
+from ..lax.creation import iota
 from ..lax.shape import broadcast_in_dim
 from ..lax.sort import sort
-from ..lax.creation import iota
 from ..numpy.creation import asarray, full, zeros
+from ..numpy.grids import arange
 from ..numpy.indexing import nonzero
 from ..numpy.joining import concatenate, stack
-from ..numpy.grids import arange
 from ..numpy.reductions import all as all_of
 from ..numpy.reductions import any as any_of
 from ..numpy.reductions import cumsum

@@ -8,9 +8,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import compress
 
-from ..base.typing import Array, ArrayLike, IrValue, Params
+from ..base.typing import Array, IrValue, Params
 from ..core.primitive import (
     Axis,
     Builder,
@@ -81,7 +80,7 @@ class Defined(Primitive):
                   ) -> Sequence[Cotangent]:
         closed = stage(self.flat(params), [x.aval if type(x) is Linear else typeof(x)
                                            for x in args])
-        given = list(cts) if self.multiple_results else [cts]   # pyright: ignore
+        given = cts if isinstance(cts, (list, tuple)) else [cts]
         return apply_transpose(closed.olympuspr, closed.consts, args, given, self.name)
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
@@ -141,7 +140,7 @@ def broadcasting_vmap(fun: Callable[..., object], in_axes: int | Sequence[object
     return run
 
 
-def nfold_vmap(fun: Callable[..., object], N: int, *, broadcasted: bool = True,  # noqa: N803
+def nfold_vmap(fun: Callable[..., object], N: int, *, broadcasted: bool = True,
                in_axes: int | Sequence[object] = 0) -> Callable[..., object]:
     """`fun` mapped over N leading axes, by `broadcasting_vmap` or by `vmap`.
 

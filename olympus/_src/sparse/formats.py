@@ -129,7 +129,7 @@ class OLYMPUSSparse:
         return prod(self.shape)
 
     @property
-    def T(self) -> Self:    # noqa: N802
+    def T(self) -> Self:
         """The transpose: all axes in reverse order."""
         return self.transpose()
 

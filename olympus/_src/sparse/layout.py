@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 import warnings
 from collections.abc import Sequence
+from typing import TypeVar
 
 import numpy as np
 
@@ -36,7 +37,10 @@ __all__ = [
 ]
 
 
-def _parts(mat: BCOO, sizes: Sequence[int]) -> tuple[list[int], list[int], list[int]]:
+T = TypeVar("T")        # what a sequence says of each axis
+
+
+def _parts(mat: BCOO, sizes: Sequence[T]) -> tuple[list[T], list[T], list[T]]:
     """What a sequence says of batch, sparse and dense axes."""
     b, s = mat.n_batch, mat.n_batch + mat.n_sparse
     return list(sizes[:b]), list(sizes[b:s]), list(sizes[s:])
@@ -361,8 +365,8 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     indices = rev(operand.indices, batch)
     turned = np.array([d in dims for d in range(b, b + s)], bool)
     if turned.any():
-        sizes = np.asarray(operand.shape[b:b + s])
-        back = asarray(sizes - 1, indices.dtype) - indices
+        sizes = operand.shape[b:b + s]
+        back = asarray([n - 1 for n in sizes], indices.dtype) - indices
         indices = where(inside(indices, sizes)[..., None],
                         where(asarray(turned), back, indices), padding(sizes, indices.dtype))
     return BCOO((data, indices), shape=operand.shape, unique_indices=operand.unique_indices,
@@ -414,8 +418,8 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     starts, ends = [[operator.index(i) for i in x] for x in (start_indices, limit_indices)]
     steps = [operator.index(i) for i in strides] if strides is not None else [1] * mat.ndim
     if not len(starts) == len(ends) == len(steps) == mat.ndim:
-        raise ValueError(f"bcoo_slice: indices must have size mat.ndim={mat.ndim}; {starts}, {ends} "
-                         f"and strides {steps} given.")
+        raise ValueError(f"bcoo_slice: indices must have size mat.ndim={mat.ndim}; {starts}, "
+                         f"{ends} and strides {steps} given.")
     if any(s <= 0 for s in steps):
         raise ValueError(f"bcoo_slice: strides must be a sequence of positive integers; {steps} "
                          "given.")
@@ -719,7 +723,7 @@ def _as_vector(x: BCOO | Array) -> tuple[Array, Array]:
     return where(inside(index, x.shape[2:]), x.data[0, 0], 0), index[:, 0]
 
 
-BCOO.update_layout = bcoo_update_layout     # what its stub describes
+setattr(BCOO, "update_layout", bcoo_update_layout)   # noqa: B010 - what its stub describes
 
 
 def in_place_ones(mat: BCOO) -> BCOO:

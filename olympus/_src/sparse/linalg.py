@@ -62,7 +62,7 @@ def _spsolve(data: Array, indices: Array, indptr: Array, b: Array, *, tol: float
     def solver(transposed: bool) -> Callable[..., Array]:
         def solve(_: object, right: Array) -> Array:
             return pure_callback(
-                lambda *xs: _by_scipy(*xs, transposed), make_aval(right.shape, right.dtype),
+                lambda d, i, p, x: _by_scipy(d, i, p, x, transposed), make_aval(right.shape, right.dtype),
                 data, indices, indptr, right, vmap_method="sequential")
         return solve
 
@@ -91,7 +91,7 @@ def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike
     >>> print(sparse.linalg.spsolve(A.data, A.indices, A.indptr, onp.array([2., 9.])))
     [1. 2.]
     """
-    data, b = promote_dtypes([asarray(data), asarray(b)])
+    data, b = promote_dtypes("spsolve", data, b)
     indices, indptr = asarray(indices), asarray(indptr)
     if b.ndim != 1 or any(x.ndim != 1 for x in (data, indices, indptr)):
         raise ValueError(f"spsolve: data {typeof(data)}, indices {typeof(indices)}, indptr "
@@ -106,7 +106,7 @@ def spsolve(data: ArrayLike, indices: ArrayLike, indptr: ArrayLike, b: ArrayLike
     return spsolve_p.bind(data, indices, indptr, b, tol=float(tol), reorder=int(reorder))
 
 
-# Locally optimal block preconditioned conjugate gradients ------------------------------------------
+# Locally optimal block preconditioned conjugate gradients ----------------------------------------
 
 def _orthonormal(blocks: Array, kept: Array) -> Array:
     """Orthonormal columns of the span of `blocks` and, in all, orthogonal to those of `kept`.
@@ -121,7 +121,7 @@ def _orthonormal(blocks: Array, kept: Array) -> Array:
     return where(size > 10 * eps * where(size.max() > 0, size.max(), 1), q, 0)
 
 
-def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: int = 100,  # noqa: N803
+def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: int = 100,
                     tol: float | None = None) -> tuple[Array, Array, Array]:
     """The largest eigenvalues of a symmetric positive definite matrix, and their eigenvectors.
 
@@ -156,8 +156,8 @@ def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: in
                          "required.")
     found = typeof(product(X))
     if found.shape != X.shape or found.dtype != X.dtype:
-        raise ValueError(f"lobpcg_standard: A X is {found} for X {typeof(X)}; A has a type or shape "
-                         "that does not match; the same type is required.")
+        raise ValueError(f"lobpcg_standard: A X is {found} for X {typeof(X)}; A has a type or "
+                         "shape that does not match; the same type is required.")
     n, k = X.shape
     least = dtypes.finfo(X.dtype).eps if tol is None else tol
 

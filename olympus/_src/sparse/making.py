@@ -82,7 +82,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTy
     return empty_matrix(kind, shape, dtype, index_dtype, **kwds)
 
 
-def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None,   # noqa: N803
+def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None,
         index_dtype: DTypeLike = "int32", sparse_format: str = "bcoo", **kwds: int
         ) -> OLYMPUSSparse:
     """A sparse matrix with ones along a diagonal.

@@ -221,12 +221,12 @@ class CSC(_Compressed):
     def fromdense(cls, mat: ArrayLike, *, nse: int | None = None,
                   index_dtype: DTypeLike = np.int32) -> CSC:
         """The matrix of the elements that are not 0."""
-        return csr_fromdense(asarray(mat).T, nse=nse, index_dtype=index_dtype).T
+        return csr_fromdense(asarray(mat).T, nse=nse, index_dtype=index_dtype).transpose()
 
     @classmethod
     def from_scipy_sparse(cls, mat: ScipySparse, *, index_dtype: DTypeLike = np.int32) -> CSC:
         """The elements that a sparse matrix of SciPy stores."""
-        return CSR.from_scipy_sparse(mat.T, index_dtype=index_dtype).T  # pyright: ignore
+        return CSR.from_scipy_sparse(mat.T, index_dtype=index_dtype).transpose()  # pyright: ignore
 
     def transpose(self, axes: Sequence[int] | None = None) -> CSR:
         """The transpose, of the same arrays: a CSR."""
@@ -234,10 +234,11 @@ class CSC(_Compressed):
         return CSR((self.data, self.indices, self.indptr), shape=self.shape[::-1])
 
     def _times(self, what: str, x: ArrayLike | None) -> Array:
-        return csr_todense(self.T).T if x is None else _csr_product(self.T, asarray(x), True)
+        rows = self.transpose()
+        return csr_todense(rows).T if x is None else _csr_product(rows, asarray(x), True)
 
 
-# Their operations ----------------------------------------------------------------------------------
+# Their operations --------------------------------------------------------------------------------
 
 def _coo_fromdense(mat: Array, *, nse: int, index_dtype: DType) -> tuple[Array, Array, Array]:
     data, indices = bcoo_fromdense_p.bind(mat, nse=nse, n_batch=0, n_dense=0,
@@ -314,7 +315,7 @@ def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
     return _coo_product(mat, _of_rank("coo_matvec", v, 1), transpose)
 
 
-def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:    # noqa: N803
+def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a COO, or of its transpose, and a dense matrix."""
     return _coo_product(mat, _of_rank("coo_matmat", B, 2), transpose)
 
@@ -342,7 +343,7 @@ def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
     return _csr_product(mat, _of_rank("csr_matvec", v, 1), transpose)
 
 
-def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:    # noqa: N803
+def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
     """The product of a CSR, or of its transpose, and a dense matrix."""
     return _csr_product(mat, _of_rank("csr_matmat", B, 2), transpose)
 
@@ -368,7 +369,7 @@ def empty_matrix(kind: type[OLYMPUSSparse], shape: Sequence[int], dtype: DTypeLi
     return kind((data, none, zeros((rows + 1,), index_dtype)), shape=shape)
 
 
-def eye_matrix(kind: type[OLYMPUSSparse], N: int, M: int, k: int,   # noqa: N803
+def eye_matrix(kind: type[OLYMPUSSparse], N: int, M: int, k: int,
                dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32") -> OLYMPUSSparse:
     """A COO, CSR or CSC with ones along its k-th diagonal."""
     if kind is CSC:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 from ..base.typing import ArrayLike
+from ..core.trace import typeof
 from ..numpy import arithmetic
 from ..numpy.creation import asarray
 from ..numpy.products import matmul
@@ -19,13 +20,16 @@ Operand = Sparse | ArrayLike
 
 
 def _vectors(x: Operand) -> bool:
-    return 1 <= x.ndim <= 2 and not (isinstance(x, (BCOO, BCSR)) and (x.n_batch or x.n_dense))
+    """Whether it is a matrix or a vector without batch and dense axes."""
+    if isinstance(x, (BCOO, BCSR)):
+        return x.ndim <= 2 and not x.n_batch and not x.n_dense
+    return 1 <= typeof(x).ndim <= 2
 
 
 def _product(x: Operand, y: Operand) -> object:
     """x @ y; that of matrices and vectors without staging it."""
     x, y = [a if isinstance(a, (BCOO, BCSR)) else asarray(a) for a in (x, y)]
-    if isinstance(x, BCSR) == isinstance(y, BCSR) == False and _vectors(x) and _vectors(y):  # noqa: E712
+    if not isinstance(x, BCSR) and not isinstance(y, BCSR) and _vectors(x) and _vectors(y):
         return bcoo_dot_general(x, y, dimension_numbers=(((x.ndim - 1,), (0,)), ((), ())))
     if isinstance(x, BCSR) and not isinstance(y, (BCOO, BCSR)) and _vectors(x) and _vectors(y):
         return bcsr_dot_general(x, y, dimension_numbers=(((1,), (0,)), ((), ())))
@@ -47,12 +51,13 @@ def _power(self: Sparse, exponent: float) -> object:
 
 def _item(self: Sparse, index: object) -> object:
     out = sparsify(lambda x: x[index])(self)
-    empty = not isinstance(out, (BCOO, BCSR)) and not out.size
-    return BCOO.fromdense(out) if isinstance(self, BCOO) and empty else out
+    if isinstance(self, BCOO) and not isinstance(out, BCOO) and not out.size:
+        return BCOO.fromdense(out)
+    return out
 
 
 def _items(self: Sparse) -> Iterator[object]:
-    return iter([self[i] for i in range(self.shape[0])])    # pyright: ignore
+    return (_item(self, i) for i in range(len(self)))
 
 
 def _method(name: str) -> Callable[..., object]:

@@ -72,12 +72,13 @@ def _others(n: int, *taken: Sequence[int]) -> list[int]:
     return [i for i in range(n) if i not in used]
 
 
-# The kernel of several columns ---------------------------------------------------------------------
+# The kernel of several columns -------------------------------------------------------------------
 
 def _csr_columns(data: Array, pointers: Array, columns: Array, x: Array) -> Array:
     """A x by rows: sums of data[p] x[columns[p]] for p from pointers[r] up to pointers[r + 1]."""
     rows = rows_of(pointers, columns.shape[0], columns.dtype)
-    return add_at((pointers.shape[0] - 1,), rows[:, None], data[:, None] * read(x, columns[:, None]))
+    terms = data[:, None] * read(x, columns[:, None])
+    return add_at((pointers.shape[0] - 1,), rows[:, None], terms)
 
 
 class CsrColumns(Defined):
@@ -127,7 +128,7 @@ def _by_kernel(data: Array, columns: Array, pointers: Array, x: Array) -> Array:
     return out[:, :width] if wide else out
 
 
-# dot_general ---------------------------------------------------------------------------------------
+# dot_general -------------------------------------------------------------------------------------
 
 def _element_product(data: Array, indices: Array, x: Array, contract: tuple[list[int], list[int]],
                      sizes: Sequence[int], ordered: bool) -> Array:
@@ -185,7 +186,7 @@ def _dot_general(data: Array, indices: Array, rhs: Array, *, dimension_numbers: 
     mapped = [pairs[d] for d in range(n_batch) if d in pairs]
     x = transpose(rhs, (*mapped, *met, *_others(rhs.ndim, mapped, met)))
     contract = ([d - n_batch for d in sparse], [d - n_batch - n_sparse for d in dense])
-    f: Callable[..., Array] = lambda d, i, r: _element_product(     # noqa: E731
+    f: Callable[..., Array] = lambda d, i, r: _element_product(
         d, i, r, contract, shape[n_batch:n_batch + n_sparse], lhs_spinfo.indices_sorted)
     for axis in reversed(range(n_batch)):
         f = vmap(f, in_axes=(0, 0, 0 if axis in pairs else None), axis_size=shape[axis])
@@ -251,9 +252,9 @@ def bcsr_indices(indices: Array, indptr: Array, shape: Shape) -> Array:
 bcsr_dot_general_p = DotGeneral("bcsr_dot_general", _bcsr_dot_general)
 
 
-# Products at given places --------------------------------------------------------------------------
+# Products at given places ------------------------------------------------------------------------
 
-def _sampled(A: Array, B: Array, indices: Array, *, dimension_numbers: Numbers  # noqa: N803
+def _sampled(A: Array, B: Array, indices: Array, *, dimension_numbers: Numbers
              ) -> Array:
     """The elements of a dense product at the indices of a BCOO, and only those where it can."""
     (lc, rc), (lb, rb) = dimension_numbers

@@ -9,7 +9,6 @@ indices are seen to. Loops and branches run as those of pytrees of sparse arrays
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import starmap
 from typing import NamedTuple, TypeVar
 
 from ..base.source import filter_traceback
@@ -20,8 +19,8 @@ from ..control.cond import cond_p, switch
 from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p
 from ..control.while_primitive import while_p
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from ..core.evaluate import evaluate
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, ctx, enter, leave, typeof
@@ -47,7 +46,6 @@ from ..lax.conv import conv_general_dilated_p
 from ..lax.convert import convert_element_type_p
 from ..lax.families import add_p
 from ..lax.indexing import gather_p
-
 from ..lax.shape import (
     broadcast_in_dim_p,
     reduce_sum_p,
@@ -64,6 +62,8 @@ from ..lax.transcendental import (
     asinh_p,
     atan_p,
     atanh_p,
+    cos_p,
+    cosh_p,
     exp_p,
     expm1_p,
     log1p_p,
@@ -73,8 +73,6 @@ from ..lax.transcendental import (
     sqrt_p,
     tan_p,
     tanh_p,
-    cos_p,
-    cosh_p,
 )
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
@@ -198,8 +196,9 @@ def arrays_to_spvalues(spenv: SparsifyEnv, args: PyTree) -> PyTree:
 
     def value(x: object) -> SparsifyValue:
         if isinstance(x, (BCOO, BCSR)):
-            return SparsifyValue(x.shape, *map(ref, x._bufs), *(
-                () if isinstance(x, BCSR) else (None,)), x.indices_sorted, x.unique_indices)
+            return SparsifyValue(
+                x.shape, ref(x.data), ref(x.indices),
+                ref(x.indptr) if isinstance(x, BCSR) else None, x.indices_sorted, x.unique_indices)
         return spenv.dense(x)   # pyright: ignore[reportArgumentType]
 
     return tree_map(value, args, is_leaf=_is_sparse)
@@ -332,7 +331,7 @@ def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[...
     return run
 
 
-# The trace -----------------------------------------------------------------------------------------
+# The trace ---------------------------------------------------------------------------------------
 
 class SparseTracer(Tracer):
     """A sparse or dense array of a function under `sparsify(f, use_tracer=True)`."""
@@ -404,7 +403,7 @@ def _with_tracers(f: Callable[..., PyTree], args: PyTree, params: dict[str, PyTr
     return tree.unflatten(spvalues_to_arrays(trace.spenv, found))
 
 
-# Rules ---------------------------------------------------------------------------------------------
+# Rules -------------------------------------------------------------------------------------------
 
 _DENSIFYING = frozenset((cos_p, cosh_p, eq_p, exp_p, ge_p, gt_p, le_p, log_p, lt_p, ne_p))
 
@@ -606,7 +605,7 @@ def _todense(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> list[S
 sparse_rules_bcoo[todense_p] = sparse_rules_bcsr[todense_p] = _todense
 
 
-# Bodies --------------------------------------------------------------------------------------------
+# Bodies ------------------------------------------------------------------------------------------
 
 def _plain(x: BCOO | BCSR | Array) -> BCOO | BCSR | Array:
     """An array without promises, which branches and iterations may not all keep."""
