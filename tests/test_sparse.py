@@ -244,7 +244,7 @@ def test_scan_over_batches():
 def test_solves():
     a = holes(20, 20, density=.2) + 5 * np.eye(20, dtype=np.float32)
     A, b = sparse.BCSR.fromdense(a), RNG.normal(size=20).astype(np.float32)
-    solve = lambda data, b: linalg.spsolve(data, A.indices, A.indptr, b)    # noqa: E731
+    solve = lambda data, b: linalg.spsolve(data, A.indices, A.indptr, b)
     check(solve(A.data, b), np.linalg.solve(a, b), 1e-4)
     check(olympus.jit(solve)(A.data, b), np.linalg.solve(a, b), 1e-4)
     rows, columns = np.nonzero(a)
@@ -332,7 +332,7 @@ def test_mistakes(row):
     ([[2], [2]], {"unique_indices": True}, "an index twice"),
 ])
 def test_checks_of_indices(indices, promise, words):
-    make = lambda: sparse.BCOO((onp.ones(2), onp.array(indices)), shape=(4,), **promise)  # noqa: E731
+    make = lambda: sparse.BCOO((onp.ones(2), onp.array(indices)), shape=(4,), **promise)
     make()
     with olympus.enable_checks(True), pytest.raises(ValueError, match=words):
         make()
@@ -358,7 +358,7 @@ def test_advection_diffusion():
 
     @olympus.jit
     def run(mat, u):
-        step = lambda u, _: (olympus.scipy.sparse.linalg.bicgstab(      # noqa: E731
+        step = lambda u, _: (olympus.scipy.sparse.linalg.bicgstab(
             mat, u, tol=1e-7)[0], None)
         return lax.scan(step, u, None, length=50)[0]
 
@@ -376,7 +376,7 @@ def test_message_passing():
     w = RNG.normal(size=(8, 8)).astype(np.float32)
     layer = sparse.sparsify(lambda g, h, w: onp.tanh(g @ h @ w))
     check(olympus.jit(layer)(graph, h, w), np.tanh(mean @ h @ w), 1e-4)
-    loss = lambda g, h, w: (layer(g, h, w) ** 2).sum()      # noqa: E731
+    loss = lambda g, h, w: (layer(g, h, w) ** 2).sum()
     for i in (1, 2):
         check(olympus.grad(loss, i)(graph, h, w), olympus.grad(
             lambda g, h, w: (onp.tanh(g @ h @ w) ** 2).sum(), i)(onp.asarray(mean), h, w), 1e-3)

@@ -12,6 +12,7 @@ from typing import Protocol, Self
 import numpy as np
 
 from ..base.config import enable_checks
+from ..base.docstrings import complete_docstrings
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer
@@ -39,7 +40,7 @@ from .conversions import (
     sparse_permutation,
 )
 from .defined import batched
-from .formats import BCOOProperties, OLYMPUSSparse, Shape, SparseInfo, bcoo_properties
+from .formats import WORDS, BCOOProperties, OLYMPUSSparse, Shape, SparseInfo, bcoo_properties
 from .products import (
     bcoo_dot_general_p,
     bcoo_dot_general_sampled_p,
@@ -414,6 +415,12 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
       mat: the array.
       nse: the number of stored elements of the result; None counts them, which needs indices that
         are not traced. See `BCOO.sum_duplicates`.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> v = sparse.BCOO((onp.array([1., 2., 0.]), onp.array([[3], [3], [0]])), shape=(4,))
+    >>> print(sparse.bcoo_sum_duplicates(v).data)
+    [0. 3.]
     """
     if nse is None:
         sizes = mat.shape[mat.n_batch:mat.n_batch + mat.n_sparse]
@@ -426,7 +433,14 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
 
 
 def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
-    """`bcoo_sum_duplicates` without the elements that are 0."""
+    """`bcoo_sum_duplicates` without the elements that are 0.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> v = sparse.BCOO((onp.array([1., 2., 0.]), onp.array([[3], [3], [0]])), shape=(4,))
+    >>> print(sparse.bcoo.bcoo_eliminate_zeros(v).data)
+    [3.]
+    """
     n_batch, n_sparse, _, _ = props(mat)
     zero = all_of(mat.data == 0, tuple(range(n_batch + 1, mat.data.ndim)))
     # Indices that serve a whole axis are dropped where all of their elements are 0.
@@ -537,3 +551,6 @@ def eye_bcoo(N: int, M: int, k: int, dtype: DTypeLike | None = None,
     indices = stack([places + max(-k, 0), places + max(k, 0)], -1)
     return BCOO((ones(count, dtype), indices), shape=(N, M), indices_sorted=True,
                 unique_indices=True)
+
+
+complete_docstrings(globals(), WORDS, returns="a BCOO, or a dense array.")

@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 
 from ..base.config import enable_checks
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..core.trace import Tracer
 from ..numpy.creation import asarray, zeros
@@ -28,6 +29,7 @@ from .bcoo import (
 from .conversions import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined, add_at, batched
 from .formats import (
+    WORDS,
     OLYMPUSSparse,
     Shape,
     SparseInfo,
@@ -302,12 +304,26 @@ def bcsr_dot_general(lhs: BCSR | ArrayLike, rhs: ArrayLike, *, dimension_numbers
 
 
 def bcsr_sum_duplicates(mat: BCSR, nse: int | None = None) -> BCSR:
-    """A BCSR with elements of equal indices summed, and its columns sorted."""
+    """A BCSR with elements of equal indices summed, and its columns sorted.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.BCSR((onp.array([1., 2.]), onp.array([1, 1]), onp.array([0, 2])), shape=(1, 2))
+    >>> print(sparse.bcsr_sum_duplicates(M).data)
+    [3.]
+    """
     return BCSR.from_bcoo(bcoo_sum_duplicates(mat.to_bcoo(), nse))
 
 
 def bcsr_eliminate_zeros(mat: BCSR, nse: int | None = None) -> BCSR:
-    """`bcsr_sum_duplicates` without the elements that are 0."""
+    """`bcsr_sum_duplicates` without the elements that are 0.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.BCSR((onp.array([1., 2.]), onp.array([1, 1]), onp.array([0, 2])), shape=(1, 2))
+    >>> print(sparse.bcsr.bcsr_eliminate_zeros(M).data)
+    [3.]
+    """
     return BCSR.from_bcoo(bcoo_eliminate_zeros(mat.to_bcoo(), nse))
 
 
@@ -350,3 +366,6 @@ def empty_bcsr(shape: Sequence[int], dtype: DTypeLike | None = None,
                  zeros((*batch, nse), index_dtype) + shape[n_batch + 1],
                  zeros((*batch, shape[n_batch] + 1), index_dtype)), shape=shape,
                 indices_sorted=True, unique_indices=True)
+
+
+complete_docstrings(globals(), WORDS, returns="a BCSR, or a dense array.")

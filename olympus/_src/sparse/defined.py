@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, IrValue, Params
 from ..core.primitive import (
     Axis,
@@ -39,6 +40,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import prod
 from ..types.tree import flatten_axes, tree_flatten
+from .formats import WORDS
 
 __all__ = ["Defined", "add_at", "batched", "broadcasting_vmap", "largest", "nfold_vmap", "read"]
 
@@ -189,3 +191,6 @@ def add_at(sizes: Sequence[int], index: Array, updates: Array) -> Array:
     window = tuple(range(1, 1 + len(rest)))
     return scatter_add(out, index, updates, ScatterDimensionNumbers(window, axes, axes),
                        mode="drop")
+
+
+complete_docstrings(globals(), WORDS, returns="a function of the same arguments.")

@@ -6,11 +6,12 @@ from collections.abc import Callable, Sequence
 
 from ..autodiff import derivatives as dense
 from ..autodiff import jacobians
+from ..base.docstrings import complete_docstrings
 from ..base.source import filter_traceback
 from ..base.typing import PyTree
 from ..base.util import wraps
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
-from .formats import OLYMPUSSparse
+from .formats import WORDS, OLYMPUSSparse
 
 __all__ = ["flatten_fun_for_sparse_ad", "grad", "is_sparse", "jacfwd", "jacobian", "jacrev",
            "value_and_grad"]
@@ -48,6 +49,11 @@ def flatten_fun_for_sparse_ad(fun: Callable[..., PyTree], argnums: int | Sequenc
     Returns:
       (a function of arrays; the places of those to differentiate by, of sparse arguments their
       data; the arrays; a function from their derivatives to those of the arguments).
+
+    >>> from olympus.experimental import sparse
+    >>> f, places, xs, back = sparse.ad.flatten_fun_for_sparse_ad(lambda M: M, 0, (sparse.eye(2),))
+    >>> places, len(xs)
+    ((0,), 2)
     """
     numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
     if any(not -len(args) <= n < len(args) for n in numbers):
@@ -125,3 +131,6 @@ grad = _sparse_aware("grad", dense.grad)
 jacfwd = _sparse_aware("jacfwd", jacobians.jacfwd)
 jacrev = _sparse_aware("jacrev", jacobians.jacrev)
 jacobian = jacrev
+
+
+complete_docstrings(globals(), WORDS, returns="a bool.")

@@ -20,10 +20,36 @@ from ..types.shape import canonical_shape, prod
 __all__ = [
     "BCOOProperties", "BCSRProperties", "Buffer", "COOInfo", "CuSparseEfficiencyWarning",
     "OLYMPUSSparse", "Shape", "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseInfo",
-    "bcoo_properties", "bcsr_properties", "index_properties", "pointer_properties",
+    "WORDS", "bcoo_properties", "bcsr_properties", "index_properties", "pointer_properties",
 ]
 
 Shape = tuple[int, ...]
+#: what parameters are, for the docstrings of this room
+WORDS = {
+    "mat, arr, operand, sp_mat": "the array.", "mat": "the array.", "arr": "the array.",
+    "operand": "the array.", "operands": "the arrays.", "lhs, rhs": "the arrays.",
+    "nse": "the number of stored elements, static; None counts them.",
+    "index_dtype": "the dtype of the indices.", "permutation": "where each axis comes from.",
+    "dimension_numbers": "as those of the function of `lax`.", "dimension": "the axis.",
+    "dimensions": "the axes.", "shape": "the new shape.", "sharding": "not used.",
+    "broadcast_dimensions": "for each axis of the array, its place in the new shape.",
+    "new_sizes": "the new shape.", "axes": "the axes that are summed.",
+    "start_indices": "where it starts, along each axis.",
+    "limit_indices": "where it ends, along each axis.", "strides": "the steps; None is 1.",
+    "slice_sizes": "the sizes of the result.", "unique_indices": "not used.",
+    "indices_are_sorted": "not used.", "mode": '"promise_in_bounds" or "clip".',
+    "fill_value": "not used.", "window_strides": "1.", "padding": "as in `lax`.",
+    "lhs_dilation": "1.", "rhs_dilation": "1.", "feature_group_count": "1.",
+    "batch_group_count": "1.", "precision": "not used.", "out_sharding": "not used.",
+    "preferred_element_type": "the dtype of sums and result; None is that of the operands.",
+    "v": "a vector.", "B": "a dense matrix.", "transpose": "whether of the transpose.",
+    "A": "a dense array.", "indices": "the indices.", "indptr": "where each row starts.",
+    "n_batch": "the number of batch axes.", "n_dense": "the number of dense axes.",
+    "x": "any object.", "spenv": "the environment.", "spvalues": "the values, a pytree.",
+    "args": "the arrays, a pytree.", "f": "the function.", "fun": "the function.",
+    "in_axes": "as those of `vmap`.", "out_axes": "as those of `vmap`.",
+    "N": "the number of axes.", "broadcasted": "whether axes of size 1 serve others.",
+}
 
 
 class SparseEfficiencyError(ValueError):
@@ -39,7 +65,12 @@ class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
 
 
 class SparseInfo(NamedTuple):
-    """What the arrays of a BCOO or BCSR do not say: its shape, and what is promised of indices."""
+    """What the arrays of a BCOO or BCSR do not say: its shape, and what is promised of indices.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.util.SparseInfo((2, 3)).unique_indices
+    False
+    """
 
     shape: Shape
     indices_sorted: bool = False
@@ -47,7 +78,12 @@ class SparseInfo(NamedTuple):
 
 
 class COOInfo(NamedTuple):
-    """What the arrays of a COO do not say: its shape, and which indices are promised sorted."""
+    """What the arrays of a COO do not say: its shape, and which indices are promised sorted.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.coo.COOInfo((2, 3)).rows_sorted
+    False
+    """
 
     shape: Shape
     rows_sorted: bool = False
@@ -55,7 +91,12 @@ class COOInfo(NamedTuple):
 
 
 class BCOOProperties(NamedTuple):
-    """The numbers of axes of a BCOO, and of its stored elements."""
+    """The numbers of axes of a BCOO, and of its stored elements.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.bcoo.BCOOProperties(n_batch=0, n_sparse=2, n_dense=0, nse=5).nse
+    5
+    """
 
     n_batch: int
     n_sparse: int
@@ -64,7 +105,12 @@ class BCOOProperties(NamedTuple):
 
 
 class BCSRProperties(NamedTuple):
-    """The numbers of axes of a BCSR, and of its stored elements."""
+    """The numbers of axes of a BCSR, and of its stored elements.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.bcsr.BCSRProperties(n_batch=0, n_dense=0, nse=5).nse
+    5
+    """
 
     n_batch: int
     n_dense: int
@@ -72,7 +118,13 @@ class BCSRProperties(NamedTuple):
 
 
 class Buffer(Protocol):
-    """Anything with a shape and a dtype."""
+    """Anything with a shape and a dtype.
+
+    >>> from olympus.experimental import sparse
+    >>> mat: sparse.bcoo.Buffer = sparse.eye(2).data
+    >>> mat.shape
+    (2,)
+    """
 
     @property
     def shape(self) -> Shape: ...

@@ -9,6 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType
 from ..core.trace import typeof
 from ..jit.tracing import eval_shape
@@ -28,7 +29,7 @@ from ..types.shape import broadcast_shapes, canonical_axis, prod
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose
 from .conversions import broadcast_batch, inside, padding
 from .defined import batched, read
-from .formats import Shape, SparseEfficiencyError, SparseEfficiencyWarning
+from .formats import WORDS, Shape, SparseEfficiencyError, SparseEfficiencyWarning
 
 __all__ = [
     "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_conv_general_dilated", "bcoo_dynamic_slice",
@@ -623,7 +624,7 @@ def bcoo_gather(operand: BCOO, start_indices: ArrayLike,
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 7.]))
-    >>> numbers = olympus.lax.GatherDimensionNumbers((), (0,), (0,))
+    >>> numbers = lax.GatherDimensionNumbers((), (0,), (0,))
     >>> print(sparse.bcoo_gather(v, onp.array([[2], [0]]), numbers, (1,)).todense())
     [7. 0.]
     """
@@ -729,3 +730,6 @@ setattr(BCOO, "update_layout", bcoo_update_layout)   # noqa: B010 - what its stu
 def in_place_ones(mat: BCOO) -> BCOO:
     """An array of ones at the indices of another one."""
     return BCOO((ones_like(mat.data), mat.indices), shape=mat.shape)
+
+
+complete_docstrings(globals(), WORDS, returns="a BCOO.")

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..custom.solves import custom_linear_solve
@@ -22,7 +23,7 @@ from ..numpy.selection import where
 from ..types import dtypes
 from ..types.avals import make_aval
 from .defined import Defined
-from .formats import SparseInfo
+from .formats import WORDS, SparseInfo
 from .products import bcoo_dot_general_p, bcsr_indices
 
 __all__ = ["lobpcg_standard", "spsolve", "spsolve_p"]
@@ -196,3 +197,6 @@ def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: in
     state = (asarray(0), block, 0 * block, rest, values, converged)
     i, block, _, _, values, _ = while_loop(unfinished, step, state)
     return values, block, i
+
+
+complete_docstrings(globals(), WORDS, returns="an array.")

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..mapping.vmap import vmap
 from ..numpy.creation import zeros
@@ -23,7 +24,7 @@ from ..types.tree_registry import PyTreeDef
 from .bcoo import BCOO, empty_bcoo, eye_bcoo
 from .bcsr import BCSR, empty_bcsr
 from .defined import Defined
-from .formats import OLYMPUSSparse
+from .formats import WORDS, OLYMPUSSparse
 from .matrices import COO, CSC, CSR, empty_matrix, eye_matrix
 
 __all__ = ["empty", "eye", "random_bcoo", "todense", "todense_p"]
@@ -157,3 +158,6 @@ def random_bcoo(key: ArrayLike, shape: Sequence[int], *, dtype: DTypeLike = floa
     mat = BCOO((data, found.reshape(*batch, count, n_sparse)), shape=shape,
                unique_indices=unique_indices)
     return mat.sort_indices() if sorted_indices else mat
+
+
+complete_docstrings(globals(), WORDS, returns="a sparse or dense array.")

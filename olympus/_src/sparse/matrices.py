@@ -7,6 +7,7 @@ from typing import Self
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..numpy.creation import asarray, zeros
 from ..numpy.joining import stack
@@ -17,7 +18,7 @@ from .bcoo import ScipySparse, concrete_count, eye_bcoo, scipy_parts, stored_cou
 from .bcsr import bcsr_fromdense_p, by_rows
 from .conversions import bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined
-from .formats import COOInfo, OLYMPUSSparse, Shape, SparseInfo, described
+from .formats import WORDS, COOInfo, OLYMPUSSparse, Shape, SparseInfo, described
 from .products import bcoo_dot_general_p, bcsr_dot_general_p, bcsr_indices
 
 __all__ = [
@@ -294,14 +295,27 @@ def _counted(what: str, mat: ArrayLike, nse: int | None) -> tuple[Array, int]:
 
 def coo_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
                   ) -> COO:
-    """The COO of the elements of a matrix that are not 0; `nse` of them, counted if None."""
+    """The COO of the elements of a matrix that are not 0; `nse` of them, counted if None.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> print(sparse.coo_fromdense(onp.array([[0., 5.], [6., 0.]])).data)
+    [5. 6.]
+    """
     mat, count = _counted("coo_fromdense", mat, nse)
     parts = coo_fromdense_p.bind(mat, nse=count, index_dtype=dtypes.as_dtype(index_dtype))
     return COO(tuple(parts), shape=mat.shape, rows_sorted=True)
 
 
 def coo_todense(mat: COO) -> Array:
-    """The dense matrix that a COO stands for."""
+    """The dense matrix that a COO stands for.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.COO.fromdense(onp.array([[0., 5.], [6., 0.]]))
+    >>> print(sparse.coo_todense(M).tolist())
+    [[0.0, 5.0], [6.0, 0.0]]
+    """
     return coo_todense_p.bind(mat.data, mat.row, mat.col, spinfo=mat._info)
 
 
@@ -311,25 +325,52 @@ def _coo_product(mat: COO, x: Array, transpose: bool) -> Array:
 
 
 def coo_matvec(mat: COO, v: ArrayLike, transpose: bool = False) -> Array:
-    """The product of a COO, or of its transpose, and a vector."""
+    """The product of a COO, or of its transpose, and a vector.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.COO.fromdense(onp.array([[0., 5.], [6., 0.]]))
+    >>> print(sparse.coo_matvec(M, onp.array([1., 2.]), transpose=True))
+    [12.  5.]
+    """
     return _coo_product(mat, _of_rank("coo_matvec", v, 1), transpose)
 
 
 def coo_matmat(mat: COO, B: ArrayLike, *, transpose: bool = False) -> Array:
-    """The product of a COO, or of its transpose, and a dense matrix."""
+    """The product of a COO, or of its transpose, and a dense matrix.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.COO.fromdense(onp.array([[0., 5.], [6., 0.]]))
+    >>> print(sparse.coo_matmat(M, onp.eye(2)).tolist())
+    [[0.0, 5.0], [6.0, 0.0]]
+    """
     return _coo_product(mat, _of_rank("coo_matmat", B, 2), transpose)
 
 
 def csr_fromdense(mat: ArrayLike, *, nse: int | None = None, index_dtype: DTypeLike = np.int32
                   ) -> CSR:
-    """The CSR of the elements of a matrix that are not 0; `nse` of them, counted if None."""
+    """The CSR of the elements of a matrix that are not 0; `nse` of them, counted if None.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> print(sparse.csr_fromdense(onp.array([[0., 5.], [6., 0.]])).data)
+    [5. 6.]
+    """
     mat, count = _counted("csr_fromdense", mat, nse)
     parts = csr_fromdense_p.bind(mat, nse=count, index_dtype=dtypes.as_dtype(index_dtype))
     return CSR(tuple(parts), shape=mat.shape)
 
 
 def csr_todense(mat: CSR) -> Array:
-    """The dense matrix that a CSR stands for."""
+    """The dense matrix that a CSR stands for.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.CSR.fromdense(onp.array([[0., 5.], [6., 0.]]))
+    >>> print(sparse.csr_todense(M).tolist())
+    [[0.0, 5.0], [6.0, 0.0]]
+    """
     return csr_todense_p.bind(mat.data, mat.indices, mat.indptr, shape=mat.shape)
 
 
@@ -339,12 +380,26 @@ def _csr_product(mat: CSR, x: Array, transpose: bool) -> Array:
 
 
 def csr_matvec(mat: CSR, v: ArrayLike, transpose: bool = False) -> Array:
-    """The product of a CSR, or of its transpose, and a vector."""
+    """The product of a CSR, or of its transpose, and a vector.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.CSR.fromdense(onp.array([[0., 5.], [6., 0.]]))
+    >>> print(sparse.csr_matvec(M, onp.array([1., 2.]), transpose=True))
+    [12.  5.]
+    """
     return _csr_product(mat, _of_rank("csr_matvec", v, 1), transpose)
 
 
 def csr_matmat(mat: CSR, B: ArrayLike, *, transpose: bool = False) -> Array:
-    """The product of a CSR, or of its transpose, and a dense matrix."""
+    """The product of a CSR, or of its transpose, and a dense matrix.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.CSR.fromdense(onp.array([[0., 5.], [6., 0.]]))
+    >>> print(sparse.csr_matmat(M, onp.eye(2)).tolist())
+    [[0.0, 5.0], [6.0, 0.0]]
+    """
     return _csr_product(mat, _of_rank("csr_matmat", B, 2), transpose)
 
 
@@ -379,3 +434,6 @@ def eye_matrix(kind: type[OLYMPUSSparse], N: int, M: int, k: int,
         return COO((mat.data, mat.indices[:, 0], mat.indices[:, 1]), shape=mat.shape,
                    rows_sorted=True, cols_sorted=True)
     return CSR((mat.data, *by_rows(mat.indices, mat.shape)), shape=mat.shape)
+
+
+complete_docstrings(globals(), WORDS, returns="a sparse or dense array.")

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Sequence
 from typing import NamedTuple, TypeVar
 
+from ..base.docstrings import complete_docstrings
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, DType, PyTree
 from ..base.util import Noted, cut, wraps
@@ -84,6 +85,7 @@ from ..types.tree_registry import PyTreeDef
 from . import layout
 from .bcoo import BCOO, bcoo_dot_general, bcoo_transpose
 from .bcsr import BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
+from .formats import WORDS
 from .making import todense_p
 
 __all__ = [
@@ -96,7 +98,14 @@ T = TypeVar("T")
 
 
 class SparsifyValue(NamedTuple):
-    """An array, sparse or dense, by the places of its buffers in an environment."""
+    """An array, sparse or dense, by the places of its buffers in an environment.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> value.is_bcoo(), value.shape
+    (True, (2, 2))
+    """
 
     shape: tuple[int, ...]
     data_ref: int | None
@@ -128,7 +137,14 @@ class SparsifyValue(NamedTuple):
 
 
 class SparsifyEnv:
-    """The buffers of arrays; several arrays may share one."""
+    """The buffers of arrays; several arrays may share one.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> print(env.data(value))
+    [1. 1.]
+    """
 
     def __init__(self, bufs: Sequence[Array] = ()) -> None:
         self._buffers = list(bufs)
@@ -186,7 +202,14 @@ def _is_value(x: object) -> bool:
 
 
 def arrays_to_spvalues(spenv: SparsifyEnv, args: PyTree) -> PyTree:
-    """A pytree of arrays, sparse or dense, as one of values; equal buffers are shared."""
+    """A pytree of arrays, sparse or dense, as one of values; equal buffers are shared.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> value.data_ref, value.indices_ref
+    (0, 1)
+    """
     known = {id(x): i for i, x in enumerate(spenv._buffers)}
 
     def ref(x: Array) -> int:
@@ -205,7 +228,14 @@ def arrays_to_spvalues(spenv: SparsifyEnv, args: PyTree) -> PyTree:
 
 
 def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
-    """A pytree of values as one of arrays, sparse or dense."""
+    """A pytree of values as one of arrays, sparse or dense.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> sparse.transform.spvalues_to_arrays(env, value)
+    BCOO(float32[2, 2], nse=2)
+    """
     def array(v: SparsifyValue) -> BCOO | BCSR | Array:
         promises = {"indices_sorted": bool(v.indices_sorted),
                     "unique_indices": bool(v.unique_indices)}
@@ -220,7 +250,14 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
-    """The types of the dense arrays that values stand for."""
+    """The types of the dense arrays that values stand for.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> print(sparse.transform.spvalues_to_avals(env, value))
+    float32[2,2]
+    """
     def aval(v: SparsifyValue) -> ShapedArray:
         data = typeof(spenv.data(v))
         return data if v.is_dense() else make_aval(v.shape, data.dtype, data.weak_type)
@@ -253,6 +290,14 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
       consts: its constants, dense.
       spvalues: a value for each input.
       spenv: the environment of these; results are added to it.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> program = olympus.make_olympuspr(lambda x: 3 * x)(sparse.eye(2).todense())
+    >>> out, = sparse.transform.eval_sparse(program.olympuspr, program.consts, [value], env)
+    >>> print(env.data(out))
+    [3. 3.]
     """
     def value(x: object) -> SparsifyValue:
         if isinstance(x, SparsifyValue):
@@ -280,7 +325,15 @@ def _sparse_call(closed: ClosedOlympuspr, *args: PyTree) -> list[PyTree]:
 
 def sparsify_raw(f: Callable[..., PyTree]) -> Callable[..., tuple[Sequence[SparsifyValue],
                                                                   PyTreeDef]]:
-    """A function of an environment and values, from one of dense arrays; also the results' tree."""
+    """A function of an environment and values, from one of dense arrays; also the results' tree.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> (out,), tree = sparse.transform.sparsify_raw(lambda x: 3 * x)(env, value)
+    >>> print(env.data(out))
+    [3. 3.]
+    """
     def run(spenv: SparsifyEnv, *spvalues: PyTree, **params: PyTree
             ) -> tuple[Sequence[SparsifyValue], PyTreeDef]:
         leaves, tree = tree_flatten(spvalues, is_leaf=_is_value)
@@ -334,7 +387,16 @@ def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[...
 # The trace ---------------------------------------------------------------------------------------
 
 class SparseTracer(Tracer):
-    """A sparse or dense array of a function under `sparsify(f, use_tracer=True)`."""
+    """A sparse or dense array of a function under `sparsify(f, use_tracer=True)`.
+
+    >>> from olympus.experimental import sparse
+    >>> def f(x):
+    ...     print(type(x).__name__, type(x._trace).__name__)
+    ...     return -x
+    >>> sparse.sparsify(f, use_tracer=True)(sparse.eye(2))
+    SparseTracer SparseTrace
+    BCOO(float32[2, 2], nse=2)
+    """
 
     __slots__ = ("_spvalue",)
 
@@ -349,7 +411,16 @@ class SparseTracer(Tracer):
 
 
 class SparseTrace(Trace):
-    """Applies the sparse rules where an operand is sparse."""
+    """Applies the sparse rules where an operand is sparse.
+
+    >>> from olympus.experimental import sparse
+    >>> def f(x):
+    ...     print(type(x).__name__, type(x._trace).__name__)
+    ...     return -x
+    >>> sparse.sparsify(f, use_tracer=True)(sparse.eye(2))
+    SparseTracer SparseTrace
+    BCOO(float32[2, 2], nse=2)
+    """
 
     __slots__ = ("spenv", "tag")
 
@@ -668,3 +739,6 @@ for _rules in (sparse_rules_bcoo, sparse_rules_bcsr):
         call_p: _called("olympuspr"), checkpoint_p: _called("olympuspr"),
         custom_jvp_call_p: _called("call_olympuspr"), while_p: _while, scan_p: _scan,
         cond_p: _cond})
+
+
+complete_docstrings(globals(), WORDS, returns="a pytree of the same structure.")
