@@ -29,7 +29,7 @@ class RefAval(AbstractValue):
 
     __slots__ = ("inner",)
     inner: ShapedArray
-    mutable = True
+    mutable = has_axes = True
     #: What traced references do as references and not as arrays; set by `numpy.refs`.
     methods: ClassVar[dict[str, Callable[..., object]]] = {}
 
@@ -68,9 +68,13 @@ class RefAval(AbstractValue):
         """The aval of a reference to an array with one axis more."""
         return ref_aval(self.inner.with_axis(axis, size, entry))
 
-    def without_axis(self, axis: int) -> RefAval:
+    def without_axis(self, axis: int, size: DimSize | None = None) -> RefAval:
         """The aval of a reference to one slice of the content."""
-        return ref_aval(self.inner.without_axis(axis))
+        return ref_aval(self.inner.without_axis(axis, size))
+
+    def leading_axis_spec(self) -> int:
+        """How rows of the content are mapped: along its first axis."""
+        return 0
 
     def to_tangent_aval(self) -> RefAval | ShapedArray:
         """A reference to the tangent; of what has none, float0."""
