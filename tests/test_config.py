@@ -111,6 +111,7 @@ TRACE_KEYS = {
     "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
     "debug_nans", "debug_infs", "enable_custom_prng", "legacy_prng_key", "debug_key_reuse",
     "auto_pcast", "compatible", "no_collectives", "remove_size_one_mesh_axis_from_type", "hold",
+    "kernels",
     "high_dynamic_range_gumbel", "jit_guards",
     *[f"error_checking_behavior_{kind}" for kind in ("nan", "divide", "oob")],
 }
@@ -119,7 +120,7 @@ OTHER |= {"olympus_default_matmul_precision": "high", "olympus_default_device": 
 OTHER |= {"olympus_default_prng_impl": "rbg", "olympus_random_seed_offset": 1}
 OTHER |= {"olympus_platforms": "cpu", "olympus_traceback_filtering": "off"}
 OTHER |= {"olympus_export_calling_convention_version": 9}
-OTHER |= {"olympus_hold": "off"}
+OTHER |= {"olympus_hold": "off", "olympus_kernels": "off"}
 OTHER |= {f"olympus_error_checking_behavior_{kind}": "raise" for kind in ("nan", "divide", "oob")}
 OTHER |= {"olympus_num_cpu_devices": -1, "olympus_legacy_prng_key": "warn"}
 OTHER |= {"olympus_cpu_collectives_implementation": "mpi", "olympus_cuda_visible_devices": "0"}

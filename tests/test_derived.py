@@ -143,6 +143,16 @@ def test_warm_forward_mode_stages_and_lowers_nothing(counts):
         assert counts == [0, 0]
 
 
+def test_one_decorated_function_more_is_staged_once(counts):
+    fixed = [olympus.checkpoint(f) for f in (onp.sin, lambda x: x + 1.0, lambda x: x + 2.0)]
+    for fun in fixed:
+        counts[:] = 0, 0
+        lax.map(fun, XS)
+        staged = counts[0]
+        lax.map(fun, XS)
+        assert counts[0] == staged
+
+
 def test_static_arguments_of_checkpoint_that_are_equal_are_told_apart():
     def f(x, k):
         return x * k

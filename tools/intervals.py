@@ -751,11 +751,11 @@ def run(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     prim, shape = eqn.primitive, np.broadcast_shapes(*map(np.shape, operands)) if (
         eqn.primitive.elementwise or eqn.primitive.name in LANEWISE) else None
     if shape is None or math.prod(shape) > LANES:
-        outs = prim.bind_eqn(list(operands), eqn.params)
+        outs = prim.bind(*operands, **eqn.params)
         return [np.asarray(x) for x in (outs if prim.multiple_results else [outs])]
     # One shape serves all: compiling an operation for each takes most of a sweep.
     lanes = [np.resize(np.broadcast_to(x, shape), LANES) for x in operands]
-    return [np.asarray(prim.bind_eqn(lanes, eqn.params))[:math.prod(shape)].reshape(shape)]
+    return [np.asarray(prim.bind(*lanes, **eqn.params))[:math.prod(shape)].reshape(shape)]
 
 
 def taken(value: Value, i: int) -> Value:

@@ -10,6 +10,7 @@ from typing import Any, Protocol, Self, TypeAlias
 import numpy as np
 
 from ..base.lib.mlir import ir
+from ..base.source import Source
 from ..base.typing import (
     Array,
     AxisIndexGroups,
@@ -29,6 +30,7 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding
 from .ir import ClosedOlympuspr, OlympusprEqn
+from .kernels import Taken
 
 # Of an operation: MLIR's, and where sizes are symbolic ints and tuples, which become operands.
 Attributes: TypeAlias = dict[str, Any]
@@ -71,6 +73,7 @@ class Module(Protocol):
     convolutions: int
     reordered: bool
     refined: bool
+    taken: list[Taken]
     @property
     def platform(self) -> str | None: ...
     @property
@@ -110,6 +113,9 @@ class Module(Protocol):
     @property
     def imported(self) -> dict[Hashable, Any]: ...
     def symbol(self, name: str) -> str: ...
+    def note_foreign(self, target: str, version: int, attributes: tuple[tuple[str, str], ...],
+                     operands: Sequence[Aval], results: Sequence[Aval], source: Source | None,
+                     within: str = "") -> None: ...
     def combiner(self, combine: Callable[[Array, Array], Array], aval: ShapedArray
                  ) -> ClosedOlympuspr: ...
     def use_devices(self, devices: tuple[Device, ...]) -> None: ...
@@ -128,6 +134,8 @@ class Emitter(Protocol):
     def block(self) -> Block: ...
     @property
     def loc(self) -> ir.Location: ...
+    @property
+    def source(self) -> Source | None: ...
     @property
     def eqn(self) -> OlympusprEqn: ...
     @property
@@ -206,7 +214,7 @@ class Builder(Emitter, Protocol):
     def resized(self, x: IrValue, aval: ShapedArray, old: DimSize, new: DimSize) -> IrValue: ...
     def custom_call(self, target: str, operands: Sequence[IrValue], types: Sequence[IrType],
                     attributes: Attributes | None = None, *,
-                    config: Mapping[str, str | int] | None = None,
+                    config: Mapping[str, object] | None = None,
                     layouts: tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]] | None = None,
                     aliases: Sequence[int | None] | None = None, on_host: bool = False,
                     shapes: Sequence[Sequence[DimSize]] = ()) -> list[IrValue]: ...

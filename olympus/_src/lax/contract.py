@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable, Sequence
 
 from ..base.errors import ShardingTypeError
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
-from ..base.util import memoize, quoted
+from ..base.util import lazy_module, memoize, quoted
 from ..core import tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Transposed, not_linear
@@ -45,6 +45,7 @@ class DotGeneral(Primitive):
     """
 
     single = True
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.products"), 256
     spread = staticmethod(tags.contract)
     settled_by = "dot(…, out_sharding=…)"
 

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
+from ..base.util import lazy_module
 from ..core import tags
 from ..core.primitive import Axis, Builder, Linear, Primitive, not_linear
 from ..core.trace import typeof
@@ -114,6 +115,7 @@ def _out_size(size: int, window: int, stride: int, pads: tuple[int, int]) -> int
 class ConvGeneralDilated(Primitive):
     """A bilinear map of image (lhs) and kernel (rhs); XLA's convolution (no kernel flip)."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.convolution"), 256
     spread = staticmethod(tags.convolve)
     settled_by = "conv_general_dilated(…, out_sharding=…)"
 

@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DimSize, IrValue, Params
+from ..base.util import lazy_module
 from ..core import tags
 from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import literal, typeof
@@ -82,6 +83,7 @@ def interleave(even: ArrayLike, odd: ArrayLike, axis: int) -> Array:
 class Cumulative(Primitive):
     """Prefixes along `axis`, suffixes if `reverse`, combined by a binary operation."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.cumulative"), 512
     spread = staticmethod(tags.along("axis"))
     transpose = None
 

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
+from ..base.util import lazy_module
 from ..core import tags
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
@@ -133,6 +134,7 @@ class Bitwise(Reduction):
     """and, or, xor: no derivative."""
 
     jvp = None
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 262144
 
 
 class Extremum(Reduction):
@@ -303,6 +305,7 @@ def _all_bits(dtype: DTypeLike) -> int:
 class ArgExtremum(Primitive):
     """The index of the largest or smallest element along one axis: the first NaN, or the first."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 16384
     spread = staticmethod(tags.reduce)
     transpose = None
 

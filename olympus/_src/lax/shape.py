@@ -15,6 +15,7 @@ import numpy as np
 
 from ..base.config import allow_f16_reductions
 from ..base.typing import Array, ArrayLike, IrValue, Params, Shape
+from ..base.util import lazy_module
 from ..core import reuse, tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Builder, Linear, Primitive, Zero, linear_jvp
@@ -272,6 +273,7 @@ class Tile(Structural):
 class ReduceSum(Structural):
     """Sum over axes. Here and not in `reduce`, as the transpose of broadcasting."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
     spread = staticmethod(tags.reduce)
 
     def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: ShardingLike) -> ShapedArray:
@@ -642,7 +644,9 @@ def align(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], dst
 
 def zeros_of(aval: ShapedArray) -> ArrayLike:
     """An array of zeros with this aval. Of float0 NumPy has them, if the size is a number: no
-    device does."""
+    device does. Types of users have zeros of their own."""
+    if aval.is_high:
+        return aval.vspace_zero()
     if is_float0(aval) and is_static(aval.shape):
         return np.zeros(aval.shape, aval.dtype)
     if is_float0(aval):

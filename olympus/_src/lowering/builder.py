@@ -37,7 +37,6 @@ from . import dimensions
 from .attributes import (
     attr,
     call_aliases,
-    call_config,
     call_layouts,
     i64s,
     known_location,
@@ -45,6 +44,7 @@ from .attributes import (
     location,
     quoted_name,
     tensor_type,
+    value_attr,
 )
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter
@@ -379,7 +379,7 @@ class Builder(Emitter):
 
     def custom_call(self, target: str, operands: Sequence[IrValue], types: Sequence[IrType],
                     attributes: Attributes | None = None, *,
-                    config: Mapping[str, str | int] | None = None,
+                    config: Mapping[str, object] | None = None,
                     layouts: tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]] | None = None,
                     aliases: Sequence[int | None] | None = None, on_host: bool = False,
                     shapes: Sequence[Sequence[DimSize]] = ()) -> list[IrValue]:
@@ -389,7 +389,7 @@ class Builder(Emitter):
           target: its registered name.
           operands, types: MLIR values, and the types of the results.
           attributes: further attributes of the operation.
-          config: the parameters of the target: a character, a bool or an int each.
+          config: the attributes of the target, as `value_attr` takes them.
           layouts: of operands and of results, each one's axes from the innermost one.
           aliases: operand i is overwritten by result aliases[i], unless that is None.
           on_host: of many devices one makes the call, with the whole operands; along manual axes
@@ -399,7 +399,7 @@ class Builder(Emitter):
         attributes = {"api_version": attr("4 : i32"), **(attributes or {}),
                       "call_target_name": mlir.ir.StringAttr.get(target)}
         if config is not None:
-            attributes["backend_config"] = call_config(config)
+            attributes["backend_config"] = value_attr(config)
         if self.block.sizes is not None and not all(map(is_static, shapes)):
             more, indices = dimensions.shape_operands(self, len(operands), shapes)
             operands, attributes = [*operands, *more], {**attributes, **indices}
@@ -814,7 +814,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
-    block, create, platform = b.block, mlir.ir.Operation.create, b.module.platform
+    block, create, platform = b.block, mlir.ir.Operation.create, b.module.rules_of
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
         if eqn.ctx is not scope:

@@ -30,7 +30,7 @@ import numpy as np
 from ..base.typing import ArrayLike, DType
 from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..types import dtypes
-from ..types.avals import Aval
+from ..types.avals import Aval, is_float0
 from ..types.shape import SymbolicDim
 
 if TYPE_CHECKING:
@@ -500,10 +500,12 @@ def _has_reciprocals(divisors: ArrayLike, aval: Aval) -> bool:
 
 
 def _number(literal: Literal) -> Number:
-    """The number of a literal, None for a symbolic size."""
+    """The number of a literal, None for a symbolic size and a zero of float0."""
     value = literal.val
-    if type(value) in _REAL or isinstance(value, SymbolicDim):
-        return None if isinstance(value, SymbolicDim) else value
+    if type(value) in _REAL:
+        return value
+    if isinstance(value, SymbolicDim) or is_float0(literal.aval):
+        return None
     return complex(value) if dtypes.is_complex(literal.aval.dtype) else float(value)
 
 

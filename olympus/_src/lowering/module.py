@@ -166,7 +166,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         context.fenced_from = closed
     if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
-    context.hold = hold
+    context.hold, context.kernels = hold, config.kernels.value == "auto"
     # Where there is one device, nothing is cut that is compiled here.
     if not on_cpu or context.exported or device_count("cpu") > 1:
         context.cut_sizes = functools.cache(functools.partial(

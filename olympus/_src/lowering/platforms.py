@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from .context import ModuleContext
+from .kernels import has_kernels, with_kernels
 
 if TYPE_CHECKING:
     from ..core.builder_type import Block
@@ -22,7 +23,10 @@ def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
     if prim.platform_rules and module.platform is None:
         return _still_open
     # Rules that one lowering is given come before those that all have.
-    return module.rules.get(prim, prim.platform_rules.get(module.platform)) or prim.lower
+    found = module.rules.get(prim, prim.platform_rules.get(module.platform))
+    if found is None and has_kernels(prim) and module.takes_kernels:
+        return with_kernels(prim)
+    return found or prim.lower
 
 
 def _still_open(*args: object, **params: Hashable) -> NoReturn:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...base.util import lazy_module
 from ...core.primitive import Builder, Tangent, Zero
 from ...core.trace import typeof
 from ...types import dtypes
@@ -43,6 +44,7 @@ REAL = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64"))
 class Cholesky(MatrixOperation):
     """L in L Lᴴ = x, of which the lower triangle is read; the upper one of L is not set."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
     transpose = None
 
     def results(self, dtype: DType, shape: Shape) -> Results:

@@ -6,6 +6,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...base.util import lazy_module
 from ...core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
@@ -53,6 +54,7 @@ class Lu(MatrixOperation):
     """x[permutation] = L U: L, of unit diagonal, and U in one array; pivots are row exchanges."""
 
     multiple_results = True
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
     transpose = None
 
     def results(self, dtype: DType, shape: Shape) -> Results:
@@ -119,6 +121,7 @@ class LuSolve(MatrixOperation):
 
     ranks = (2, 2, 1, 2)
     indices = (2,)
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
 
     def results(self, dtype: DType, a: Shape, factors: Shape, order: Shape, b: Shape, *,
                 transpose_a: bool) -> Results:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType, IrValue
+from ...base.util import lazy_module
 from ...core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
@@ -46,6 +47,7 @@ class TriangularSolve(MatrixOperation):
 
     ranks = (2, 2)
     accepts = LAPACK | HALVES
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
 
     def results(self, dtype: DType, a: Shape, b: Shape, *, left_side: bool, **params: Hashable
                 ) -> Results:

@@ -1,0 +1,39 @@
+"""Kernels: formulas that lowering for one CPU takes in place of a primitive's own rule."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from ..base.source import Source
+from ..types.avals import ShapedArray
+
+if TYPE_CHECKING:
+    from .ir import OlympusprEqn
+
+__all__ = ["Kernel", "Taken"]
+
+
+class Kernel(NamedTuple):
+    """A formula, when it applies, and what makes it faster than the plain form.
+
+    `applies(b, *xs, **params)` reads types, params, and perhaps which operation made an operand.
+    `emit(b, *xs, **params)` is a rule of lowering. A primitive names the module
+    with its kernels in `Primitive.kernels`; the module has them in `KERNELS`, by the primitive's
+    name.
+    """
+
+    name: str
+    why: str
+    applies: Callable[..., bool]
+    emit: Callable[..., Any]
+
+
+class Taken(NamedTuple):
+    """A kernel that an equation was lowered by."""
+
+    kernel: Kernel
+    eqn: OlympusprEqn
+    avals: Sequence[ShapedArray]
+    params: dict[str, Hashable]
+    source: Source | None

@@ -1,0 +1,231 @@
+"""Sums along axes that are not the last ones, of which XLA:CPU (0.10.2, 0.12.0.1) reads one column
+after another, and counts.
+
+Slices along the axis are added element by element, which XLA makes one loop of vectors.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Hashable, Sequence
+
+from ...base.typing import Array, DType, IrValue
+from ...core.kernels import Kernel
+from ...core.primitive import Builder
+from ...core.trace import literal, typeof
+from ...types import dtypes
+from ...types.avals import make_aval
+from ...types.shape import prod
+from ..bits import bitwise_and, bitwise_or
+from ..comparison import eq, ne, select
+from ..creation import broadcasted_iota, full
+from ..families import Combine, add
+from ..reduce import (
+    BOOL,
+    Reduction,
+    reduce_and,
+    reduce_max_p,
+    reduce_min_p,
+    reduce_or,
+    reduce_sum,
+    smallest,
+)
+from ..shape import broadcast_in_dim, reshape, zeros_of
+from ..slicing import concatenate, pad, slice_in_dim
+
+__all__ = ["FEW", "KERNELS", "by_pieces", "pieces", "tree"]
+
+Dims = tuple[int, ...]
+# Found with tools/kernel_table.py: fewer columns, or elements, XLA adds as fast.
+LEAST_COLUMNS, LEAST_ELEMENTS = 2048, 32768
+# With axes in front of the summed ones, more columns are needed.
+LEAST_COLUMNS_BEHIND = 16384
+# So many slices are added at once, and the sums of so many from then on.
+WHOLE, PIECES = 64, 16
+# Pieces of a count; sixteen streams are slow from 10⁷ elements on.
+FEW, LEAST_COUNT = 8, 262144
+# Of arrays that are searched for an extremum, elements and the size of the axis.
+LEAST_SEARCHED, LEAST_AXIS = 16384, 8
+
+INT32 = dtypes.as_dtype("int32")
+
+
+def tree(combine: Combine, terms: Sequence[Array]) -> Array:
+    """Terms combined in pairs."""
+    while len(terms) > 1:
+        terms = [combine(*pair) if len(pair) == 2 else pair[0]
+                 for pair in (terms[i:i + 2] for i in range(0, len(terms), 2))]
+    return terms[0]
+
+
+def _run(shape: Sequence[int], axes: Dims) -> tuple[int, int, int] | None:
+    """The elements before, along and behind axes that follow each other."""
+    start, stop = min(axes), max(axes) + 1
+    if stop - start != len(axes):
+        return None
+    return prod(shape[:start]), prod(shape[start:stop]), prod(shape[stop:])
+
+
+def _of_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    aval = b.avals_in[0]
+    sizes = _run(aval.shape, axes) if axes else None
+    if sizes is None or dtypes.itemsize_bits(aval.dtype) < 32 or (
+            dtypes.is_complex(aval.dtype)):     # whose zeros have signs in either part
+        return False
+    before, n, behind = sizes
+    return n > 1 and behind >= (LEAST_COLUMNS if before == 1 else LEAST_COLUMNS_BEHIND) and (
+        before * n * behind >= LEAST_ELEMENTS)
+
+
+def _add_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
+    aval = b.avals_in[0]
+    before, n, behind = sizes = _run(aval.shape, axes) or (1, 1, 1)
+    x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, aval.dtype))
+    if n > WHOLE:
+        x, n = by_pieces(b, add, x, sizes, aval.dtype, WHOLE)
+    (x,) = b.traced(_slices, [x], [make_aval((before, n, behind), aval.dtype)])
+    return b.op("stablehlo.reshape", [x], None, b.avals_out[0])
+
+
+def _slices(x: Array) -> Array:
+    """The sum along the middle axis, slice by slice, from 0: a sum of -0.0 alone is 0.0."""
+    found = tree(add, [slice_in_dim(x, i, i + 1, 1, 1) for i in range(typeof(x).shape[1])])
+    zeros = zeros_of(typeof(found))
+    return select(eq(found, zeros), zeros, found)
+
+
+def by_pieces(b: Builder, combine: Combine, x: IrValue, sizes: Dims, dtype: DType, last: int
+              ) -> tuple[IrValue, int]:
+    """The middle axis combined until no more than `last` elements of it are left, and how many.
+
+    Each level is in memory before the next one reads it.
+    """
+    before, n, behind = sizes
+    while n > last:
+        q, aval = -(-n // PIECES), make_aval((before, n, behind), dtype)
+        (x,) = b.traced(functools.partial(pieces, combine, q, 1), [x], [aval])
+        x, n = b.hold(x, aval.update(shape=(before, q, behind))), q
+    return x, n
+
+
+def pieces(combine: Combine, q: int, axis: int, x: Array) -> Array:
+    """An axis cut into pieces of q that are combined; the last one may be shorter."""
+    n = typeof(x).shape[axis]
+    found = tree(combine, [slice_in_dim(x, i, i + q, 1, axis) for i in range(0, n - q + 1, q)])
+    rest = n % q
+    if not rest:
+        return found
+    head = combine(slice_in_dim(found, 0, rest, 1, axis), slice_in_dim(x, n - rest, n, 1, axis))
+    return concatenate([head, slice_in_dim(found, rest, q, 1, axis)], axis)
+
+
+def _of_narrow(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    """Whether all of an array of integers is added that were narrower, or booleans."""
+    aval = b.avals_in[0]
+    if len(axes) != aval.ndim or aval.size < LEAST_COUNT or (
+            dtypes.scalar_kind(aval.dtype) not in "iu"):
+        return False
+    # Of an argument the owner is a block.
+    operands: list[IrValue] = [*getattr(x.owner, "operands", ())]
+    return getattr(x.owner, "name", "") == "stablehlo.convert" and _bits(operands[0]) < _bits(x)
+
+
+def _bits(x: IrValue) -> int:
+    return getattr(x.type.element_type, "width", 64)
+
+
+def _count(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
+    return _flat_pieces(b, add, lambda x: reduce_sum(x, (0,)), x)
+
+
+def _of_booleans(b: Builder, x: IrValue, *, axes: Dims) -> bool:
+    aval = b.avals_in[0]
+    return aval.dtype == BOOL and len(axes) == aval.ndim and aval.size >= LEAST_COUNT
+
+
+def _any(b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
+    return _flat_pieces(b, bitwise_or, lambda x: reduce_or(x, (0,)), x)
+
+
+def _all(b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
+    return _flat_pieces(b, bitwise_and, lambda x: reduce_and(x, (0,)), x)
+
+
+def _flat_pieces(b: Builder, combine: Combine, reduce: Callable[[Array], Array], x: IrValue
+                 ) -> IrValue:
+    """All elements combined in pieces, and those of the last piece."""
+    def fun(x: Array) -> Array:
+        x = reshape(x, (1, typeof(x).size, 1))
+        x = pieces(combine, -(-typeof(x).size // FEW), 1, x)
+        return reduce(reshape(x, (typeof(x).size,)))
+
+    return b.traced(fun, [x], b.avals_in)[0]
+
+
+# Places of extrema
+
+def _is_searched(b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> bool:
+    aval = b.avals_in[0]
+    return aval.size >= LEAST_SEARCHED and aval.shape[axes[0]] >= LEAST_AXIS and (
+        dtypes.itemsize_bits(aval.dtype) >= 8)
+
+
+def _place(extremum: Reduction, b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType
+           ) -> IrValue:
+    """The extremum first, then the least index where it is, or where a NaN is."""
+    aval, out = b.avals_in[0], b.avals_out[0]
+    best = out.update(dtype=aval.dtype)
+    (found,) = b.by_rule(lambda x: extremum.bind(x, axes=axes), [x], [aval])
+    found = b.hold(found, best) if best.shape else found
+    before, n, behind = sizes = _run(aval.shape, axes) or (1, 1, 1)
+    x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, aval.dtype))
+    found = b.op("stablehlo.reshape", [found], None, make_aval((before, behind), aval.dtype))
+    q = -(-n // FEW)
+    (at,) = b.traced(functools.partial(_places, q), [x, found], [
+        make_aval(sizes, aval.dtype), make_aval((before, behind), aval.dtype)])
+    if q > 1:
+        left = make_aval((before, q, behind), INT32)
+        at, q = by_pieces(b, smallest, b.hold(at, left), left.shape, INT32, WHOLE)
+    (at,) = b.traced(lambda x: reduce_min_p.bind(x, axes=(1,)), [at],
+                     [make_aval((before, q, behind), INT32)])
+    at = b.op("stablehlo.reshape", [at], None, out.update(dtype=INT32))
+    return at if index_dtype == INT32 else b.convert(at, out)
+
+
+def _places(q: int, x: Array, found: Array) -> Array:
+    """For each of q groups of elements, the least index at which one is `found` or NaN; else the
+    last index."""
+    n = typeof(x).shape[1]
+    terms = []
+    for start in range(0, n, q):
+        stop = builtins.min(start + q, n)
+        part = slice_in_dim(x, start, stop, 1, 1)
+        shape = typeof(part).shape
+        here = eq(part, broadcast_in_dim(found, shape, (0, 2)))
+        if dtypes.scalar_kind(typeof(x).dtype) == "f":
+            here = bitwise_or(here, ne(part, part))
+        place = add(broadcasted_iota(INT32, shape, 1), start)
+        term = select(here, place, full(shape, n - 1, INT32))
+        if stop - start < q:
+            # An element that stands for none, behind all.
+            term = pad(term, literal(n - 1, INT32), [(0, 0, 0), (0, q - stop + start, 0),
+                                                     (0, 0, 0)])
+        terms.append(term)
+    return tree(smallest, terms)
+
+
+_SLOW = "XLA reads one column after another"
+KERNELS = {
+    "reduce_sum": (
+        Kernel("sum of slices", _SLOW, _of_columns, _add_columns),
+        Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_narrow,
+               _count)),
+    "reduce_or": (Kernel("any in pieces", "XLA makes no vectors of booleans", _of_booleans, _any),),
+    "reduce_and": (Kernel("all in pieces", "XLA makes no vectors of booleans", _of_booleans,
+                          _all),),
+    "reduce_xor": (),
+    "argmax": (Kernel("maximum, then its place", "XLA makes no vectors of pairs", _is_searched,
+                      functools.partial(_place, reduce_max_p)),),
+    "argmin": (Kernel("minimum, then its place", "XLA makes no vectors of pairs", _is_searched,
+                      functools.partial(_place, reduce_min_p)),)}

@@ -1,0 +1,37 @@
+"""Kernels in place of rules: how an equation on one CPU is lowered by a formula that is faster.
+
+The formulas stand with the primitives (`lax/kernels/`). Types and params choose one, in a program
+for one CPU alone: elsewhere, with symbolic sizes and in exports, the plain form stays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from ..base.typing import IrValue
+from ..core.kernels import Taken
+from ..core.primitive import Builder, Primitive
+
+__all__ = ["has_kernels", "with_kernels"]
+
+
+def has_kernels(prim: Primitive) -> bool:
+    """Whether equations of a primitive may be lowered by kernels: unless its rule was replaced."""
+    return prim.kernels is not None and "lower" not in vars(prim)
+
+
+def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
+    """The rule of a primitive that takes a kernel where one applies."""
+    plain, least = prim.lower, prim.kernels_from
+
+    def lower(b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | Sequence[IrValue]:
+        avals = b.avals_in
+        # First by size, so that small programs do not import the formulas.
+        if b.block.sizes is None and max(avals[0].size, avals[-1].size) >= least:
+            for kernel in prim.kernels.KERNELS[prim.name]:
+                if kernel.applies(b, *xs, **params):
+                    b.module.taken.append(Taken(kernel, b.eqn, avals, params, b.source))
+                    return kernel.emit(b, *xs, **params)
+        return plain(b, *xs, **params)
+
+    return lower

@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""What the kernels of `lax/kernels/` gain and cost, by operation and size, on this machine.
+
+    PYTHONPATH=. python tools/kernel_table.py [PATTERN ...] [--sizes 1000 100000] [--rounds 5]
+
+Each case runs with `olympus_kernels` "off" and "auto" by turns: microseconds of CPU time of all
+threads (the least of the rounds), the quotient, the largest difference as a part of the largest
+element, and the CPU time in which both compile. A case that no kernel applies to says so. The
+thresholds at the top of the files in `lax/kernels/` are chosen with this table: no case below 0.95.
+"""
+
+from __future__ import annotations
+
+import argparse
+import fnmatch
+import time
+import warnings
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import olympus
+import olympus.numpy as onp
+from olympus import grad, jit, lax
+from olympus._src.base import config
+
+RNG = np.random.default_rng(0)
+Case = tuple[str, Callable[..., Any], tuple[Any, ...]]
+CASES: list[Callable[[int], Iterator[Case]]] = []
+
+
+def case(make: Callable[[int], Iterator[Case]]) -> Callable[[int], Iterator[Case]]:
+    """Decorator: cases of about so many elements."""
+    CASES.append(make)
+    return make
+
+
+def uniform(*shape: int, dtype: str = "float32") -> Any:
+    return onp.asarray(RNG.random(shape).astype(dtype))
+
+
+def conv(layout: tuple[str, str, str], groups: int) -> Callable[..., Any]:
+    return lambda x, w: lax.conv_general_dilated(
+        x, w, (1,) * (x.ndim - 2), "SAME", dimension_numbers=layout, feature_group_count=groups)
+
+
+@case
+def convolutions(n: int) -> Iterator[Case]:
+    """Depthwise and in groups, the values and both gradients."""
+    side = max(int((n / 128) ** 0.5), 3)
+    for layout, last in ((("NHWC", "HWIO", "NHWC"), True), (("NCHW", "OIHW", "NCHW"), False)):
+        for groups, each in ((64, 1), (4, 16), (16, 4)):
+            c = groups * each
+            x = uniform(2, side, side, c) if last else uniform(2, c, side, side)
+            w = uniform(3, 3, each, c) if last else uniform(c, each, 3, 3)
+            fun, name = conv(layout, groups), f"conv {layout[0]} {groups} groups of {each}"
+            yield name, fun, (x, w)
+            for i, what in enumerate("xw"):
+                yield f"{name}, gradient of {what}", grad(
+                    lambda x, w, fun=fun: (fun(x, w) ** 2).sum(), i), (x, w)
+
+
+@case
+def reductions(n: int) -> Iterator[Case]:
+    """Over leading axes, of booleans and small integers, and places of extrema."""
+    for rows in (2, 8, 64, 65, 1000):
+        if rows < n:
+            yield f"sum over axis 0 of {rows} rows", lambda x: x.sum(0), (uniform(rows, n // rows),)
+    x = uniform(n)
+    yield "count", lambda x: onp.sum(x), (x > 0.5,)
+    yield "sum of uint8", lambda x: onp.sum(x, dtype="int32"), ((x * 99).astype("uint8"),)
+    yield "count of x > 0.5", lambda x: onp.sum(x > 0.5), (x,)
+    yield "any", lambda x: onp.any(x), (x > 2,)
+    yield "all of x < 2", lambda x: onp.all(x < 2), (x,)
+    yield "argmax", lambda x: onp.argmax(x), (x,)
+    for rows in (8, 100, 1000):
+        if 8 * rows <= n:
+            for axis in (0, 1):
+                yield f"argmax over axis {axis}, {rows} rows", (
+                    lambda x, axis=axis: onp.argmax(x, axis)), (uniform(rows, n // rows),)
+
+
+@case
+def products(n: int) -> Iterator[Case]:
+    """Products of many small matrices."""
+    for m, k, j in ((2, 2, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8), (12, 12, 12), (4, 4, 1), (3, 3, 8),
+                    (2, 8, 2), (16, 3, 16), (1, 8, 1)):
+        batch = n // max(m * k, k * j)
+        if batch > 1:
+            x, y = uniform(batch, m, k), uniform(batch, k, j)
+            name = f"matmul [{m}, {k}] @ [{k}, {j}]"
+            yield name, lambda x, y: x @ y, (x, y)
+            yield f"{name}, gradients", grad(lambda x, y: ((x @ y) ** 2).sum(), (0, 1)), (x, y)
+
+
+@case
+def small_matrices(n: int) -> Iterator[Case]:
+    """Factorisations and solutions."""
+    for k in (2, 3, 4):
+        batch = n // (k * k)
+        x = uniform(batch, k, k) - 0.5
+        positive = x @ x.swapaxes(1, 2) + onp.eye(k)
+        right = uniform(batch, k, 1)
+        yield f"solve {k}", onp.linalg.solve, (positive, right)
+        yield f"inv {k}", onp.linalg.inv, (positive,)
+        yield f"det {k}", onp.linalg.det, (x,)
+        yield f"cholesky {k}", onp.linalg.cholesky, (positive,)
+        yield f"solve {k}, gradients", grad(
+            lambda a, b: (onp.linalg.solve(a, b) ** 2).sum(), (0, 1)), (positive, right)
+        yield f"cholesky {k}, gradient", grad(
+            lambda a: (onp.linalg.cholesky(a) ** 3).sum()), (positive,)
+
+
+@case
+def cumulative(n: int) -> Iterator[Case]:
+    """Along all of an array, along rows and along columns."""
+    x = uniform(n)
+    yield "cumsum", lambda x: lax.cumsum(x), (x,)
+    yield "cumsum of n + 1, reverse", lambda x: lax.cumsum(x, reverse=True), (uniform(n + 1),)
+    yield "cumsum of int32", lambda x: lax.cumsum(x), ((x * 9).astype("int32"),)
+    yield "cummax", lambda x: lax.cummax(x), (x,)
+    yield "cumprod", lambda x: lax.cumprod(x), (1 + x * 1e-6,)
+    if n <= 10**6:
+        yield "cumlogsumexp", lambda x: lax.cumlogsumexp(x), (x,)
+    for rows in (10, 16, 30, 100, 1000, 10000):
+        if 10 * rows <= n:
+            for axis in (0, 1):
+                yield f"cumsum along axis {axis}, {rows} rows", (
+                    lambda x, axis=axis: lax.cumsum(x, axis)), (uniform(rows, n // rows),)
+
+
+def ready(out: Any) -> Any:
+    return olympus.block_until_ready(out)
+
+
+def measure(fun: Callable[..., Any], args: tuple[Any, ...], rounds: int
+            ) -> tuple[list[float], list[float], list[Any], list[str]]:
+    """For "off" and "auto": seconds a call and to compile, the result; and the kernels taken."""
+    runs, compiling, outs, names = [], [], [], list[str]()
+    for mode in ("off", "auto"):
+        with config.kernels(mode):
+            start = time.process_time()
+            lowered = jit(lambda *xs: fun(*xs)).lower(*args)
+            names = [t.kernel.name for t in lowered._context.taken]
+            runs.append(lowered.compile())
+            compiling.append(time.process_time() - start)
+            outs.append(ready(runs[-1](*args)))
+    start = time.process_time()
+    ready(runs[1](*args))
+    count = max(1, min(300, int(0.02 / max(time.process_time() - start, 1e-6))))
+    best = [float("inf")] * 2
+    for _ in range(rounds):
+        for i, run in enumerate(runs):
+            start = time.process_time()
+            for _ in range(count):
+                outs[i] = run(*args)
+            ready(outs[i])
+            best[i] = min(best[i], (time.process_time() - start) / count)
+    return best, compiling, outs, names
+
+
+def difference(outs: list[Any]) -> float:
+    """The largest difference between two results, as a part of the largest element."""
+    worst = 0.0
+    for a, b in zip(*map(olympus.tree.leaves, outs), strict=True):
+        x, y = [np.asarray(v).astype(np.complex128) for v in (a, b)]
+        if x.size:
+            worst = max(worst, float(np.max(np.abs(x - y)) / (np.max(np.abs(x)) or 1)))
+    return worst
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("patterns", nargs="*", default=["*"])
+    parser.add_argument("--sizes", nargs="+", type=int, default=[10**k for k in range(3, 8)])
+    parser.add_argument("--rounds", type=int, default=5)
+    given = parser.parse_args()
+    warnings.simplefilter("ignore", olympus.errors.RetraceWarning)
+    olympus.config.update("olympus_enable_compilation_cache", False)
+    print(f"{'case':44} {'elements':>9} {'off, us':>10} {'auto, us':>10} {'gain':>6} "
+          f"{'difference':>10}  compiling, ms  kernels")
+    for make in CASES:
+        for n in given.sizes:
+            for name, fun, args in make(n):
+                if not any(fnmatch.fnmatch(name, p) for p in given.patterns):
+                    continue
+                best, compiling, outs, names = measure(fun, args, given.rounds)
+                (off, auto), (slow, more) = best, compiling
+                print(f"{name:44} {n:9} {off * 1e6:10.1f} {auto * 1e6:10.1f} {off / auto:6.2f} "
+                      f"{difference(outs):10.1e}  {slow * 1e3:5.0f} {more * 1e3:5.0f}    "
+                      f"{', '.join(names) or '-'}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
