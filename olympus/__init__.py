@@ -67,10 +67,12 @@ with _when_named(__name__):
     from ._src.jit.memory import memory_report
     from ._src.mapping.pmap import pmap
     from ._src.mapping.shard_map import shard_map, smap
+    from ._src.core.cells import Ref
+    from ._src.numpy.refs import empty_ref, free_ref, freeze, new_ref
 
 __all__ = [
-    "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "ShapeDtypeStruct",
-    "Shard",
+    "Array", "CompilerEffortLevel", "Device", "Inline", "NamedSharding", "P", "Ref",
+    "ShapeDtypeStruct", "Shard",
     "__version__", "__version_info__", "allow_f16_reductions", "array_garbage_collection_guard",
     "auto_pcast", "block_until_ready", "check", "check_tracer_leaks", "checking_leaks",
     "checkpoint", "checkpoint_policies", "clear_caches", "closure_convert", "config",
@@ -78,18 +80,21 @@ __all__ = [
     "core", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug_infs",
     "debug_key_reuse", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
-    "devices", "disable_jit", "dtypes", "effects_barrier", "enable_checks", "enable_custom_prng",
+    "devices", "disable_jit", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
+    "enable_custom_prng",
     "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "explain_cache_misses",
-    "float0", "fwd_and_bwd", "get_abstract_mesh", "get_mesh", "grad", "hessian", "host_count",
+    "float0", "free_ref", "freeze", "fwd_and_bwd", "get_abstract_mesh", "get_mesh", "grad",
+    "hessian", "host_count",
     "host_id", "host_ids", "interpreters", "jacfwd", "jacobian", "jacrev", "jit", "jvp", "lax",
     "legacy_prng_key", "linear_transpose", "linearize", "live_arrays", "local_device_count",
     "local_devices", "log_compiles", "make_array_from_callback",
     "make_array_from_process_local_data", "make_array_from_single_device_arrays", "make_mesh",
     "make_olympuspr", "make_user_context", "memory", "memory_report", "named_call", "named_scope",
+    "new_ref",
     "no_execution",
     "no_tracing", "numpy", "numpy_dtype_promotion", "numpy_rank_promotion",
     "olympus2tf_associative_scan_reductions", "pmap", "print_environment_info", "process_count",
-    "process_index", "process_indices", "pure_callback", "remat",
+    "process_index", "process_indices", "pure_callback", "ref", "remat",
     "remove_size_one_mesh_axis_from_type", "reshard", "set_mesh", "shard_map", "sharding", "smap",
     "softmax_custom_jvp", "stages", "thread_guard", "threefry_partitionable", "transfer_guard",
     "transfer_guard_device_to_device", "transfer_guard_device_to_host",
@@ -100,14 +105,14 @@ __all__ = [
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
-        ad_checkpoint as ad_checkpoint, api_util as api_util, core as core,
+        ad as ad, ad_checkpoint as ad_checkpoint, api_util as api_util, core as core,
         custom_batching as custom_batching, custom_derivatives as custom_derivatives,
         debug as debug, distributed as distributed, dlpack as dlpack,
         example_libraries as example_libraries, experimental as experimental, export as export,
-        extend as extend, flatten_util as flatten_util, image as image,
+        extend as extend, ffi as ffi, flatten_util as flatten_util, image as image,
         interpreters as interpreters, lib as lib, memory as memory, monitoring as monitoring,
-        nn as nn, ops as ops, profiler as profiler, random as random, scipy as scipy,
-        stages as stages, test_util as test_util,
+        nn as nn, ops as ops, profiler as profiler, random as random, ref as ref, scipy as scipy,
+        stages as stages, struct as struct, test_util as test_util,
     )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

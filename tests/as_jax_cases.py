@@ -13,6 +13,7 @@ import json
 import multiprocessing
 import os
 import pickle
+import re
 import subprocess
 import sys
 import traceback
@@ -60,6 +61,74 @@ def case_modules_have_the_names_in_jax_spelling():
     assert names["add_jaxvals"] is olympus.interpreters.ad.add_olympusvals
     assert "sin" in vars(jnp) or jnp.sin is vars(jnp)["sin"]     # kept: read again at no cost
     assert type(jnp) is type(sys)       # reading a name costs what it costs of any module
+
+
+PUBLIC = """api_util core custom_batching custom_derivatives debug distributed dlpack dtypes errors
+experimental experimental.compilation_cache experimental.compilation_cache.compilation_cache export
+image interpreters interpreters.ad interpreters.batching interpreters.mlir
+interpreters.partial_eval interpreters.pxla interpreters.xla lax lax.linalg lib monitoring nn
+nn.initializers numpy numpy.fft numpy.linalg ops profiler random scipy sharding stages tree
+tree_util typing version"""
+
+
+def case_import_jax_brings_what_libraries_look_for_in_sys_modules():
+    code = ("import sys, olympus.as_jax; before = {*sys.modules}; import jax; "
+            "print(*{*sys.modules} - before); import jax.monitoring; m = sys.modules; "
+            "print(m['jax.core'].Tracer, m['jax.monitoring'].__doc__ == jax.monitoring.__doc__ "
+            "== m['olympus.monitoring'].__doc__, m['jax.numpy'].__file__)")
+    brought, read = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                                   check=True).stdout.splitlines()
+    assert {f"jax.{name}" for name in PUBLIC.split()} <= {*brought.split()}
+    assert not any("olympus" in name for name in brought.split())       # but when they are read
+    assert read == f"{jax.core.Tracer} True {olympus.numpy.__file__}"
+    for name in PUBLIC.split():
+        module = sys.modules[f"jax.{name}"]
+        assert module.__doc__ and module.__name__ == f"jax.{name}", name
+        assert importlib.import_module(f"jax.{name}") is module
+        assert all(hasattr(module, public) for public in dir(module)[:1]), name
+
+
+def case_arrays_are_of_the_array_api_under_the_name_of_jax():
+    x = jnp.arange(3.)
+    assert x.__array_namespace__() is jnp and jnp.__name__ == "jax.numpy"
+    assert x.__array_namespace__(api_version="2024.12") is jnp
+    assert jnp.__array_api_version__ == "2024.12"
+    assert jnp.__array_namespace_info__().capabilities()["boolean indexing"]
+    assert jax.jit(lambda x: x * (x.__array_namespace__() is jnp))(2.) == 2
+    for name in ("__array__", "__array_ufunc__", "__path_of__"):
+        raises(AttributeError, lambda name=name: getattr(jnp, name))
+
+
+def case_scipy_knows_arrays_and_tracers():
+    """By its copies of array-api-compat and array-api-extra. NumPy's results are the oracle."""
+    os.environ["SCIPY_ARRAY_API"] = "1"
+    stats, special, vq = map(importlib.import_module, (
+        "scipy.stats", "scipy.special", "scipy.cluster.vq"))
+    copies = {name.rpartition(".")[2]: module for name, module in [*sys.modules.items()]
+              if re.fullmatch(r"scipy\.[\w.]*array_api_(compat|extra)", name)}
+    compat, extra = copies["array_api_compat"], copies["array_api_extra"]
+
+    def knows(x):
+        return (compat.is_jax_array(x), compat.is_lazy_array(x), compat.is_writeable_array(x),
+                compat.array_namespace(x) is jnp)
+
+    assert knows(jnp.ones(2)) == (True, True, False, True)
+    jax.jit(lambda x: knows(x) == (True, True, False, True) or 1 / 0)(1.)
+    jax.vmap(jax.grad(lambda x: x * (knows(x) == (True, True, False, True) or 1 / 0)))(jnp.ones(2))
+    assert compat.array_namespace(np.zeros(2, jax.dtypes.float0)) is jnp
+    rows = np.linspace(-1, 2, 12).reshape(4, 3)
+    for f in (lambda x: special.logsumexp(x, axis=0), special.softmax, special.gammaln,
+              lambda x: special.rel_entr(x + 2, x + 3), stats.zscore, stats.skew, stats.sem,
+              lambda x: stats.gmean(x + 2), lambda x: stats.pearsonr(x[0], x[0] ** 2).statistic,
+              lambda x: stats.quantile(x[:, 0], .3), lambda x: stats.ttest_1samp(x, 1.).pvalue,
+              lambda x: extra.cov(x.T), lambda x: extra.nunique(x), vq.whiten,
+              lambda x: extra.at(x, (0, 1)).set(5.), lambda x: extra.pad(x[0], 2),
+              lambda x: extra.at(x, x > 0).add(1., copy=True), lambda x: extra.apply_where(
+                  x > 0, x, lambda y: y * 2, lambda y: -y)):
+        with jax.numpy_rank_promotion("allow"):
+            found = f(jnp.asarray(rows))
+        assert isinstance(found, jax.Array), type(found)
+        np.testing.assert_allclose(found, f(rows.copy()), rtol=1e-12, atol=1e-12)
 
 
 def case_a_patched_name_is_seen_by_who_reads_it():
@@ -288,15 +357,52 @@ def case_compilations_can_be_refused_as_chex_does():
 
 
 def case_stand_ins():
-    from jax.experimental import hijax
     from jax.experimental.sparse import BCOO
     assert not isinstance(jnp.ones(1), (BCOO, jax.Ref)) and isinstance(1, int | BCOO)
-
-    class Mine(hijax.MutableHiType):
-        pass
-    assert hijax.HiPrimitive("mine").name == "mine"
-    for use in (lambda: BCOO(1), lambda: BCOO.fromdense(1), lambda: jax.new_ref(1), Mine):
+    assert isinstance(jax.new_ref(1), jax.Ref) and jax.ref.get(jax.new_ref(2)) == 2
+    for use in (lambda: BCOO(1), lambda: BCOO.fromdense(1)):
         raises(NotImplementedError, use, "planned", "as_jax_cases.py", "docs/coming_from_jax.md")
+
+
+def case_references_are_known_by_their_types():
+    from jax._src.state.types import AbstractRef, TransformedRef
+    ref = jax.new_ref(jnp.ones(3))
+    assert isinstance(jax.typeof(ref), AbstractRef) and isinstance(ref.at[0], TransformedRef)
+    assert not isinstance(jax.typeof(ref[...]), AbstractRef)
+
+
+def case_types_of_users():
+    from jax.experimental import hijax
+    from jax.experimental.hijax import HiPrimitive, VJPHiPrimitive
+
+    class Square(HiPrimitive):      # the older form, by JAX's names
+        def abstract_eval(self, x):
+            return x, set()
+
+        def to_lojax(self, x):
+            return x * x
+
+        def jvp(self, primals, tangents):
+            return self.bind(*primals), 2 * primals[0] * tangents[0]
+
+    class Cube(VJPHiPrimitive):
+        def __init__(self, aval):
+            self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+            super().__init__()
+
+        def expand(self, x):
+            return x ** 3
+
+        def vjp_fwd(self, nzs, x):
+            return self(x), x
+
+        def vjp_bwd_retval(self, x, ct):
+            return (3 * x ** 2 * ct,)
+
+    square = Square("square")
+    assert float(jax.jit(square.bind)(3.)) == 9. and float(jax.grad(square.bind)(3.)) == 6.
+    assert float(jax.jit(jax.grad(lambda x: Cube(jax.typeof(x))(x)))(2.)) == 12.
+    hijax.control_flow_allowed_effects.add_type(type(None))
 
 
 def case_checkify():

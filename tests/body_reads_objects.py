@@ -134,6 +134,12 @@ def an_attribute_over_its_class_s():
 
 
 @way
+def an_attribute_of_a_class_with_many():
+    many = type("Many", (), {f"a{i}": i for i in range(300)} | {"v": 2.0, "__module__": __name__})
+    return lambda x: x * many.v, lambda: setattr(many, "v", 3.0)
+
+
+@way
 def an_attribute_of_a_derived_class():
     class Derived(Model):
         pass

@@ -35,6 +35,7 @@ from olympus import (
     vjp,
     vmap,
 )
+from olympus.ref import addupdate, free_ref, freeze, new_ref
 
 FILE = pathlib.Path(__file__).parent / "data" / "messages.txt"
 PLACE = "<mistake>"     # the file of each line of code, for messages that name it
@@ -65,6 +66,8 @@ def names() -> dict[str, Any]:
         "ruled": ruled, "forward": forward, "layer": Layer(),
         "x": onp.ones(3), "y": onp.ones(4), "n": onp.arange(3), "a": onp.ones((2, 3)),
         "b": onp.ones((4, 5)), "s": onp.float32(1), "z": onp.ones(3) + 1j, "mask": onp.ones(3) > 0,
+        "ref": new_ref(onp.zeros(3)), "new_ref": new_ref, "freeze": freeze, "free_ref": free_ref,
+        "addupdate": addupdate,
         "params": {"w": onp.ones((8, 16)), "b": onp.ones(16)}, "key": random.key(0),
     }
 

@@ -191,3 +191,19 @@ def test_what_numpy_and_jax_refuse_is_refused(what):
     fun = dict(tool.functions())[name]
     call = dict(tool.bad_calls(tool.legal_call(name, fun)))[bad]
     assert tool.outcome(call) == "refused"
+
+
+class Theirs:
+    """An array of a library that describes arrays by an attribute of the same name."""
+    aval = "f32[2]"
+
+
+@pytest.mark.parametrize("call", [
+    onp.concatenate, onp.stack, onp.hstack, onp.column_stack, onp.block, onp.sin, onp.negative,
+    onp.sum, lambda x: onp.stack([x]), lambda x: onp.hstack([x]), lambda x: onp.add(x, 1),
+    lambda x: onp.ones(2) * x, lambda x: onp.ones(2)[x], olympus.jit(lambda x: x),
+    olympus.jit(lambda x: onp.ones(2))])
+def test_what_only_has_an_attribute_aval_is_no_array(call):
+    """Regression: it was taken for a tracer, and its message looked for the tracer's origin."""
+    with pytest.raises((TypeError, IndexError), match="Theirs|unsupported operand"):
+        call(Theirs())

@@ -631,6 +631,7 @@ CACHES = {
     ("control/bodies.py", "stage_body"): "types, tree, what is done with it, what it reads, "
         "Context | the function | 64",
     ("core/ir.py", "cache"): "the pass and its arguments | the program | _DERIVED_LIMIT",
+    ("host/ffi.py", "_params"): "what is promised, types, attributes by bits | process | 1024",
     ("runtime/eager.py", "_programs"): "primitive and params | process | 16384",
     ("interpreters/compiled_rules.py", "_rules"): "rule, primitive, avals, which operands are one, "
         "params, Context | process | 4096",
@@ -747,6 +748,11 @@ CACHES = {
     ("control/bodies.py", "_made"): "code | process | 4096 numbers",
     ("jit/stable_key.py", "software"): "none | process | one",
     # what is under way
+    ("base/lib/calls.py", "_registered"): "name, platform, version | process | what users register",
+    ("base/lib/calls.py", "_partitionable"): "none | process | what users register",
+    ("base/lib/calls.py", "_plugins"): "none | process | plugins",
+    ("base/lib/calls.py", "_kept"): "address | process | functions of libraries that users wrap",
+    ("base/lib/calls.py", "_register_at_once"): "none | process | one",
     ("base/lib/host.py", "_failures"): "none | process | 64 exceptions",
     ("runtime/failures.py", "noted"): "none: codes in order | the thread | of programs that still "
         "run, then one that failed",

@@ -8,8 +8,8 @@ import olympus.numpy as jnp
 from olympus import core, lax
 from olympus._src.core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, Var
 from olympus._src.core.primitive import Primitive
+from olympus._src.interpreters import passes
 from olympus._src.interpreters.dce import dce_closed
-from olympus._src.jit import program
 from olympus._src.types.avals import make_aval
 
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
@@ -183,7 +183,7 @@ def test_enable_checks_finds_what_a_pass_spoils(monkeypatch):
         wrong = [e.replace(outvars=[Var(VECTOR)]) for e in pr.eqns]
         return ClosedOlympuspr(pr.replace(eqns=wrong, outvars=wrong[-1].outvars), []), kept
 
-    monkeypatch.setattr(program, "dce_closed", spoiled)
+    monkeypatch.setattr(passes, "dce_closed", spoiled)
     with olympus.enable_checks(True), pytest.raises(
             olympus.errors.OlympusprTypeError, match=r"float32\[3\] = sin float32\[\]"):
         olympus.jit(lambda x: jnp.sin(x)).lower(1.0)

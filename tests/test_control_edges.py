@@ -543,7 +543,8 @@ def nest(kinds, depth):
 
 
 @pytest.mark.parametrize("kinds", [["cond"], ["scan"], ["while"], [*LEVELS]], ids="-".join)
-def test_a_nest_that_would_end_the_process_in_the_compiler_is_refused(kinds):
+def test_a_nest_deeper_than_the_bound_is_refused(kinds):
+    # Lowered only, and the compiler (jaxlib 0.10.2) would follow 135 levels.
     with pytest.raises(RecursionError, match=(
             r"more than 128 loops, branches and calls .*lax\.scan over.*outside in: "
             r"\w+ at .*test_control_edges\.py:\d+")):
@@ -563,7 +564,7 @@ def test_a_function_called_first_at_the_top_of_a_nest_counts_at_its_bottom_too()
         olympus.jit(f).lower(1.0)
 
 
-def test_a_nest_around_an_exported_nest_that_would_end_the_process_is_refused():
+def test_a_nest_around_an_exported_nest_is_refused_beyond_the_bound():
     exported = olympus.export.export(olympus.jit(nest(["cond", "while"], 70)))(1.0)
     below = exported.call
     for _ in range(70):

@@ -12,12 +12,12 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 
-released = threading.Event()
+released, ended = threading.Event(), []
 
 def wait(x):
     if threading.current_thread() is not threading.main_thread():
         os.kill(os.getpid(), signal.SIGINT)
-        released.wait(60)
+        ended.append(released.wait(60))
     return np.asarray(x)
 
 slow = olympus.jit(lambda x: lax.fori_loop(
@@ -32,7 +32,8 @@ try:
 except KeyboardInterrupt:
     print("interrupted", released.is_set())
 released.set()
-print(float(slow(onp.float32(0)) + y))
+olympus.effects_barrier()
+print(float(slow(onp.float32(0)) + y), ended)
 """
 
 
@@ -46,7 +47,30 @@ def test_an_interrupt_ends_the_wait_for_a_program(wait):
         code = code.replace("olympus.pure_callback(wait, x, x)",
                             "olympus.experimental.io_callback(wait, x, x)")
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert ran.stdout == "interrupted False\n0.0\n", ran.stdout + ran.stderr
+    assert ran.stdout == "interrupted False\n0.0 [True]\n", ran.stdout + ran.stderr
+
+
+WAITING = """
+import signal, threading
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+
+signal.signal(signal.SIGINT, {handler})
+slow = olympus.jit(lambda x: lax.fori_loop(
+    0, 40, lambda i, a: a @ a * 0.001, onp.full((400, 400), x))[0, 0])
+slow(onp.float32(0)).block_until_ready()
+print("olympus-wait" in [thread.name for thread in threading.enumerate()])
+"""
+
+
+@pytest.mark.parametrize(("handler", "helped"), [
+    ("signal.default_int_handler", "True"), ("signal.SIG_IGN", "False"),
+    ("signal.SIG_DFL", "False")])
+def test_where_nothing_can_interrupt_a_wait_no_thread_waits_for_it(handler, helped):
+    ran = subprocess.run([sys.executable, "-c", WAITING.replace("{handler}", handler)],
+                         capture_output=True, text=True, check=True)
+    assert ran.stdout.strip() == helped
 
 
 DAEMON = """

@@ -381,3 +381,44 @@ def test_a_list_that_has_itself_in_it_as_the_first_argument_in_a_process():
     assert [line.split(" is ")[0] for line in done.stdout.splitlines() if ": " in line] == [
         *(f"{name}: operand 0" for name in ("sum", "norm", "sin")), "jit: <lambda>: the tree"], (
             done.stderr)
+
+
+CYCLIC = """
+import olympus
+
+def levels():
+    lists = [[]]
+    while len(lists) < 50_000:
+        lists.append([lists[-1]])
+    few, many = 0, len(lists)
+    while many - few > 1:
+        middle = (few + many) // 2
+        try:
+            repr(lists[middle])
+            few = middle
+        except RecursionError:
+            many = middle
+    while lists:        # from the outside: to free them all at once is a recursion, too
+        lists.pop()
+    return few
+
+def beneath(depth, call):
+    return next((beneath(depth - 1, call) for _ in [0])) if depth else call()
+
+cyclic = [1.0]
+cyclic.append(cyclic)
+before = levels()
+for depth in range(4):      # whether C++ or what it calls meets the limit
+    try:
+        beneath(depth, lambda: olympus.device_put(1.0, cyclic))
+    except RecursionError as error:
+        assert "contains itself" in str(error)
+print(abs(levels() - before) < 9)
+"""
+
+
+@pytest.mark.slow
+def test_a_tree_that_cannot_be_flattened_leaves_the_process_its_recursion_in_c():
+    """Python counts it apart from 3.12 on; every later call failed there."""
+    ran = subprocess.run([sys.executable, "-c", CYCLIC], capture_output=True, text=True)
+    assert ran.stdout == "True\n", ran.stderr

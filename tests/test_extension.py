@@ -707,32 +707,6 @@ def test_what_a_function_is_under():
                      (True, True, False, [])]
 
 
-def test_partial_evaluation_runs_what_is_known():
-    ran = []
-
-    def f(x, y):
-        ran.append("large" if x > 1 else "small")       # known, so that Python may ask
-        return [x * x, x * y + onp.arange(3.0), onp.sin(x) * 0 + y]
-
-    def cut(x, y, instantiate=False):
-        pr, outs, consts = partial_eval.trace_to_olympuspr_nounits(
-            lu.wrap_init(f), [partial_eval.PartialVal.known(x),
-                              partial_eval.PartialVal.unknown(olympus.typeof(y))], instantiate)
-        rest = iter(core.eval_olympuspr(pr, consts, y))
-        return [out.get_known() if out.is_known() else next(rest) for out in outs], outs, pr
-
-    for instantiate in (False, True, [True, True, False]):
-        found, outs, _ = cut(2.0, 3.0, instantiate)
-        for got, want in zip(found, f(2.0, 3.0), strict=True):
-            np.testing.assert_allclose(got, want, rtol=1e-6)
-        first = instantiate if isinstance(instantiate, bool) else instantiate[0]
-        assert [out.is_known() for out in outs] == [not first, False, False]
-        assert outs[1].get_aval().shape == (3,) and ran[-1] == "large"
-    assert [e.primitive.name for e in cut(2.0, 3.0)[2].eqns].count("sin") == 0
-    dx, dy = olympus.grad(lambda x, y: cut(x, y)[0][1].sum(), (0, 1))(2.0, 3.0)
-    assert (float(dx), float(dy)) == (9.0, 6.0)
-
-
 def test_a_constant_result_of_a_program_is_a_number():
     """It was a `Literal`, with which nothing can be computed."""
     closed = olympus.make_olympuspr(lambda x: (x, 3.0, np.float16(2)))(1.0)

@@ -35,6 +35,11 @@ class Model:
         return x * self.factor + self.bias
 
 
+class Doubled(Model):
+    def step(self, x):
+        return 2 * x
+
+
 class Slotted:
     __slots__ = ("rate",)
 
@@ -115,8 +120,20 @@ WAYS = {
                                 2.0, 4.0),
     "an attribute over its class's": (lambda x: model.step(x),
                                       lambda: setattr(model, "factor", 2.0),
-                                      "the global model.factor was absent and is now 2.0",
-                                      2.0, 4.0),
+                                      "the global model.factor was 1.0 (by its class) and is now "
+                                      "2.0", 2.0, 4.0),
+    "an attribute by getattr": (lambda x: x * getattr(slotted, "rate"),   # noqa: B009
+                                lambda: setattr(slotted, "rate", 2.0),
+                                "the global slotted.rate was 1.0 and is now 2.0", 2.0, 4.0),
+    "an attribute by vars": (lambda x: x + vars(model)["bias"], lambda: setattr(model, "bias", 1.0),
+                             "the global model.bias was 0.0 and is now 1.0", 2.0, 3.0),
+    "an attribute by __dict__": (lambda x: x + model.__dict__["bias"],
+                                 lambda: setattr(model, "bias", 1.0),
+                                 "the global model.bias was 0.0 and is now 1.0", 2.0, 3.0),
+    "a global by globals": (lambda x: x + globals()["offset"], lambda: in_globals(offset=1.0),
+                            "the global offset was 0.0 and is now 1.0", 2.0, 3.0),
+    "an object's class": (lambda x: model.step(x), lambda: setattr(model, "__class__", Doubled),
+                          "the global model (its class) was Model and is now Doubled", 2.0, 4.0),
     "a function called": (lambda x: helper(x), lambda: in_globals(offset=1.0),
                           "the global offset was 0.0 and is now 1.0", 2.0, 3.0),
     "a jitted function called": (outermost, lambda: in_globals(offset=1.0),
@@ -150,6 +167,7 @@ def as_written():
     with_default.__defaults__ = (1.0,)
     settings.rate = 1.0
     Model.factor, slotted.rate = 1.0, 1.0
+    model.__class__ = Model
     model.__dict__.pop("factor", None)
     model.bias = model.unread = 0
     model.bias = 0.0

@@ -358,7 +358,10 @@ def test_one_array_given_to_a_donated_and_another_argument(number):
     """Regression: the message was XLA's, with the arguments' numbers."""
     f = jit(lambda s, t: s["w"] + t[0], donate_argnums=number)
     x = jnp.ones(3)
-    for call in (f, f.lower({"w": x}, [x]).compile()):
+    cached = f.lower({"w": x}, [x]).compile()
+    for _ in range(3):
+        cached({"w": jnp.ones(3)}, [jnp.ones(3)])
+    for call in (f, f.lower({"w": x}, [x]).compile(), cached):
         with pytest.raises(RuntimeError, match=r"(?s)s\['w'\] and t\[0\] of <lambda> are the same "
                            r"array, and.*test_jit.py:\d+.*donate neither, or copy one"):
             call({"w": x}, [x])
@@ -388,6 +391,13 @@ def test_an_array_donated_by_a_cached_call_used_again():
         f(y)            # C++'s own words: no Python of ours runs in a cached call
     with pytest.raises(DonatedArgumentError, match="operand 0"):
         y * 2
+    compiled = jit(lambda x, y: x + y, donate_argnums=0).lower(1.0, 2.0).compile()
+    for _ in range(3):
+        x = jnp.asarray(1.0)
+        compiled(x, jnp.asarray(2.0))
+        for args, name in (((x, jnp.asarray(2.0)), "x"), ((jnp.asarray(1.0), x), "y")):
+            with pytest.raises(DonatedArgumentError, match=rf"argument {name} of.*test_jit\.py"):
+                compiled(*args)
 
 
 def test_what_no_result_takes_over_is_warned_of_and_not_deleted():

@@ -317,3 +317,14 @@ def test_unravel_index_of_a_shape_with_more_elements_than_the_indices_count(shap
     if max(shape) < 2**31:      # negative places count from the end
         found = onp.unravel_index(np.array([-1, -2**31]), shape, order=order)
         np.testing.assert_array_equal(found, np.unravel_index(end + [-1, -2**31], shape, order))
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_searchsorted_at_sizes_around_powers_of_two(side):
+    rng = np.random.default_rng(0)
+    for n in (1, 3, 4, 7, 8):
+        a = np.sort(rng.integers(0, 9, n).astype("f4"))
+        a[n - n // 3:] = np.nan
+        v = np.array([-1, 0, 3, 4.5, 8, 9, np.inf, np.nan], "f4")
+        np.testing.assert_array_equal(
+            onp.searchsorted(a, v, side=side), np.searchsorted(a, v, side=side), err_msg=str(n))

@@ -502,3 +502,22 @@ def test_inverses_of_incomplete_functions_at_the_smallest_probabilities():
         p, a = np.array([1e-250, 1e-100, 1e-15, 0.1]), np.array([[1.0], [2.2], [50.0], [1e3]])
         x = special.betaincinv(a, 2.0, p)
         np.testing.assert_allclose(sp.betainc(a, 2.0, np.asarray(x)), p + 0.0 * a, rtol=1e-10)
+
+
+@pytest.mark.parametrize("name", ["erfinv", "erfcinv", "ndtri", "gammaln"])
+def test_float32_results_by_their_own_formulas_are_rounded_once(name):
+    near = np.float32(10.0) ** -np.linspace(0.5, 7, 60, dtype="f4")
+    tails = np.float32(10.0) ** -np.linspace(1, 37, 60, dtype="f4")
+    x = {"erfinv": [near, 1 - near, near - 1, np.linspace(-0.9, 0.9, 64)],
+         "erfcinv": [tails, 1 - near, 1 + near, np.linspace(0.1, 1.9, 64)],
+         "ndtri": [tails, near, 1 - near, np.linspace(0.05, 0.95, 64)],
+         "gammaln": [1 + near, 1 - near, 2 + near, 2 - near, -near, 1 / tails, [7.9999, 8.0, 1.25],
+                     np.linspace(-9.9, 30, 64)]}[name]
+    x = np.concatenate(x).astype("f4")
+    exact = getattr(sp, name)(x.astype("f8"))
+    fair = np.isfinite(exact) & (exact != 0) & (np.abs(exact) < 3e38)
+    found = np.asarray(getattr(special, name)(x), "f8")[fair]
+    exact = exact[fair]
+    assert np.max(np.abs(found - exact) / np.spacing(np.abs(exact).astype("f4"))) < 0.51
+    edges = np.array([0.0, 1.0, 2.0, -1.0, 3.0, np.inf, np.nan], "f4")
+    np.testing.assert_allclose(getattr(special, name)(edges), getattr(sp, name)(edges), rtol=1e-6)

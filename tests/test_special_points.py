@@ -152,3 +152,23 @@ def test_logarithms_of_exact_powers_are_exact(dtype: str) -> None:
                 np.testing.assert_array_equal(np.asarray(run(x), np.float64), wanted)
     places = onp.log10(onp.array([10, 100, 1e3, 1e5])).astype(int)
     assert places.tolist() == [1, 2, 3, 5]
+
+
+@pytest.mark.parametrize("exponent", [-4.5, -1.5, -0.5, 0.5, 1.5, 2.5, 7.5])
+def test_half_integer_powers_are_rounded_once(exponent: float) -> None:
+    rng = np.random.default_rng(0)
+    x = np.concatenate([10.0 ** rng.uniform(-37, 38, 2000), rng.uniform(0, 3, 2000)]).astype("f4")
+    exact = np.asarray(x, np.float64) ** exponent
+    exact = np.where((exact < 1.2e-38) | (exact > 3.4e38), np.nan, exact)
+    found = np.asarray(olympus.jit(lambda x: x ** exponent)(x), np.float64)
+    assert np.nanmax(np.abs(found - exact) / np.spacing(exact.astype("f4"))) <= 0.5001
+    edges = np.array([0.0, -0.0, np.inf, -np.inf, np.nan, -1.0, 1.0], np.float32)
+    expected = [np.float64(v) if v != v else float(abs(v)) if v in (0, -np.inf) else float(v)
+                for v in edges]     # C23, F.10.4.5
+    with np.errstate(all="ignore"):
+        expected = np.array(expected) ** exponent
+    found = olympus.jit(lambda x: x ** exponent)(edges)
+    np.testing.assert_array_equal(found, expected)
+    assert not np.signbit(found)[:4].any()
+    slope = olympus.jit(olympus.grad(lambda x: x ** exponent))(np.float32(2))
+    np.testing.assert_allclose(slope, exponent * 2.0 ** (exponent - 1), rtol=2e-7)

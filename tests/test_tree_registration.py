@@ -61,6 +61,10 @@ def _pair(_):
         (lambda: register_dataclass(Fields, ["a", "q", "b"], ["s"]), ValueError, "fields: {'q'}"),
         (lambda: register_dataclass(Fields, ["a", "b", "c"], ["s"]), ValueError, "fields: {'c'}"),
         (lambda: register_dataclass(Fields, ["a", "b"], ["s", "a"]), ValueError, "not overlap"),
+        (lambda: register_dataclass(Fields, ["a", "b", "a"], ["s"]), ValueError,
+         "data_fields names ['a'] of Fields more than once"),
+        (lambda: register_dataclass(Fields, ["a"], ["s", "b", "s"]), ValueError,
+         "meta_fields names ['s'] of Fields more than once"),
     ],
 )
 def test_registration_errors(call, error, part):

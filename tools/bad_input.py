@@ -406,6 +406,8 @@ OWN: dict[str, dict[str, Any]] = {
     "olympus.jvp": {"fun": _add, "primals": (F,), "tangents": (F,)},
     "olympus.linear_transpose": {"fun": _add, "primals": (F,)},
     "olympus.config.update": {"name": "olympus_log_compiles", "val": False},
+    "olympus.empty_ref": {"ty": olympus.typeof(F)},
+    "olympus.free_ref": {"ref": "a new one"}, "olympus.freeze": {"ref": "a new one"},
 }
 
 # What takes the names of axes, and so runs below a vmap over one.
@@ -430,6 +432,14 @@ def _update(name: str, val: Any) -> None:
     olympus.config.update("olympus_log_compiles", False)
 
 
+def _ending(fun: Any) -> Any:
+    """A function after which a reference cannot be used: it gets a new one each time."""
+    @functools.wraps(fun)
+    def call(ref: Any) -> Any:
+        return fun(olympus.new_ref(F) if ref == "a new one" else ref)
+    return call
+
+
 def functions() -> Iterator[tuple[str, Any]]:
     """Public functions, by name."""
     for prefix, module in MODULES.items():
@@ -440,7 +450,8 @@ def functions() -> Iterator[tuple[str, Any]]:
                 continue
             with contextlib.suppress(TypeError, ValueError):
                 if signature(fun).parameters:
-                    yield f"{prefix}.{name}", fun
+                    yield f"{prefix}.{name}", (
+                        _ending(fun) if fun in (olympus.free_ref, olympus.freeze) else fun)
     yield "olympus.config.update", _update
 
 

@@ -19,8 +19,8 @@ finite what overflows step by step, are no difference. The classes:
 
 Exits with 1 if one of FAULTS is not empty. Faults are shrunk to their least programs, which
 `--report` prints with values. `--unfenced` shows what XLA does without Olympus's fences
-(`lowering/fences.py`). Every fourth module is compiled as users' are, the others by XLA's older
-emitter where there is one, which takes half the time.
+(`lowering/fences.py`). Every fourth module is compiled as users' are; of the others LLVM optimises
+less, which takes a quarter of the time (`--every`).
 """
 
 from __future__ import annotations
@@ -37,251 +37,30 @@ from typing import Any, NamedTuple
 
 import intervals
 import numpy as np
+from chains import (
+    ARRAYS,
+    COMPLEX,
+    DIVISIONS,
+    FLOATS,
+    INTS,
+    OPERATIONS,
+    WRAPPERS,
+    Leaf,
+    Operation,
+    Program,
+    Step,
+    numbers,
+)
 from intervals import Value, Walk, format_of, is_float, is_inexact
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax, sharding
 from olympus._src.lowering.context import ModuleContext
 
 FAULTS = ("finite-inf", "finite-nan", "finite-zero", "sign", "far", "integer", "nan-lost",
           "inf-lost")
 APART = ("slightly", "rounding", "kept-finite", "eager")
-FLOATS = ("float16", "bfloat16", "float32", "float64")
-COMPLEX = ("complex64", "complex128")
-INTS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 MODULE = 60     # programs in one module
-
-
-class Operation(NamedTuple):
-    """An operation as text over its operands; which kinds of dtype it takes, and gives."""
-
-    text: str
-    arity: int
-    kinds: str              # f floating, c complex, i signed, u unsigned, b bool
-    gives: str = ""         # a dtype, or "" for the operands'
-
-
-OPERATIONS: dict[str, Operation] = {
-    **{name: Operation(f"lax.{name}({{0}}, {{1}})", 2, kinds) for name, kinds in (
-        ("add", "fciu"), ("sub", "fciu"), ("mul", "fciu"), ("div", "fciu"), ("max", "fiu"),
-        ("min", "fiu"), ("pow", "f"), ("rem", "fiu"), ("atan2", "f"),
-        ("bitwise_and", "iub"), ("bitwise_or", "iub"), ("bitwise_xor", "iub"))},
-    **{name: Operation(f"lax.{name}({{0}}, {{1}} & {{bits}})", 2, "iu") for name in (
-        "shift_left", "shift_right_logical", "shift_right_arithmetic")},
-    **{name: Operation(f"lax.{name}({{0}})", 1, kinds) for name, kinds in (
-        ("neg", "fciu"), ("abs", "fi"), ("square", "fciu"), ("sqrt", "f"), ("rsqrt", "f"),
-        ("cbrt", "f"), ("exp", "f"), ("exp2", "f"), ("expm1", "f"), ("log", "f"), ("log1p", "f"),
-        ("tanh", "f"), ("logistic", "f"), ("sin", "f"), ("cos", "f"), ("sign", "fiu"),
-        ("floor", "f"), ("ceil", "f"), ("round", "f"), ("bitwise_not", "iub"), ("conj", "c"))},
-    "log2": Operation("onp.log2({0})", 1, "f"),
-    "reciprocal": Operation("1 / {0}", 1, "fc"),
-    "cube": Operation("lax.integer_pow({0}, 3)", 1, "fciu"),
-    "inverse_square": Operation("lax.integer_pow({0}, -2)", 1, "f"),
-    "floor_divide": Operation("{0} // {1}", 2, "iu"),
-    "mod": Operation("{0} % {1}", 2, "fiu"),
-    "clamp": Operation("lax.clamp({1}, {0}, {2})", 3, "fiu"),
-    "lt": Operation("{0} < {1}", 2, "fiu", "bool"), "eq": Operation("{0} == {1}", 2, "fiu", "bool"),
-    "select": Operation("lax.select({0} > 0, {1}, {2})", 3, "fi"),
-    "ldexp": Operation("onp.ldexp({0}, 100)", 1, "f"),
-    "float32": Operation("lax.convert_element_type({0}, 'float32')", 1, "fiu", "float32"),
-    "float16": Operation("lax.convert_element_type({0}, 'float16')", 1, "f", "float16"),
-    "bfloat16": Operation("lax.convert_element_type({0}, 'bfloat16')", 1, "f", "bfloat16"),
-    "int32": Operation("lax.convert_element_type({0}, 'int32')", 1, "fiu", "int32"),
-    "uint8": Operation("lax.convert_element_type({0}, 'uint8')", 1, "iu", "uint8"),
-    "int64": Operation("lax.convert_element_type({0}, 'int64')", 1, "iu", "int64"),
-    "real": Operation("lax.real({0})", 1, "c", "part"),
-    "imag": Operation("lax.imag({0})", 1, "c", "part"),
-    "cabs": Operation("lax.abs({0})", 1, "c", "part"),
-    "complex": Operation("lax.complex({0}, {1})", 2, "g", "whole")}
-DIVISIONS = {"div", "rem", "mod", "floor_divide"}
-#: moves and reductions of arrays, by name: the shapes that they take and give, and the text
-ARRAYS: dict[str, tuple[tuple[int, ...], tuple[int, ...], str, str]] = {
-    "reshape": ((8,), (4, 2), "lax.reshape({0}, (4, 2))", "fciub"),
-    "flat": ((4, 2), (8,), "lax.reshape({0}, (8,))", "fciub"),
-    "transpose": ((4, 2), (4, 2), "lax.reshape({0}.T, (4, 2))", "fciub"),
-    "rotate": ((8,), (8,), "lax.concatenate([{0}[1:], {0}[:1]], 0)", "fciub"),
-    "rev": ((8,), (8,), "lax.rev({0}, (0,))", "fciub"),
-    "spread": ((), (8,), "lax.broadcast({0}, (8,))", "fciub"),
-    "first": ((8,), (), "{0}[0]", "fciub"),
-    "sum": ((8,), (), "lax.reduce_sum({0}, (0,))", "fiu"),
-    "max": ((8,), (), "lax.reduce_max({0}, (0,))", "fiu"),
-    "min": ((8,), (), "lax.reduce_min({0}, (0,))", "fiu"),
-    "prod": ((8,), (), "lax.reduce_prod({0}, (0,))", "f"),
-    "cumsum": ((8,), (8,), "lax.cumsum({0}, 0)", "f"),
-    "dot": ((8,), (), "lax.dot({0}, {0})", "f"),
-    "matmul": ((4, 2), (4, 2), "lax.dot({0}, {0}[:2])", "f")}
-
-
-class Leaf(NamedTuple):
-    """An argument, or a constant: a number in place, a closed-over array, a spread number."""
-
-    kind: str       # arg, literal, array, splat
-    value: Any
-
-
-class Step(NamedTuple):
-    """An operation applied to values by number: leaves come first, then earlier steps."""
-
-    name: str
-    operands: tuple[int, ...]
-
-
-class Program(NamedTuple):
-    """Leaves, steps, and how the function is wrapped; the last step is the result."""
-
-    leaves: tuple[Leaf, ...]
-    steps: tuple[Step, ...]
-    wrapper: str = ""
-
-    @property
-    def args(self) -> list[Any]:
-        return [each.value for each in self.leaves if each.kind == "arg"]
-
-    @property
-    def dtype(self) -> np.dtype:
-        return self.leaves[0].value.dtype
-
-    def text(self) -> str:
-        """The program as Python, without values of its arguments."""
-        args = [f"x{i}" for i, each in enumerate(self.leaves) if each.kind == "arg"]
-        lines = [f"def f({', '.join(args)}):"]
-        names = [f"x{i}" if each.kind == "arg" else constant(each)
-                 for i, each in enumerate(self.leaves)]
-        for i, step in enumerate(self.steps):
-            template = (OPERATIONS[step.name].text if step.name in OPERATIONS
-                        else ARRAYS[step.name[1:]][2])
-            names.append(f"v{i}")
-            bits = self.dtype.itemsize * 8 - 1
-            given = [names[k] for k in step.operands]
-            if step.name in DIVISIONS and step.operands[1] >= len(self.leaves):
-                given[1] = f"harmless({given[1]})"
-            lines.append(f"    v{i} = " + template.format(*given, bits=bits))
-        return "\n".join([*lines, f"    return {names[-1]}"])
-
-    def function(self) -> Callable[..., Any]:
-        scope = {"harmless": harmless, "lax": lax, "np": np, "onp": onp}
-        exec(self.text(), scope)
-        return wrapped(self.wrapper, scope["f"])
-
-    def pattern(self) -> str:
-        """The chain as an expression, in which x is an argument and C a constant."""
-        letters: dict[int, str] = {}
-        for i, each in enumerate(self.leaves):
-            letters[i] = ("xyzwuvst"[sum(k.kind == "arg" for k in self.leaves[:i])]
-                          if each.kind == "arg" else "C")
-        names = [letters[i] for i in range(len(self.leaves))]
-        for step in self.steps:
-            names.append(f"{step.name}({', '.join(names[k] for k in step.operands)})")
-        return (f"{self.wrapper}: " if self.wrapper else "") + names[-1]
-
-
-def harmless(divisor: Any) -> Any:
-    """A divisor that is not zero where it is an integer: XLA's compiler (jaxlib 0.10.2) ends the
-    process where it finds that a quotient of integers has the divisor zero.
-    """
-    return divisor if onp.issubdtype(divisor.dtype, np.inexact) else divisor & 63 | 1
-
-
-def constant(each: Leaf) -> str:
-    """A constant's text; Python's numbers take the dtype of their neighbours."""
-    x = np.asarray(each.value)
-    value = x.reshape(-1)[0]
-    if x.dtype.kind in "iub":
-        number = str(int(value)) if x.dtype != bool else str(bool(value))
-    elif x.dtype.kind == "c":
-        number = f"complex({plain(value.real)}, {plain(value.imag)})"
-    else:
-        number = plain(value)
-    if each.kind == "literal":
-        return f"({number})"
-    name = x.dtype.name
-    if each.kind == "splat":
-        return f"lax.full({x.shape}, {number}, '{name}')"
-    return f"np.array({numbers(x)}, dtype='{name}')"
-
-
-def plain(value: Any) -> str:
-    """A floating-point number as Python reads it."""
-    number = float(value)
-    return repr(number) if np.isfinite(number) else f"onp.{'nan' if number != number else 'inf'}" \
-        if number != -np.inf else "-onp.inf"
-
-
-def numbers(x: Any) -> str:
-    if x.dtype.kind in "iub":
-        return str(x.tolist())
-    if x.dtype.kind == "c":
-        return str(x.tolist()).replace("inf", "np.inf").replace("nan", "np.nan")
-    listed = x.astype(np.float64).tolist()
-    return repr(listed).replace("inf", "np.inf").replace("nan", "np.nan")
-
-
-# What a function may stand inside of
-
-def in_scan(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *xs: lax.scan(lambda c, row: (c, f(*row)), 0,
-                                tuple(lax.broadcast(x, (2,)) for x in xs))[1][1]
-
-
-def nothing_like(f: Callable[..., Any], xs: Sequence[Any]) -> Any:
-    out = olympus.eval_shape(f, *xs)
-    return onp.zeros(out.shape, out.dtype)
-
-
-def in_fori(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *xs: lax.fori_loop(0, 2, lambda i, c: f(*xs), nothing_like(f, xs))
-
-
-def in_while(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *xs: lax.while_loop(
-        lambda s: s[0] < 2, lambda s: (s[0] + 1, s[1], f(*s[1])),
-        (onp.int32(0), tuple(map(onp.asarray, xs)), nothing_like(f, xs)))[2]
-
-
-def in_cond(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *xs: lax.cond(onp.ravel(xs[0])[0] != 0, f, lambda *ys: f(*ys[::1]), *xs)
-
-
-def in_vmap(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *xs: olympus.vmap(f)(*(lax.broadcast(x, (2,)) for x in xs))[0]
-
-
-def in_shard_map(f: Callable[..., Any]) -> Callable[..., Any]:
-    mesh = sharding.Mesh(np.array(olympus.devices()[:1]), ("i",))
-    return olympus.shard_map(f, mesh=mesh, in_specs=sharding.PartitionSpec(),
-                             out_specs=sharding.PartitionSpec())
-
-
-def in_custom(f: Callable[..., Any]) -> Callable[..., Any]:
-    rule = olympus.custom_jvp(f)
-    rule.defjvp(lambda primals, tangents: olympus.jvp(f, primals, tangents))
-    return rule
-
-
-def of_jvp(f: Callable[..., Any]) -> Callable[..., Any]:
-    return lambda *xs: olympus.jvp(f, xs, tuple(map(onp.ones_like, xs)))[1]
-
-
-def of_grad(f: Callable[..., Any]) -> Callable[..., Any]:
-    def gradient(*xs: Any) -> Any:
-        out, pull = olympus.vjp(lambda x: f(x, *xs[1:]), xs[0])
-        return pull(onp.ones_like(out))[0]
-
-    return gradient
-
-
-WRAPPERS: dict[str, Callable[[Callable[..., Any]], Callable[..., Any]]] = {
-    "scan": in_scan, "fori_loop": in_fori, "while_loop": in_while, "cond": in_cond,
-    "vmap": in_vmap, "shard_map": in_shard_map, "custom_jvp": in_custom, "jit": olympus.jit,
-    "checkpoint": olympus.checkpoint, "jvp": of_jvp, "grad": of_grad,
-    "grad of checkpoint": lambda f: of_grad(olympus.checkpoint(f)),
-    "grad of scan": lambda f: of_grad(in_scan(f)), "jvp of vmap": lambda f: of_jvp(in_vmap(f)),
-    "scan of grad": lambda f: in_scan(of_grad(f)), "vmap of cond": lambda f: in_vmap(in_cond(f))}
-
-
-def wrapped(wrapper: str, f: Callable[..., Any]) -> Callable[..., Any]:
-    return WRAPPERS[wrapper](f) if wrapper else f
 
 
 # Values
@@ -311,14 +90,21 @@ def edges(dtype: Any) -> list[Any]:
             np.inf, -np.inf, np.nan]
 
 
-def draw(rng: np.random.Generator, dtype: Any, shape: Sequence[int] = (), special: bool = True
-         ) -> Any:
-    """Random edges; the last three of floating types are inf and NaN."""
-    table = TABLES.get(dtype)
+def powers(dtype: Any) -> list[Any]:
+    """Numbers, zero among them, of which products of two or three leave the format, or do not."""
+    most = format_of(np.dtype(dtype)).most
+    return [0, 1, 3, -.5, *(sign * most ** k for k in (.3, .45, .6, .75, .9, -.3, -.45, -.6, -.75,
+                                                       -.9) for sign in (1, -1)), most / 2]
+
+
+def draw(rng: np.random.Generator, dtype: Any, shape: Sequence[int] = (), special: bool = True,
+         numbers: Callable[[Any], list[Any]] = edges) -> Any:
+    """Random ones of such numbers; the last three edges of floating types are inf and NaN."""
+    table = TABLES.get((dtype, numbers))
     if table is None:
-        table = TABLES[dtype] = np.array(edges(dtype)).astype(dtype)
-    count = len(table) - (0 if special or not is_float(np.dtype(dtype)) else 3)
-    return table[rng.integers(0, count, shape)]
+        table = TABLES[dtype, numbers] = np.array(numbers(dtype)).astype(dtype)
+    whole = special or numbers is powers or not is_float(np.dtype(dtype))
+    return table[rng.integers(0, len(table) - (0 if whole else 3), shape)]
 
 
 TABLES: dict[Any, Any] = {}
@@ -386,14 +172,18 @@ def evaluate(program: Program) -> tuple[Value, Walk]:
 
 
 @functools.cache
-def quick_options() -> dict[str, Any] | None:
-    """XLA's older emitter, where it has one: it compiles in half the time after equal passes."""
-    options = {"xla_cpu_use_fusion_emitters": False}
+def quick_options() -> dict[str, Any]:
+    """XLA's passes as they are, and less of LLVM's: that takes a quarter of the time.
+
+    Its older emitter, where it has one, has half as much for LLVM to do.
+    """
+    options = {"xla_backend_optimization_level": 0, "xla_cpu_parallel_codegen_split_count": 1}
+    older = {**options, "xla_cpu_use_fusion_emitters": False}
     try:
-        olympus.jit(lambda x: x, compiler_options=options)(0)
+        olympus.jit(lambda x: x, compiler_options=older)(0)
     except ValueError:
-        return None
-    return options
+        return options
+    return older
 
 
 def compiled(programs: Sequence[Program], quick: bool = False) -> list[Any]:
@@ -410,19 +200,23 @@ def compiled(programs: Sequence[Program], quick: bool = False) -> list[Any]:
 # Making programs
 
 def leaf_of(rng: np.random.Generator, kind: str, dtype: Any, shape: tuple[int, ...],
-            divided: bool = False) -> Leaf:
+            divided: bool = False, numbers: Callable[[Any], list[Any]] = edges) -> Leaf:
     """A leaf; where it may be a divisor, a constant integer is neither 0 nor -1."""
+    if not is_inexact(np.dtype(dtype)):
+        numbers = edges
     if divided and kind != "arg" and not is_inexact(np.dtype(dtype)):
         value = draw(rng, dtype, shape if kind == "array" else ())
         value = np.where((value == 0) | (value == dtype.type(0) - dtype.type(1)), 5, value)
         value = np.asarray(value).astype(dtype)
         return Leaf(kind, np.full(shape, value) if kind == "splat" else value)
     if kind == "arg":
-        return Leaf("arg", draw(rng, dtype, shape))
+        return Leaf("arg", draw(rng, dtype, shape, True, numbers))
+    if kind == "scalar":
+        return Leaf(kind if shape else "arg", np.full(shape, draw(rng, dtype, (), True, numbers)))
     special = rng.random() < .1
     if kind == "array":
-        return Leaf("array", draw(rng, dtype, shape, special))
-    value = draw(rng, dtype, (), special)
+        return Leaf("array", draw(rng, dtype, shape, special, numbers))
+    value = draw(rng, dtype, (), special, numbers)
     if kind == "splat":
         return Leaf("splat", np.full(shape, value))
     return Leaf(kind, np.asarray(value))
@@ -556,25 +350,33 @@ def tree(rng: np.random.Generator, dtype: str, lanes: tuple[int, ...], names: Se
 
 
 def random_program(rng: np.random.Generator, dtypes: Sequence[str]) -> Program:
-    """A chain of two to five operations of scalars or small arrays, floating ones mostly."""
+    """A chain of two to five operations of scalars or small arrays, floating ones mostly.
+
+    Half of them are arithmetic for the most part, on powers of the greatest number.
+    """
     dtype = rng.choice([d for d in dtypes for _ in range(3 if d in FLOATS else 1)])
     shape: tuple[int, ...] = [(), (8,), (8,), (4, 2)][rng.integers(4)]
     current, leaves, steps = dtype_of(str(dtype)), [], []
-    leaves.append(leaf_of(rng, "arg", current, shape))
-    todo: list[tuple[str, list[int | None], Any]] = []
-    used = [(0, current, shape)]
-    for _ in range(rng.integers(2, 6)):
+    numbers = edges if not is_inexact(current) or rng.random() < .5 else powers
+    leaves.append(leaf_of(rng, "arg", current, shape, numbers=numbers))
+    share = .4 if numbers is edges else .8
+    todo: list[tuple[str, list[int | None]]] = []
+    used = [(0, current, shape)]    # leaves, and steps before the last as -1, -2 ...
+    made: list[tuple[int, np.dtype, tuple[int, ...]]] = []
+    for i in range(rng.integers(2, 6)):
+        used += made
+        made = [(-i, current, shape)] if i else []
         if rng.random() < .2:
             kind = kind_of(current)
             names = [n for n, (start, _, _, kinds) in ARRAYS.items()
                      if start == shape and kind in kinds]
             name = str(rng.choice(names))
-            todo.append(("." + name, [None], None))
+            todo.append(("." + name, [None]))
             shape = ARRAYS[name][1]
             continue
         names = [n for n, op in OPERATIONS.items() if accepts(op, current)]
         arithmetic = [n for n in names if n in (*ARITHMETIC, "neg")]
-        name = str(rng.choice(arithmetic if arithmetic and rng.random() < .4 else names))
+        name = str(rng.choice(arithmetic if arithmetic and rng.random() < share else names))
         op = OPERATIONS[name]
         place = int(rng.integers(op.arity))
         operands: list[int | None] = []
@@ -586,23 +388,29 @@ def random_program(rng: np.random.Generator, dtypes: Sequence[str]) -> Program:
             elif again and rng.random() < .25:
                 operands.append(int(rng.choice(again)))
             else:
-                kind = str(rng.choice(["arg", "literal", "array", "splat"], p=[.4, .35, .1, .15]))
+                kind = str(rng.choice(["arg", "scalar", "literal", "array", "splat"],
+                                      p=[.35, .1, .3, .1, .15]))
                 if kind == "literal" and (literals or op.arity > 2):
                     kind = "splat"
                 literals += kind == "literal"
-                leaves.append(leaf_of(rng, kind, current, shape, name in DIVISIONS))
+                leaves.append(leaf_of(rng, kind, current, shape, name in DIVISIONS, numbers))
                 operands.append(len(leaves) - 1)
                 if kind != "literal":
                     used.append((len(leaves) - 1, current, shape))
-        todo.append((name, operands, None))
+        todo.append((name, operands))
         current = result(op, current)
-    for i, (name, operands, _) in enumerate(todo):
+    for i, (name, operands) in enumerate(todo):
         last = 0 if i == 0 else len(leaves) + i - 1
-        steps.append(Step(name, tuple(last if k is None else k for k in operands)))
+        steps.append(Step(name, tuple(
+            last if k is None else k if k >= 0 else len(leaves) - k - 1 for k in operands)))
     program = Program(tuple(leaves), tuple(steps))
     floating = all(is_float(np.asarray(x).dtype) for x in program.args) and is_float(current)
     names = [n for n in WRAPPERS if floating or "grad" not in n and "jvp" not in n]
-    return program._replace(wrapper=str(rng.choice(names)) if rng.random() < .5 else "")
+    if rng.random() < .5:
+        return program
+    given = [each._replace(kind="given") if each.kind in ("array", "splat") and rng.random() < .5
+             else each for each in leaves]
+    return program._replace(leaves=tuple(given), wrapper=str(rng.choice(names)))
 
 
 # Shrinking
@@ -612,7 +420,7 @@ def at_lane(program: Program, lane: int) -> Program:
     def one(each: Leaf) -> Leaf:
         x = np.asarray(each.value)
         return each._replace(value=x.reshape(-1)[lane] if x.ndim else x,
-                             kind="literal" if each.kind != "arg" else "arg")
+                             kind="arg" if each.kind in ("arg", "scalar") else "literal")
 
     return program._replace(leaves=tuple(map(one, program.leaves)))
 
@@ -666,7 +474,7 @@ def smaller(program: Program) -> Iterator[Program]:
     for i, each in enumerate(program.leaves):
         shape = program.leaves[0].value.shape
         kinds = {"array": ("arg", "splat"), "splat": ("arg", "literal"), "literal": ("arg",),
-                 "arg": ()}[each.kind]
+                 "given": ("arg", "splat"), "scalar": ("arg",), "arg": ()}[each.kind]
         for kind in kinds:
             value = np.ravel(each.value)[0] if kind == "literal" else np.full(
                 shape, np.ravel(each.value)[0]) if kind == "splat" or each.kind == "literal" else (
@@ -703,7 +511,8 @@ def shrunk(program: Program, difference: Difference) -> tuple[Program, Differenc
 
 
 def constants(program: Program) -> int:
-    return sum(["arg", "literal", "splat", "array"].index(each.kind) for each in program.leaves)
+    order = "arg", "scalar", "literal", "splat", "given", "array"
+    return sum(order.index(each.kind) for each in program.leaves)
 
 
 # The sweep
@@ -727,7 +536,7 @@ class Found(NamedTuple):
             values.append(f"{each.kind} {x[lane % max(x.size, 1)]}")
         args = ", ".join(f"onp.array({numbers(np.asarray(x))}, '{np.asarray(x).dtype.name}')"
                          for x in program.args)
-        call = "f" if not program.wrapper else f"wrapped({program.wrapper!r}, f)"
+        call = "g" if "\ndef g(" in program.text() else "f"
         lines = ["  ".join(self.key), f"eager {eager}, jit {got}: {'; '.join(values)}"]
         if program.args[0].size < 20:
             lines += [program.text(), f"args = [{args}]",
@@ -738,8 +547,9 @@ class Found(NamedTuple):
 class Sweep:
     """Runs programs, a module of them at a time, and keeps what differs."""
 
-    def __init__(self, shrink: int = 0) -> None:
+    def __init__(self, shrink: int = 0, every: int = 4) -> None:
         self.shrink = shrink    # how many differences to shrink
+        self.every = every      # which modules are compiled as users' are
         self.done = self.modules = 0
         self.faulty: set[int] = set()           # programs, by number
         self.counts: collections.Counter[tuple[str, str]] = collections.Counter()
@@ -769,7 +579,7 @@ class Sweep:
                 self.eager.setdefault((name, dtype), f"{operands} gave {x}")
             values.append(value)
             kept.append(program)
-        results = compiled(kept, quick=self.modules % 4 != 0)
+        results = compiled(kept, quick=self.modules % self.every != 0)
         self.modules += 1
         for program, value, got in zip(kept, values, results, strict=True):
             self.done += 1
@@ -836,6 +646,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--repeats", type=int, default=1, help="times each pair with a constant")
     parser.add_argument("--dtypes", nargs="+", default=[*FLOATS, *COMPLEX, *INTS])
     parser.add_argument("--shrink", type=int, default=40, help="how many faults to shrink")
+    parser.add_argument("--every", type=int, default=4, help="which modules to compile in full")
     parser.add_argument("--report", metavar="FILE")
     parser.add_argument("--unfenced", action="store_true", help="what XLA does by itself")
     parser.add_argument("--quiet", action="store_true")
@@ -845,7 +656,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     olympus.config.update("olympus_enable_x64", True)
     if options.unfenced:
         unfence()
-    sweep = Sweep(options.shrink)
+    sweep = Sweep(options.shrink, options.every)
     sweep.run(chosen(options), not options.quiet)
     print(f"\n{sweep.table()}")
     if options.report:

@@ -13,6 +13,7 @@ comparison of overlapping intervals is not.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ import numpy as np
 from olympus._src.core.ir import ClosedOlympuspr, Literal, Olympuspr
 from olympus.dtypes import finfo, issubdtype
 
+LANEWISE = ("clamp", "convert_element_type", "select_n")    # elementwise besides those that say so
 ROUNDED, APPROXIMATED = 4, 32       # units in the last place that one operation may be off
 
 
@@ -271,7 +273,7 @@ UNARY: dict[str, tuple[Callable[[Range], Range], int]] = {
     "neg": (negative, 0), "abs": (even(lambda x: x), 0), "square": (even(np.square), ROUNDED),
     "sqrt": (increasing(np.sqrt, 0), ROUNDED),
     "rsqrt": (decreasing(lambda x: 1 / np.sqrt(x), 0), APPROXIMATED),
-    "cbrt": (increasing(np.cbrt), APPROXIMATED),
+    "cbrt": (increasing(np.cbrt), 8 * APPROXIMATED),    # XLA's older emitter has x ** (1 / 3)
     "exp": (growing(np.exp), APPROXIMATED), "exp2": (growing(np.exp2), APPROXIMATED),
     "expm1": (increasing(np.expm1), APPROXIMATED), "log": (increasing(np.log, 0), APPROXIMATED),
     "log2": (increasing(np.log2, 0), APPROXIMATED),
@@ -417,22 +419,32 @@ def contraction(a: Range, b: Range, of: Format, x: Any, numbers: Any) -> Range:
 
 # One equation
 
-def moved(eqn: Any, ins: list[Value], run: Callable[..., Any], outs: list[Any]) -> list[Value]:
+PLACES: dict[Any, list[Any]] = {}   # where the elements of a move come from
+
+
+def moved(eqn: Any, ins: list[Value]) -> list[Value]:
     """Values that an operation only moves: it is asked where each element comes from."""
     name = eqn.primitive.name
     count = DATA.get(name, len(ins))
     data, rest = ins[:count], ins[count:]
-    starts = np.cumsum([0, *(each.x.size for each in data)])
-    places = [np.arange(s, s + each.x.size, dtype=np.int32).reshape(each.x.shape)
-              for s, each in zip(starts, data, strict=False)]
-    found = run(eqn, [*places, *(each.x for each in rest)])
+    shapes = tuple([each.x.shape for each in data])
+    key = (eqn.primitive, *eqn.params.items(), shapes)
+    found = None if rest else PLACES.get(key)
+    if found is None:
+        starts = np.cumsum([0, *(each.x.size for each in data)])
+        places = [np.arange(s, s + each.x.size, dtype=np.int32).reshape(each.x.shape)
+                  for s, each in zip(starts, data, strict=False)]
+        found = run(eqn, [*places, *(each.x for each in rest)])
+        if not rest:
+            PLACES[key] = found
 
     def take(leaves: list[Any], place: Any) -> Any:
         return np.concatenate([np.ravel(each) for each in leaves])[place]
 
     values = []
     certain = all(bool(np.all(each.known)) for each in rest if not each.parts)
-    for x, place in zip(outs, found, strict=True):
+    for place in found:
+        x = np.asarray(take([each.x for each in data], place))
         if data[0].parts:
             parts = tuple(Range(*(take([each.parts[k][i] for each in data], place)
                                   for i in range(4))) for k in range(len(data[0].parts)))
@@ -674,10 +686,10 @@ class Walk:
                 return self.closed(body, *ins)
             if isinstance(body, Olympuspr):
                 return self.program(body, [], ins)
-        outs = run(eqn, [each.x for each in ins])
         if name in MOVES and name != "select_n":
-            values = moved(eqn, ins, run, outs)
-        elif len(outs) == 1:
+            return [self.with_eager(name, value, ins) for value in moved(eqn, ins)]
+        outs = run(eqn, [each.x for each in ins])
+        if len(outs) == 1:
             values = [bounded(eqn, ins, outs[0])]
         else:
             values = [near(ins, x) for x in outs]
@@ -727,10 +739,19 @@ class Walk:
         return self.body(params["branches"][index], ins[1:])
 
 
+LANES = 16      # elements of an operation alone
+
+
 def run(eqn: Any, operands: Sequence[Any]) -> list[Any]:
     """The operation alone, eagerly."""
-    outs = eqn.primitive.bind_eqn(list(operands), eqn.params)
-    return [np.asarray(x) for x in (outs if eqn.primitive.multiple_results else [outs])]
+    prim, shape = eqn.primitive, np.broadcast_shapes(*map(np.shape, operands)) if (
+        eqn.primitive.elementwise or eqn.primitive.name in LANEWISE) else None
+    if shape is None or math.prod(shape) > LANES:
+        outs = prim.bind(*operands, **eqn.params)
+        return [np.asarray(x) for x in (outs if prim.multiple_results else [outs])]
+    # One shape serves all: compiling an operation for each takes most of a sweep.
+    lanes = [np.resize(np.broadcast_to(x, shape), LANES) for x in operands]
+    return [np.asarray(prim.bind(*lanes, **eqn.params))[:math.prod(shape)].reshape(shape)]
 
 
 def taken(value: Value, i: int) -> Value:

@@ -11,13 +11,14 @@ __all__ = ["io_callback"]
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
-        array_serialization as array_serialization, checkify as checkify,
+        array_serialization as array_serialization, buffer_callback as buffer_callback,
+        checkify as checkify,
         compilation_cache as compilation_cache,
         compute_on as compute_on, control_deps as control_deps,
         custom_partitioning as custom_partitioning, fused as fused, jet as jet,
         key_reuse as key_reuse, layout as layout, mesh_utils as mesh_utils,
         multihost_utils as multihost_utils, ode as ode, overlap as overlap, pjit as pjit,
-        profiler as profiler, rnn as rnn, roofline as roofline,
+        profiler as profiler, random as random, rnn as rnn, roofline as roofline,
         scheduling_groups as scheduling_groups,
         serialize_executable as serialize_executable, shard_alike as shard_alike,
         shard_map as shard_map, topologies as topologies, xla_metadata as xla_metadata,

@@ -13,7 +13,7 @@ __all__ = ["core", "linear_util"]
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
         backend as backend, lowering as lowering, mlir as mlir, random as random,
-        sharding as sharding, source_info_util as source_info_util,
+        sharding as sharding, source_info_util as source_info_util, state as state,
     )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

@@ -1,8 +1,11 @@
 """A compiled program computes what its operations say: each kind of rewriting that XLA:CPU knows.
 
 The right values are NumPy's, which computes an operation at a time, in the same dtype or by hand.
-Numbers lie at the edges of each format. A jaxlib that rewrites anew fails here or in
-`tests/test_faithful.py`, which generates programs.
+Numbers lie at the edges of each format.
+
+A jaxlib that rewrites anew fails a test: `.ci/run` runs this file and generated programs
+(`tools/faithful.py`) on the newest one. Where a generated program fails, the tool prints the least
+one that does; its kind becomes a row here, and a kind of operation in `lowering/fences.py`.
 """
 
 from __future__ import annotations
@@ -28,10 +31,19 @@ def spread(xp: Any, s: Any) -> Any:
     return lax.broadcast(s, (2,)) if xp is onp else np.stack([s, s])
 
 
+def full(xp: Any, number: float, x: Any) -> Any:
+    """An array of one number, like another array."""
+    return xp.full((2,), number, dtype=x.dtype)
+
+
 # A name, the function of (the module, the greatest number, arrays) and the arrays in terms of the
 # greatest number M and T, the smallest normal one.
 ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[float]]]]] = {
     "x * c * c": (lambda xp, m, x: x * m**.6 * m**.6, lambda M, T: [[0, M**-.7]]),
+    "x * c * a scalar": (lambda xp, m, x, y: x * m**.6 * spread(xp, y[0]),
+                         lambda M, T: [[0, M**-.7], [M**.6] * 2]),
+    "x * full(c) * full(c)": (lambda xp, m, x: x * full(xp, m**.6, x) * full(xp, m**.6, x),
+                              lambda M, T: [[0, M**-.7]]),
     "(x * c) ** 2": (lambda xp, m, x: xp.square(x * m**.6), lambda M, T: [[0, M**-.6]]),
     "(x * c) ** 3": (lambda xp, m, x: (x * m**.4) ** 3, lambda M, T: [[0, M**-.4]]),
     "(x * c) * (y / c)": (lambda xp, m, x, y: (x * m**.6) * (y / m**-.6),
@@ -76,7 +88,8 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[flo
                         lambda M, T: [[3, -1]])}
 
 
-NO_SCALARS = ("x / array", "x / a scalar", "x / abs(a scalar)")
+NO_SCALARS = ("x / array", "x / a scalar", "x / abs(a scalar)", "x * c * a scalar",
+              "x * full(c) * full(c)")
 
 
 def arrays(row: str, name: str) -> list[Any]:
@@ -142,6 +155,27 @@ def test_integers_have_bounds(row):
     assert int(olympus.jit(lambda x: f(onp, x))(np.int32(x))) == int(expected)
 
 
+@pytest.mark.parametrize("name", ["int4", "int8", "int32", "uint8", "uint64"])
+@pytest.mark.parametrize("f", [
+    lambda x: lax.div(x, x), lambda x: lax.div(x + 1 - 1, x), lambda x: lax.div(x | x, x & x),
+    lambda x: olympus.jit(lax.div)(x, x)])
+def test_an_integer_by_itself(f, name):
+    """By zero all bits are set."""
+    with olympus.enable_x64(True):
+        x = onp.asarray([0, 1, 3], name)
+        found = np.asarray(olympus.jit(f)(x)).astype("int64").astype("uint64")
+    assert found.tolist()[1:] == [1, 1] and int(found[0]) % 16 == 15
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("f", [lambda x: onp.log(lax.rsqrt(x)), lambda x: onp.log(1 / onp.sqrt(x))])
+def test_the_logarithm_of_a_reciprocal_root(f, name):
+    """The root of -0.0 is -0.0, its reciprocal -inf."""
+    with olympus.enable_x64(True):
+        found = olympus.jit(f)(onp.asarray([-0.0, 0.0, -1.0, 1.0], name))
+    np.testing.assert_array_equal(np.float64(found), [np.nan, np.inf, np.nan, 0])
+
+
 NAN = {
     "exp": lambda x: onp.exp(x * onp.nan), "cosh": lambda x: onp.cosh(x + onp.nan),
     "sinh": lambda x: onp.sinh(x * onp.nan), "expm1": lambda x: onp.expm1(x * onp.nan),
@@ -191,3 +225,50 @@ def test_in_bodies_and_derivatives(place):
     inside = PLACES[place](lambda x, y: x / y / y)
     for found in inside(x, y), olympus.jit(inside)(x, y):
         np.testing.assert_allclose(found, [3e-3, 1e-3], 1e-6)
+
+
+CALLS = {
+    "a call": olympus.jit, "checkpoint": olympus.checkpoint,
+    "cond": lambda f: lambda x, c: lax.cond(x[1] > 0, f, lambda x, c: x, x, c),
+    "fori_loop": lambda f: lambda x, c: lax.fori_loop(
+        0, 1, lambda i, s: (f(*s), s[1]), (x, c))[0]}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_constant_that_is_given_to_a_function(call):
+    """It is one within, and next to what the function gives."""
+    once, twice = CALLS[call](lambda x, c: x * c), CALLS[call](lambda x, c: x * c * c)
+
+    @olympus.jit
+    def run(x):
+        c = onp.full((2,), 1e20)
+        return once(x, 1e20) * 1e20, once(once(x, c), c), twice(x, c)
+
+    for found in run(onp.array([0, 1e-30])):
+        np.testing.assert_allclose(found, [0, 1e10], 1e-6)
+
+
+def test_a_value_that_is_moved_before_it_is_kept_apart():
+    """The reversed array reads the product, not what the second product reads."""
+    @olympus.jit
+    def run(x):
+        y = x * 1e20
+        moved = y[::-1]
+        return y * 1e20, moved * 1e20
+
+    found, moved = run(onp.array([0, 1e-30]))
+    np.testing.assert_allclose(found, [0, 1e10], 1e-6)
+    np.testing.assert_allclose(moved, [1e10, 0], 1e-6)
+
+
+@pytest.mark.parametrize("name", FLOATS)
+@pytest.mark.parametrize("make", [np.array, lambda number, name: np.array(number, name)[()]],
+                         ids=["rank 0", "scalar"])
+def test_constants_of_numpy(name, make):
+    with olympus.enable_x64(True):
+        c, big = make(4, onp.dtype(name)), make(LIMITS[name][0], onp.dtype(name))
+        x = onp.asarray(np.array([big, big / 4], onp.dtype(name)))
+        found = olympus.jit(lambda x: (x / c * c, x / big, (x / c) + (x / c)))(x)
+    for out, expected in zip(found, ([1, .25], [1, .25], [.5, .125]), strict=True):
+        np.testing.assert_allclose(
+            np.float64(out) / (1 if out is found[1] else np.float64(big)), expected, 1e-2)

@@ -12,7 +12,7 @@ from ..base.config import transfer_guard
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Device, PyTree, T
 from ..base.util import lazy_module
-from ..core.trace import SCALAR_TYPES, Tracer, typeof
+from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer, typeof
 from ..devices.array import WRAPPERS, array_from_numpy, numpy_value, parts_of, put_numpy, stored
 from ..devices.devices import client
 from ..jit.arguments import leaf_path
@@ -22,7 +22,7 @@ from ..lax.sharding import constrain, deal_p, move, reshard_p, resolve_sharding
 from ..lax.slicing import slice as slice_of
 from ..runtime.compile import drop_programs, relaid
 from ..runtime.eager import argument_array
-from ..types.avals import make_aval
+from ..types.avals import HIGH, make_aval
 from ..types.dtypes import is_float0
 from ..types.layout import AUTO, Format, Layout, demanded_layout
 from ..types.memory import Space
@@ -130,6 +130,10 @@ def _target(where: object) -> _Target:
 def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, copy: bool) -> PyTree:
     device, memory, parts, layout = target
     aval: Any
+    if HIGH and not isinstance(x, Tracer) and type(x) in FOREIGN_AVALS and typeof(x).is_high:
+        aval = typeof(x)        # of a user's type: its parts
+        return aval.raise_val(*[_put(tree, part, index, target, donate, copy)
+                                for part in aval.lower_val(x)])
     if layout is not None:
         found = _put(tree, x, index, target._replace(layout=None), donate, copy)
         if isinstance(found, Tracer):
@@ -157,6 +161,10 @@ def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, cop
             found = (array_from_numpy(x, aval.weak_type, device) if hasattr(aval, "dtype")
                      else argument_array(x))
         except TypeError:
+            if getattr(getattr(x, "aval", None), "mutable", False):
+                raise TypeError(f"device_put: x{leaf_path(tree, index)} is a reference {x.aval}; "
+                                "an array is required; move ref[...], its content, and make a "
+                                "reference of that.") from None
             raise TypeError(f"device_put: x{leaf_path(tree, index)} is {x!r:.60} of type "
                             f"{type(x).__name__}; an array or a Python number is required."
                             ) from None
@@ -411,6 +419,9 @@ def live_arrays(platform: str | None = None) -> list[Array]:
 def clear_caches() -> None:
     """Drop every traced and compiled program; they are made anew when next needed.
 
+    Memory that was kept for new arrays goes back to the system.
+
     >>> olympus.clear_caches()
     """
     drop_programs()
+    lib.allocator.give_memory_back()

@@ -61,8 +61,7 @@ def _kernels(about: str, stand_ins: str, own: Mapping[str, str] = _NONE) -> Adap
 ROWS = {
     "": Adapter(
         "every library asks for its version, and sets its options.",
-        {"as_jax.options": "config", **_RELEASE},
-        lacks="references", stand_ins="Ref new_ref empty_ref free_ref freeze"),
+        {"as_jax.options": "config", **_RELEASE}),
     "core": Adapter(
         "TensorFlow Probability registers its variables in a table of it.",
         {"as_jax.foreign": "pytype_aval_mappings"}, "olympus.extend.core"),
@@ -76,7 +75,7 @@ ROWS = {
 
     "experimental": Adapter(
         "Flax's variables ask for the types of mutable values.",
-        lacks="types of users (hijax)", stand_ins="cur_qdd primal_tangent_dtype EArray"),
+        lacks="types of what a value holds", stand_ins="cur_qdd primal_tangent_dtype EArray"),
     "experimental.colocated_python": _pathways(
         "Orbax names it at import; it runs on Pathways only.",
         "colocated_cpu_devices colocated_python colocated_python_class deserialize serialize"),
@@ -87,16 +86,6 @@ ROWS = {
         "DeviceList _deserialize _deserialize_specs _get_cpu_device_map _reduce_device_list "
         "_reduce_mesh _reduce_single_device_sharding _serialize _serialize_specs "
         "colocated_cpu_devices xb"),
-    "experimental.hijax": Adapter(
-        "Flax's nnx defines types and operations of it at import.",
-        {"as_jax.hijax": "HiPrimitive aval_method aval_property control_flow_allowed_effects "
-                         "register_hitype",
-         "core.primitive": "UndefinedPrimal=Linear Zero",
-         "extend.tables": "instantiate_zeros is_undefined_primal",
-         "types.avals": "AbstractValue"},
-        lacks="types of users (hijax)",
-        stand_ins="AvalMutableQDD AvalQDD HiPrim HiType LojaxPrimitive MutableHiType MappingSpec "
-        "QDD ShapedArray Ty VJPHiPrimitive jaxpr_as_fun register_hijax_type"),
     "experimental.pallas": _kernels(
         "libraries of attention kernels import it and call it on TPUs only.",
         "ANY Blocked BlockDim BlockSpec Buffered CompilerParams CostEstimate Element GridSpec "
@@ -224,9 +213,9 @@ ROWS = {
         {"as_jax.private": "Frame user_frame user_frames"}, "olympus.extend.source_info_util"),
     "_src.state.types": Adapter(
         "Flax's nnx asks of every leaf whether it is a reference.",
-        lacks="references",
-        stand_ins="AbstractRef ReadEffect WriteEffect AccumEffect RefEffect StateEffect "
-        "TransformedRef"),
+        {"types.refs": "AbstractRef=RefAval", "numpy.refs": "TransformedRef=RefPart"},
+        lacks="effects of references by kind",
+        stand_ins="ReadEffect WriteEffect AccumEffect RefEffect StateEffect"),
     "_src.traceback_util": Adapter(
         "Equinox, Flax and jaxtyping leave their frames out of tracebacks.",
         {"as_jax.private": "api_boundary filter_traceback include_frame",

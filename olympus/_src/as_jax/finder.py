@@ -2,7 +2,11 @@
 
 The module `jax.a.b` has the names of its adapter, if there is one, then those of `olympus.a.b`,
 respelled. A name is looked up once; then the module has it, and reading it costs what reading a
-module costs. What begins with an underscore is answered by adapters only.
+module costs. What begins with an underscore is answered by adapters only, but for the names of the
+array API standard.
+
+`import jax` puts into `sys.modules` what JAX puts there (`PUBLIC`): libraries look there for
+`jax.core` or `jax.numpy`. Ours load when a name of theirs is first read.
 """
 
 from __future__ import annotations
@@ -12,6 +16,7 @@ import importlib.util
 import sys
 import types
 from collections.abc import Iterator
+from functools import cached_property
 from importlib.machinery import ModuleSpec
 from typing import Any
 
@@ -22,7 +27,16 @@ from . import adapters, spellings
 from .keywords import respelled
 from .stand_ins import asker, stand_in
 
-__all__ = ["Finder", "install", "names_of"]
+__all__ = ["PUBLIC", "Finder", "install", "names_of"]
+
+# The public modules that `import jax` of 0.10.2 imports, below `jax`.
+PUBLIC = (
+    "api_util core custom_batching custom_derivatives debug distributed dlpack dtypes errors "
+    "experimental experimental.compilation_cache experimental.compilation_cache.compilation_cache "
+    "export ffi image interpreters interpreters.ad interpreters.batching interpreters.mlir "
+    "interpreters.partial_eval interpreters.pxla interpreters.xla lax lax.linalg lib monitoring nn "
+    "nn.initializers numpy numpy.fft numpy.linalg ops profiler random ref scipy sharding stages "
+    "tree tree_util typing version")
 
 _SOURCES = __name__.rsplit(".", 2)[0]
 _difflib: Any = lazy_module("difflib")
@@ -42,27 +56,45 @@ class MissingName(AttributeError):
 
 
 class Names:
-    """Where the names of one module of JAX are found."""
+    """Where the names of one module of JAX are found: its adapter, and `public`, ours of that name.
 
-    __slots__ = ("adapter", "homes", "name", "own")
+    Modules of ours are imported when the first name is asked for.
+    """
 
-    def __init__(self, name: str, adapter: adapters.Adapter, public: Any) -> None:
-        self.name, self.adapter = name, adapter
-        self.own = {theirs: (importlib.import_module(f"{_SOURCES}.{module}"), ours)
-                    for theirs, module, ours in adapter.places()}
-        self.homes = [importlib.import_module(home) for home in adapter.homes.split()]
-        if public is not None:
-            self.homes.append(public)
+    def __init__(self, name: str, adapter: adapters.Adapter, public: str) -> None:
+        self.name, self.adapter, self.public = name, adapter, public
+
+    @cached_property
+    def own(self) -> dict[str, tuple[str, str]]:
+        """The adapter's names: a module of ours and the name there."""
+        return {theirs: (f"{_SOURCES}.{module}", ours)
+                for theirs, module, ours in self.adapter.places()}
+
+    @cached_property
+    def homes(self) -> list[types.ModuleType]:
+        """The public modules of ours, the one of that name last."""
+        homes = f"{self.adapter.homes} {self.public}".split()
+        found = [importlib.import_module(home) for home in homes]
+        if isinstance(module := sys.modules.get(self.name), Unread):
+            object.__setattr__(module, "__class__", types.ModuleType)   # which is read faster
+            vars(module)["__doc__"] = found[-1].__doc__ if found else self.about
+        return found
+
+    @property
+    def about(self) -> str:
+        """The docstring where no module of ours has one."""
+        return f"`{self.name}`: {self.adapter.about}"
 
     def find(self, attribute: str) -> object:
         """The object of that name; AttributeError if there is none."""
         if attribute == "__all__":
-            return self.public()
+            return self.listed()
         if attribute in self.own:
-            return self.keep(attribute, getattr(*self.own[attribute]))
-        if attribute.startswith("__"):
+            module, ours = self.own[attribute]
+            return self.keep(attribute, getattr(importlib.import_module(module), ours))
+        if attribute.startswith("__") and not attribute.startswith("__array_"):
             raise AttributeError(attribute)
-        if not attribute.startswith("_"):
+        if attribute[0] != "_" or attribute.startswith("__array_"):
             for home, spelt in self.places(attribute):
                 value = getattr(home, spelt, self)
                 if isinstance(value, types.ModuleType) and value.__name__.startswith("olympus."):
@@ -87,7 +119,7 @@ class Names:
             for home in self.homes:
                 yield home, spelt
 
-    def public(self) -> list[str]:
+    def listed(self) -> list[str]:
         """The names that there are, in JAX's spelling."""
         found = {spellings.theirs(n) for home in self.homes
                  for n in getattr(home, "__all__", None) or dir(home) if n[0] != "_"}
@@ -99,11 +131,20 @@ class Names:
             (home, spellings.ours(attribute)) for home in self.homes])
         told = [found for home, spelt in self.places(attribute)
                 if (found := hint_for(home.__name__, spelt))]
-        near = _difflib.get_close_matches(attribute, self.public(), n=3)
+        near = _difflib.get_close_matches(attribute, self.listed(), n=3)
         hint = (spellings.theirs(told[0]) if told else f"nearest names: {', '.join(near)}" if near
                 else f"dir({self.name}) lists what it has")
         return (f"module {self.name!r} has no attribute {attribute!r}{also}; {hint}; "
                 f"asked for at {where}.")
+
+
+class Unread(types.ModuleType):
+    """A module until a name of it, or its docstring, is read."""
+
+    @property
+    def __doc__(self) -> str | None:
+        names = names_of(self)
+        return (names.homes[-1].__doc__ if names.homes else names.about) if names else None
 
 
 def names_of(module: types.ModuleType) -> Names | None:
@@ -111,13 +152,13 @@ def names_of(module: types.ModuleType) -> Names | None:
     return getattr(module.__spec__, "loader_state", None)
 
 
-def _module(name: str) -> object:
-    """The module of that name, imported; None if there is none."""
+def _found(name: str) -> ModuleSpec | None:
+    """The spec of a module; None if there is none."""
     try:
-        return importlib.import_module(name) if importlib.util.find_spec(name) else None
+        return importlib.util.find_spec(name)
     except ModuleNotFoundError as error:
         if not f"{name}.".startswith(f"{error.name}."):
-            raise       # of something else, which the module imports
+            raise       # of something else, which the module above imports
         return None
 
 
@@ -131,13 +172,18 @@ class Finder:
         below = name[3:]
         private = any(part.startswith("_") for part in below.split("."))
         adapter = adapters.adapter_of(below[1:])
-        public = None if private else _module("olympus" + spellings.ours(below))
+        public = None if private else _found("olympus" + spellings.ours(below))
         if adapter is None and public is None:
             raise self.missing(name)
+        return self.spec(name, adapter, public)
+
+    def spec(self, name: str, adapter: adapters.Adapter | None, public: ModuleSpec | None
+             ) -> ModuleSpec:
+        """The spec of the module `name`, of an adapter and a public module of ours."""
         loader: Any = self
-        return ModuleSpec(name, loader, origin=getattr(public or adapters, "__file__", None),
-                          is_package=True, loader_state=Names(
-                              name, adapter or adapters.NOTHING, public))
+        names = Names(name, adapter or adapters.NOTHING, public.name if public else "")
+        return ModuleSpec(name, loader, origin=public.origin if public else adapters.__file__,
+                          is_package=True, loader_state=names)
 
     def missing(self, name: str) -> ModuleNotFoundError:
         """The error of a module, or a name that a module is asked for, that nobody has."""
@@ -149,16 +195,25 @@ class Finder:
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
         """A module that asks `Names` for what it does not have."""
-        module, names = types.ModuleType(spec.name), spec.loader_state
-        doc = (names.homes[-1].__doc__ if names.homes else
-               f"`{names.name}`: {names.adapter.about}")
-        vars(module).update(__doc__=doc, __getattr__=names.find, __dir__=names.public)
+        module, names = Unread(spec.name), spec.loader_state
+        vars(module).update(__getattr__=names.find, __dir__=names.listed)
         if spec.origin is not None:
             module.__file__ = spec.origin
         return module
 
     def exec_module(self, module: types.ModuleType) -> None:
-        """Nothing: names are looked up when they are asked for."""
+        """Nothing: names are looked up when they are asked for. `jax` brings its public modules."""
+        if module.__name__ == "jax":
+            for below in PUBLIC.split():
+                self.bring(f"jax.{below}", below)
+
+    def bring(self, name: str, below: str) -> None:
+        """Put a module into `sys.modules`, if ours has one; nothing of ours is imported for it."""
+        adapter, above = adapters.adapter_of(below), below.rpartition(".")[0]
+        # To look below a module of ours would import that.
+        public = ModuleSpec(f"olympus.{below}", None) if above else _found(f"olympus.{below}")
+        if name not in sys.modules and (adapter or public):
+            sys.modules[name] = importlib.util.module_from_spec(self.spec(name, adapter, public))
 
     def find_distributions(self, context: object) -> Iterator[Any]:
         """The distributions called `jax` for `importlib.metadata`."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from ..base import lib, spelling
 from ..base.config import compatible
+from ..base.typing import R
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Higher, Primitive
 from ..custom.rules import CustomCall
@@ -82,11 +83,14 @@ def named(primitive: Any, params: dict[str, Any]) -> dict[str, Any]:
     return Params(params) if isinstance(primitive, Higher) else params
 
 
-def bind(self: Any, *args: Any, **params: Any) -> Any:
-    """`Primitive.bind`, for params in JAX's spelling."""
-    if any("jax" in name for name in params):
-        params = given(params)
-    return self.bind_eqn(args, params)
+def respelt(bind: Callable[..., R]) -> Callable[..., R]:
+    """A primitive's `bind`, for params in JAX's spelling."""
+    def respelling(self: Primitive, *args: object, **params: object) -> R:
+        if any("jax" in name for name in params):
+            params = given(params)
+        return bind(self, *args, **params)
+
+    return respelling
 
 
 def alias(kind: type, *names: str) -> None:
@@ -110,7 +114,7 @@ def addressable(sharding: Sharding) -> tuple[Any, ...]:
 
 def respell() -> None:
     """Let programs, equations and foreign arrays be what JAX's users know them as."""
-    spelling.answer_to(spellings.theirs, named, "__jax_array__")
+    spelling.answer_to(spellings.theirs, named, "__jax_array__", "jax.numpy")
     alias(ClosedOlympuspr, "olympuspr")
     alias(Traced, "olympuspr", "loolympus")
     for kind, names in ((JVPTracer, {"primal": "_primal", "tangent": "_tangent"}),
@@ -121,7 +125,7 @@ def respell() -> None:
     for method in ("__init__", "replace"):
         setattr(ClosedOlympuspr, method, keywords.respelled(getattr(ClosedOlympuspr, method)))
     lib.set_text_of_failure(callback_text)
-    Higher.bind = CustomCall.bind = bind
+    Higher.bind, CustomCall.bind = respelt(Higher.bind), respelt(CustomCall.bind)
     Dimension.__jax_array__ = Dimension.__olympus_array__
     AbstractValue.at_least_vspace = lambda aval: aval.to_tangent_aval()     # Distrax's name of it
     Sharding._device_assignment = property(device_tuple)        # Orbax reads both

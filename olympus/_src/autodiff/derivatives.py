@@ -11,19 +11,19 @@ tangents land on a tape, and the tape is walked backwards.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, overload
 from typing import Literal as Exactly
 
 from ..base.source import api_boundary, filter_traceback
-from ..base.typing import Array, ArrayLike, AxisName, P, PyTree, R
-from ..base.util import name_of, wraps
+from ..base.typing import Array, ArrayLike, AxisName, P, PyTree, R, Reference
+from ..base.util import lazy_module, name_of, wraps
 from ..control.bodies import cast
 from ..control.manual_trace import ManualTracer
 from ..core import tags
 from ..core.context import under
 from ..core.evaluate import eval_olympuspr
-from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
+from ..core.ir import ClosedOlympuspr, DebugInfo, Literal, Var
 from ..core.primitive import Linear, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import Tracer, ctx, typeof
@@ -51,7 +51,7 @@ from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
 from ..runtime.eager import result_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, has_tangent, is_float0, memory_kind, scalar_aval
+from ..types.avals import ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval
 from ..types.sharding import NamedSharding
 from ..types.tree import (
     Partial,
@@ -62,6 +62,8 @@ from ..types.tree import (
 )
 from ..types.tree_registry import PyTreeDef
 
+_grad_refs: Any = lazy_module("olympus._src.autodiff.grad_refs")     # where there are references
+Refs = Mapping[int, Reference] | None
 __all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
 ArgNums = int | Sequence[int]
@@ -127,12 +129,17 @@ class Linearized:
 
 
 def linearize_flat(fun: Callable[..., list[Array]], primals: Sequence[ArrayLike],
-                   avals: Sequence[ShapedArray]) -> tuple[list[Array], Linearized]:
-    """Results of a flat function at the primals, and its derivative there as a program."""
+                   avals: Sequence[ShapedArray], reverse: bool = True
+                   ) -> tuple[list[Array], Linearized]:
+    """Results of a flat function at the primals, and its derivative there as a program.
+
+    `reverse`: whether that is to be transposed.
+    """
     parent = ctx.trace
     # The tape passes known values on to the caller's trace, where primals are as concrete as they
     # would be without derivatives. Integers have symbolic zeros: rules record nothing for those.
     tape = TapeTrace(parent)
+    tape.reverse = reverse
     tangents = [Zero(t) if is_float0(t) else tape.new_input(t)
                 for a in avals for t in (a.to_tangent_aval(),)]
     ctx.trace = tape
@@ -148,15 +155,27 @@ def linearize_flat(fun: Callable[..., list[Array]], primals: Sequence[ArrayLike]
                             [type(t) is not Zero for t in out_tangents])
 
 
-def pull_back(lin: Linearized, consts: Sequence[ArrayLike], cts: Sequence[ArrayLike | None]
-              ) -> list[ArrayLike]:
-    """Cotangents of all inputs, as arrays, from those of all outputs."""
+def pull_back(lin: Linearized, consts: Sequence[ArrayLike], cts: Sequence[ArrayLike | None],
+              refs: Refs = None) -> list[ArrayLike]:
+    """Cotangents of all inputs, as arrays, from those of all outputs.
+
+    `refs`: of inputs whose cotangents are added to references, these.
+    """
     pr = lin.program.olympuspr
     # One cotangent for each input of the program, that is for each active argument, in order.
-    out = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
-                             [ct for ct, a in zip(cts, lin.active_out) if a], "transpose"))
-    return [instantiate(next(out), aval.to_cotangent_aval()) if active else
-            zeros_of(aval.to_tangent_aval()) for aval, active in zip(lin.avals, lin.active_in)]
+    out: Any = iter(backward_pass(pr, consts, [Linear(v.aval) for v in pr.invars],
+                             [ct for ct, a in zip(cts, lin.active_out) if a], "transpose",
+                             _into(pr.invars, lin.active_in, refs) if refs else None))
+    return [zeros_of(aval.to_tangent_aval()) if not active else
+            next(out) if refs and i in refs else instantiate(next(out), aval.to_cotangent_aval())
+            for i, (aval, active) in enumerate(zip(lin.avals, lin.active_in))]
+
+
+def _into(invars: Sequence[Var], active: Sequence[bool], refs: Mapping[int, Reference]
+          ) -> dict[Var, Reference]:
+    """References by the inputs of a program whose cotangents they take."""
+    places = [i for i, a in enumerate(active) if a]
+    return {v: refs[i] for v, i in zip(invars, places, strict=True) if i in refs}
 
 
 def instantiate(x: Any, aval: ShapedArray) -> Any:
@@ -168,6 +187,8 @@ def instantiate(x: Any, aval: ShapedArray) -> Any:
             evaluating() or is_float0(x.aval)) else zeros
     if type(x) is Literal:
         x = result_array(x)
+    if aval.mutable:        # of references there are tangents that are references
+        return x
     if aval.tagged:
         x = as_typed(x, aval)
     have = typeof(x)
@@ -295,6 +316,9 @@ class ScalarFunction(FlatFunction):
             raise TypeError(f"{what}: {name} returned {found}. {ONLY_SCALARS} Instead,{hint} use "
                             "vjp or jacrev for other results.")
         aval = typeof(out)
+        if not aval.is_array:
+            raise TypeError(f"{what}: {name} returned a value of type {aval}. {ONLY_SCALARS} "
+                            "Instead, use vjp.")
         if aval.shape != ():
             raise TypeError(f"{what}: {name} returned {aval}. {ONLY_SCALARS} Output had shape: "
                             f"{aval.shape}; sum the result, or use jacrev or vjp.")
@@ -326,6 +350,10 @@ def check_inputs(what: str, fun: Callable[..., PyTree], avals: Sequence[ShapedAr
                  allow_int: bool) -> None:
     """TypeError naming the argument whose dtype cannot be differentiated."""
     for i, aval in enumerate(avals):
+        if aval.is_high:
+            aval = aval.to_tangent_aval()
+            if aval.is_high:        # whose methods say what its zero and its sums are
+                continue
         kind = dtypes.scalar_kind(aval.dtype)
         if kind == "f" and not holomorphic:
             continue
@@ -430,8 +458,11 @@ def _check_tangent(what: str, aval: ShapedArray, tangent: ArrayLike, name: Calla
         return
     found = typeof(tangent)
     # Weak types may differ: Python numbers are tangents of arrays.
-    if found is required or (found.shape == required.shape and found.dtype == required.dtype):
+    if matches(found, required):
         return
+    if not (found.is_array and required.is_array):
+        raise error(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
+                    f"{rule}; a tangent of type {required} is required.")
     if found.dtype != required.dtype:
         raise error(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
                     f"{rule}; equal dtypes are required; convert it with astype.")
@@ -526,6 +557,34 @@ class Pullback(LinearMap):
 
     @api_boundary
     def __call__(self, *out_cts: object) -> tuple[PyTree, ...]:
+        return self.meta.in_tree.unflatten(self.pulled(out_cts))
+
+    @api_boundary
+    def with_refs(self, *wanted: PyTree) -> Callable[..., tuple[PyTree, ...]]:
+        """The map that adds cotangents of arguments to references.
+
+        Args:
+          *wanted: for each argument a reference of its cotangent's type, `olympus.ad.GradValue()`,
+            which has it returned, or `olympus.ad.DontWant()`; or a tree of these.
+
+        Returns:
+          A function of the cotangent of the result. Its result has `olympus.ad.GradRef()` where a
+          cotangent was added to a reference, `DidntWant()` where none was wanted. What a slice, a
+          dynamic slice or a gather of an argument read is all that is written.
+
+        >>> import olympus
+        >>> import olympus.numpy as onp
+        >>> total = olympus.new_ref(onp.zeros(3))
+        >>> _, pullback = olympus.vjp(lambda x: x[1] * 5., onp.ones(3))
+        >>> pullback.with_refs(total)(1.), pullback.with_refs(total)(1.)
+        ((GradRef(),), (GradRef(),))
+        >>> print(total[...])
+        [ 0. 10.  0.]
+        """
+        return _grad_refs.with_refs(self, wanted)
+
+    def pulled(self, out_cts: Sequence[object], refs: Refs = None) -> list[ArrayLike]:
+        """The cotangents of the leaves of the arguments; some are added to references."""
         meta = self.meta
         if len(out_cts) != 1:
             raise TypeError(f"vjp: the function returned by vjp applied to {meta.name} was called "
@@ -543,7 +602,7 @@ class Pullback(LinearMap):
         # not looked at.
         active = iter(as_arrays([x for x, a in zip(cts, meta.lin.active_out) if a]))
         cts = [next(active) if a else None for a in meta.lin.active_out]
-        return meta.in_tree.unflatten(pull_back(meta.lin, self.consts, cts))
+        return pull_back(meta.lin, self.consts, cts, refs)
 
     def _check(self, index: int, aval: ShapedArray, ct: ArrayLike) -> None:
         required = aval.to_tangent_aval()
@@ -553,7 +612,7 @@ class Pullback(LinearMap):
             found = typeof(ct)
         except TypeError:
             found = None
-        if found is not None and found.shape == required.shape and found.dtype == required.dtype:
+        if found is not None and matches(found, required):
             return
         path = structure_path(self.meta.out_tree, index)
         given = f"of type {type(ct).__name__}" if found is None else str(found)
@@ -567,14 +626,14 @@ class LackingPullback(Pullback):
 
     __slots__ = ()
 
-    def __call__(self, *out_cts: object) -> tuple[PyTree, ...]:
+    def pulled(self, out_cts: Sequence[object], refs: Refs = None) -> list[ArrayLike]:
         lacking = [structure_path(self.meta.in_tree, i) for x, i in zip(
             self.consts, self.meta.argument, strict=True) if i is not None and type(x) is NotSaved]
         if lacking:
             raise ValueError(f"vjp: the pullback of {self.meta.name} reads arguments "
                              f"{', '.join(lacking)}, which saveable_args said not to keep; give "
                              "them by pullback.args_res = [...] before it is called.")
-        return super().__call__(*out_cts)
+        return super().pulled(out_cts, refs)
 
 
 class Pushforward(LinearMap):
@@ -612,7 +671,7 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
     avals = check_arrays(what, fun, leaves, range(len(primals)), primals)
     flat = FlatFunction(what, fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
     flat_primals = as_arrays(leaves)
-    outs, lin = linearize_flat(flat, flat_primals, avals)
+    outs, lin = linearize_flat(flat, flat_primals, avals, kind is not Pushforward)
     # The map may live long: values that only dead equations read are given back now.
     pr, used, _ = dce_program(lin.program.olympuspr, [True] * len(lin.program.olympuspr.outvars))
     consts = [c for c, u in zip(lin.program.consts, used, strict=True) if u]
@@ -817,7 +876,8 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}
-    found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") for a in (*avals, *out_avals)}
+    found = {kinds.get(dtypes.scalar_kind(a.dtype), "other") if a.is_array else "inexact"
+             for a in (*avals, *out_avals)}
     if len(found) > 1 or found & {"bool", "other"}:
         raise TypeError("linear_transpose: linear_transpose only supports functions of arguments "
                         "and results that are all floating or complex, or all integers; "
@@ -834,7 +894,7 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
                              TypeError)
         for i, (aval, ct) in enumerate(zip(out_avals, cts)):
             given = typeof(ct)
-            if given.shape != aval.shape or given.dtype != aval.dtype:
+            if not matches(given, aval):
                 raise TypeError("linear_transpose: cotangent type does not match function output: "
                                 f"the cotangent of result{structure_path(out_tree, i)} of "
                                 f"{name} is {given}, and the result is {aval}.")

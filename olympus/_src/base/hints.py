@@ -16,11 +16,9 @@ import numpy as np
 
 __all__ = ["HINTS", "hint_for", "no_such_name"]
 
-_REFERENCES = "references (mutable arrays) are not there yet; carry values through olympus.lax.scan"
 _SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outside of olympus.jit"
-_FFI = "calls of foreign functions are not there yet; olympus.pure_callback calls Python"
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
-_HIJAX = "types of one's own are not there yet; see olympus.tree_util.register_pytree_node"
+_HIJAX = "types of one's own are in olympus.experimental.hiolympus; what they hold has no types"
 _HOST = "use {0} outside of olympus.jit, or within by olympus.pure_callback"
 
 _TREE = {f"tree_{name}": f"use olympus.tree.{name}" for name in (
@@ -38,7 +36,6 @@ HINTS: dict[str, dict[str, str]] = {
         "abstract_arrays": "use olympus.core.ShapedArray",
         "linear_util": "use olympus.extend.linear_util",
         "xla": "use olympus.interpreters.xla",
-        "ad": "use olympus.interpreters.ad",
         "partial_eval": "use olympus.interpreters.partial_eval",
         "device_put_replicated": "use olympus.device_put with a sharding of olympus.P()",
         "device_put_sharded": "use olympus.device_put with an olympus.NamedSharding",
@@ -55,9 +52,8 @@ HINTS: dict[str, dict[str, str]] = {
         "softmax": "use olympus.nn.softmax", "relu": "use olympus.nn.relu",
         "io_callback": "use olympus.experimental.io_callback",
         "checkpoint_name": "use olympus.ad_checkpoint.checkpoint_name",
-        "Ref": _REFERENCES, "ref": _REFERENCES, "new_ref": _REFERENCES, "freeze": _REFERENCES,
-        "empty_ref": _REFERENCES, "free_ref": _REFERENCES, "array_ref": _REFERENCES,
-        "ds": _REFERENCES, "ffi": _FFI,
+        "array_ref": "use olympus.new_ref", "ds": "use slice(start, start + size), or "
+                      "olympus.lax.dynamic_slice where the start is traced",
         "collect_profile": "use olympus.profiler.start_trace, or TensorBoard beside "
                            "olympus.profiler.start_server",
         "tools": "use olympus.jit: jit(f).lower(*args).as_text()",
@@ -143,14 +139,12 @@ HINTS: dict[str, dict[str, str]] = {
         "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
         "olympus.export.symbolic_shape", "sparse": _SPARSE,
         "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
-        "hijax": _HIJAX, "hiolympus": _HIJAX, "cur_qdd": _HIJAX, "EArray": _HIJAX,
+        "hijax": "use olympus.experimental.hiolympus", "cur_qdd": _HIJAX, "EArray": _HIJAX,
         "primal_tangent_dtype": _HIJAX,
         "jax2tf": "use olympus.export: TensorFlow is not called from here",
         "olympus2tf": "use olympus.export: TensorFlow is not called from here",
-        "colocated_python": "use olympus.pure_callback", "buffer_callback": "use "
-        "olympus.pure_callback", "source_mapper": "use olympus.jit: "
+        "colocated_python": "use olympus.pure_callback", "source_mapper": "use olympus.jit: "
         "jit(f).lower(*args).as_text(debug_info=True)",
-        "random": "use olympus.random with keys that are passed on",
     },
     "olympus.scipy.integrate": {
         "odeint": "use olympus.experimental.ode.odeint", "simps": "use scipy.integrate.simpson",

@@ -72,7 +72,7 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus_mtls_cert_file", None, (), _GPU_CLUSTER),
     ("olympus_mtls_key_file", None, (), _GPU_CLUSTER),
     ("olympus_mtls_peer_uri_prefix", None, (), _GPU_CLUSTER),
-    ("olympus_mutable_array_checks", True, (), "Olympus has no references yet"),
+    ("olympus_mutable_array_checks", True, (), "references are always checked"),
     ("olympus_num_generated_cases", 10, (), _TESTS),
     ("olympus_oneapi_visible_devices", "all", (), _NO_PLATFORM),
     ("olympus_persistent_cache_enable_xla_caches", "xla_gpu_per_fusion_autotune_cache_dir",
@@ -82,7 +82,7 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus_pprint_use_color", True, (False,), "programs are printed without colors"),
     ("olympus_ragged_dot_use_ragged_dot_instruction", True, (), _INTERNAL),
     ("olympus_raise_on_ppermute_sort_diff", True, (), "permutations are taken in any order"),
-    ("olympus_refs_to_pins", False, (), "Olympus has no references yet"),
+    ("olympus_refs_to_pins", False, (), "compilers of kernels alone heed pins"),
     ("olympus_remat3", False, (), _INTERNAL),
     ("olympus_remat_barrier_no_cotangents", False, (), _INTERNAL),
     ("olympus_remove_custom_partitioning_ptr_from_cache_key", False, (), "such programs are "

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["answer_to", "array_method", "array_methods", "named_params", "shown"]
+__all__ = ["answer_to", "array_method", "array_methods", "named_params", "namespace",
+           "shown"]
 
 shown: Callable[[str], str] = str
 """Text of ours as it is shown to the user."""
@@ -23,10 +24,14 @@ array_methods = ("__olympus_array__",)
 """The methods by which an object of another class says what array it is."""
 
 
-def answer_to(show: Callable[[str], str], params: NamedParams, array: str) -> None:
-    """Show names by `show`, and answer to other names of params and of the array method."""
-    global shown, named_params, array_methods
-    shown, named_params = show, params
+namespace = "olympus.numpy"
+"""The module that arrays say has the functions of the array API standard."""
+
+
+def answer_to(show: Callable[[str], str], params: NamedParams, array: str, numpy: str) -> None:
+    """Show names by `show`, and answer to other names of params, array method and namespace."""
+    global shown, named_params, array_methods, namespace
+    shown, named_params, namespace = show, params, numpy
     array_methods = ("__olympus_array__", array)
 
 

@@ -19,7 +19,8 @@ else:
 __all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
            "DType", "DTypeToCheckers", "Device", "DTypeLike", "DimSize", "DimToCheckers",
            "DuckTypedArray", "F", "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType",
-           "IrValue", "P", "Params", "PyTree", "R", "Shape", "StaticScalar", "SupportsDType", "T"]
+           "IrValue", "MappedAxis", "P", "Params", "PyTree", "R", "Shape", "StaticScalar",
+           "SupportsDType", "T", "Value"]
 
 
 @runtime_checkable
@@ -54,7 +55,10 @@ DimSize: TypeAlias = int
 Shape: TypeAlias = Sequence[int]
 Axis: TypeAlias = int | Sequence[int] | None
 Axes: TypeAlias = int | Sequence[int]
+Reference: TypeAlias = Any      # a reference, eager or traced, or a part of one
 PyTree: TypeAlias = Any
+Value: TypeAlias = Any          # an array, or an object of a class whose type a user defines
+MappedAxis: TypeAlias = Any     # of an array an int, of such an object a MappingSpec; or None
 AxisName: TypeAlias = Hashable | Sequence[Hashable]     # of one named axis, or of several
 AxisIndexGroups: TypeAlias = Sequence[Sequence[int]] | None
 T = TypeVar("T")        # what comes back as it was given: a pytree, items of a list

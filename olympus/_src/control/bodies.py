@@ -26,12 +26,12 @@ from ..base.util import Memo, Noted, Owned, lazy_module, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var
-from ..core.staging import all_consts_as_inputs, stage
-from ..core.trace import SCALAR_TYPES, Tracer, literal, typeof, valid_olympustype
+from ..core.staging import all_consts_as_inputs, passing, stage
+from ..core.trace import SCALAR_TYPES, literal, typeof, valid_olympustype
 from ..lax.convert import convert_element_type_p
 from ..lax.sharding import reshard_p
 from ..types import dtypes
-from ..types.avals import Aval, ShapedArray
+from ..types.avals import MUTABLE, Aval, ShapedArray, matches
 from ..types.tree import (
     keystr,
     tree_flatten,
@@ -42,10 +42,11 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["Body", "Derived", "cast", "check_callable", "flatten", "share_consts",
+__all__ = ["Body", "Derived", "cast", "check_aliases", "check_callable", "flatten", "share_consts",
            "stage_loop_body"]
 
 _captures: Any = lazy_module("olympus._src.core.captures")      # for programs with bodies
+_cells: Any = lazy_module("olympus._src.core.cells")            # where there are references
 
 Finish = Callable[[list[ArrayLike]], list[ArrayLike]]      # what becomes of a body's flat results
 
@@ -88,10 +89,12 @@ _made: Memo = Memo(4096)
 
 
 def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
-               finish: Finish | None = None, finish_key: Hashable = None) -> Body:
+               finish: Finish | None = None, finish_key: Hashable = None,
+               what: str = "a body") -> Body:
     """Stage `fun(*args)` for the flattened tuple `args`; `finish` maps the flat results.
 
-    `finish_key`, hashable, says all about `finish`; without it the body is staged anew.
+    `finish_key`, hashable, says all about `finish`; without it the body is staged anew. `what` it
+    is for is told in messages.
     """
     of, own = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, ())
     # The memo hangs on the plain function. A jitted wrapper of it is part of the key, weakly: the
@@ -102,7 +105,7 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
         of = vars(of)["__wrapped__"]
     # Other callables may have state, and be equal to others.
     if type(of) is not FunctionType or own is None or (finish is not None and finish_key is None):
-        return _stage_body(fun, in_tree, in_avals, finish)
+        return _stage_body(fun, in_tree, in_avals, finish, what)
     memo = Owned.memo(of, "bodies", 64)
     key = (own, jitted, finish_key, in_tree, tuple(in_avals), current_context())
     own_parts = of.__code__, of.__defaults__, of.__kwdefaults__
@@ -117,12 +120,12 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
             _made[code] = _made.get(code, 0) + 1
         if _made.get(code, 1) > 1:      # they are made for each call, and then are seen once
             memo[key] = None
-            return _stage_body(fun, in_tree, in_avals, finish)
+            return _stage_body(fun, in_tree, in_avals, finish, what)
     # Before and after: a body may change what it reads.
     watched = _captures.watch(of)
-    body = _stage_body(fun, in_tree, in_avals, finish)
+    body = _stage_body(fun, in_tree, in_avals, finish, what)
     # Tracers belong to one call of one transformation: a body that closes over any is not kept.
-    if watched is not None and not any(isinstance(c, Tracer) for c in body.consts) and (
+    if watched is not None and not any(map(passing, body.consts)) and (
             watched.same()):
         memo[key] = body, own_parts, watched
     else:
@@ -139,17 +142,32 @@ def _codes(fun: FunctionType) -> tuple[CodeType, CodeType | None]:
 
 
 def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
-                finish: Finish | None) -> Body:
+                finish: Finish | None, what: str) -> Body:
     name = name_of(fun)
 
     def flat(*leaves: Array) -> tuple[list[ArrayLike], PyTreeDef]:
         out, tree = tree_flatten(fun(*in_tree.unflatten(leaves)))
+        for i, x in enumerate(out if MUTABLE else ()):
+            if type(getattr(x, "aval", None)) in MUTABLE:
+                raise _cells.returned_reference(what, name, x, keystr(
+                    tree_leaves_with_path(tree.unflatten(range(len(out))))[i][0]))
         return out if finish is None else finish(out), tree
 
     noted = Noted(flat)
     # Arrays become operands as well, not only tracers: one program then serves all values.
     closed, consts = all_consts_as_inputs(stage(noted, in_avals, DebugInfo("body", name)))
     return Body(closed, consts, noted.found, name)
+
+
+def check_aliases(what: str, fun: Callable[..., PyTree], consts: Sequence[ArrayLike],
+                  leaves: Sequence[object], tree: PyTreeDef, root: str) -> None:
+    """ValueError for a reference that is twice among the leaves, or that is also closed over.
+
+    `root` is what the tree of the leaves is called.
+    """
+    if MUTABLE:
+        _cells.check_aliases(what, name_of(fun), consts, leaves,
+                             lambda i: leaf_names(tree, root)[i])
 
 
 def check_callable(what: str, **functions: object) -> None:
@@ -177,7 +195,9 @@ def flatten(what: str, tree: PyTree) -> tuple[list[ArrayLike], list[ShapedArray]
 def cast(x: Any, aval: ShapedArray) -> ArrayLike:
     """`x` with the dtype and weak type of `aval`, and reduced along the axes along which it is."""
     have = typeof(x)
-    if isinstance(have, ShapedArray) and have.sums[1] != aval.sums[1]:
+    if not have.is_array:
+        return x
+    if have.sums[1] != aval.sums[1]:
         x = reshard_p.bind(x, sharding=aval.sharding)
     if have.dtype == aval.dtype and have.weak_type == aval.weak_type:
         return x
@@ -252,7 +272,7 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
         return TypeError(f"{what}: {meaning}: {places}. This might be fixed by"
                          f"{':' if len(casts) > 1 else ' '}{more}")
     remedy = "convert with astype or make the shapes equal"
-    if all(_same_array(*pair) for pair in zip(required, found, strict=True)):
+    if all(matches(*pair) for pair in zip(required, found, strict=True)):
         remedy = ("move one with device_put" if any(
             x.memory_space is not y.memory_space for x, y in zip(required, found, strict=True))
                   else "use olympus.reshard, or make the first one with out_sharding"
@@ -268,7 +288,7 @@ def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequenc
     for name, want, have in zip(names, required, found, strict=True):
         if same_type(want, have):
             continue
-        if not _same_array(want, have) or want.vma == have.vma or not sides[0]:
+        if not matches(want, have) or want.vma == have.vma or not sides[0]:
             return []
         for side, axes in zip(sides, (have.vma - want.vma, want.vma - have.vma), strict=True):
             if side and axes:
@@ -279,12 +299,8 @@ def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequenc
 
 def same_type(x: Aval, y: Aval) -> bool:
     """Whether shapes and dtypes are equal, and what is said of meshes; weak types may differ."""
-    return x is y or (_same_array(x, y) and (
+    return x is y or (matches(x, y) and (
         not isinstance(x, ShapedArray) or not isinstance(y, ShapedArray) or x.agrees(y)))
-
-
-def _same_array(x: Aval, y: Aval) -> bool:
-    return getattr(x, "shape", None) == getattr(y, "shape", 0) and x.dtype == y.dtype
 
 
 def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, tree: PyTreeDef,
@@ -312,7 +328,7 @@ def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, t
             return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
                       for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
 
-        body = stage_body(fun, in_tree, [*avals, *x_avals], finish, wanted)
+        body = stage_body(fun, in_tree, [*avals, *x_avals], finish, wanted, what)
         if carry_of(body) != tree:
             raise _changed(what, fun, tree, carry_of(body), avals, ())
         found = body.out_avals[:len(avals)]
@@ -356,7 +372,7 @@ def _grow(have: ShapedArray, found: ShapedArray) -> ShapedArray:
     """The carry aval after seeing what the body returns: a weak one gives way, to a strong one, and
     one whose cotangents are whole to one of whose they are terms.
     """
-    if _same_array(have, found) and found.explicit and found.sums[1] and not any(have.sums):
+    if matches(have, found) and found.explicit and found.sums[1] and not any(have.sums):
         return have.update(sharding=found.sharding)
     if not have.weak_type or have.shape != found.shape:
         return have

@@ -9,8 +9,8 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, IrValue, Params, R
-from ..base.util import Noted, merged
+from ..base.typing import Array, ArrayLike, IrValue, Params, R, Value
+from ..base.util import Noted, lazy_module, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import (
@@ -37,7 +37,7 @@ from .groups import Bodied
 __all__ = ["Call", "Defined", "bound_in", "call_p", "linearize_program"]
 
 Picked = Callable[[Any, Any, Any, Any], Any]
-
+_parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
 
 
 class Call(Bodied):
@@ -62,6 +62,13 @@ class Call(Bodied):
         is transposed, cotangents), `ins` and `outs` pick what is said of its own.
         """
         return {**params, "olympuspr": body}
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        body, repeated = params["olympuspr"], _parts.repeated
+        outs = self.bind(*_parts.parts_of(args), **self.followed(
+            params, _parts.in_parts(body), lambda x, dx, y, dy: repeated(x, body.in_avals),
+            lambda x, dx, y, dy: repeated(y, body.out_avals)))
+        return _parts.raised(body.out_avals, outs)
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, name: str,
               **params: Hashable) -> Sequence[IrValue]:
@@ -91,7 +98,7 @@ class Call(Bodied):
         split, nonzero_out = self.derived(params, linearize_program, nonzero)
         outs = self.apply_split(
             tape, split, primals, active, params,
-            lambda x, y: (x, compress(x, nonzero), (*y, *compress(y, nonzero_out))))
+            lambda x, dx, y, dy: (x, compress(dx, nonzero), (*y, *compress(dy, nonzero_out))))
         n = len(nonzero_out)
         return outs[:n], spread_tangents(map(typeof, outs[:n]), nonzero_out, outs[n:])
 
@@ -101,15 +108,14 @@ class Call(Bodied):
         known = [not u for u in unknown]
         return self.apply_split(
             tape, split, [*compress(args, known)], [*compress(args, unknown)], params,
-            lambda x, y: (compress(x, known), compress(x, unknown), y))
+            lambda x, dx, y, dy: (compress(x, known), compress(x, unknown), y))
 
     def apply_split(self, tape: TapeTrace, split: Split, known: Sequence[ArrayLike],
-                    unknown: Sequence[Array], params: Params, pick: Callable[[Any, Any], Any]
-                    ) -> list[Array]:
+                    unknown: Sequence[Array], params: Params, pick: Picked) -> list[Array]:
         """Call the known half now, record the unknown half, and merge their results.
 
-        Of what is said of operands and of results, `pick` gives what is said of the known ones, the
-        unknown ones, and the results of both.
+        Of what is said of operands, of their tangents, of results and of theirs, `pick` gives what
+        is said of the known ones, the unknown ones, and the results of both.
         """
         #   known half    known               ->  known outputs, computed residuals   (the parent)
         #   unknown half  residuals, unknown  ->  unknown outputs                     (the tape)
@@ -144,6 +150,10 @@ class Call(Bodied):
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
         body, out_dims = batch_program(olympuspr, axis, dims)
         return self.bind(*args, olympuspr=body, **params), out_dims
+
+    def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
+        return self.followed(params, body, lambda x, dx, y, dy: x,
+                             lambda x, dx, y, dy: (*y, *compress(x, new)))
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params
                 ) -> list[Array] | None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import debug_key_reuse, jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, R, Value
 from ..base.util import merged
 from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects
@@ -32,12 +32,13 @@ from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, zeros_of
 from ..types import dtypes
-from ..types.avals import ShapedArray, has_tangent
+from ..types.avals import Aval, ShapedArray, has_tangent
 from ..types.tree import tree_unflatten
 from .bodies import (
     Body,
     aval_error,
     cast,
+    check_aliases,
     check_callable,
     flatten,
     leaf_names,
@@ -144,6 +145,7 @@ class Cond(Runs):
         # An index that all elements share keeps the choice; a mapped one makes all branches run.
         if dims[0] is None:
             return super().vmap(axis, args, dims, **params)
+        check_selectable(self.name, args[1:], params["branches"][0].out_avals)
         index = to_axis(args[0], dims[0], 0, axis.size)
         return self._select(axis, index, args[1:], dims[1:], params["branches"])
 
@@ -225,6 +227,16 @@ class Cond(Runs):
         nothing = body.derived("nothing", lambda: stage(
             lambda *_: list(map(zeros_of, body.out_avals)), body.in_avals))
         return self.bind(convert_element_type(some, INT32), *args, branches=(nothing, body))
+
+
+def check_selectable(name: str, args: Sequence[Value], outs: Sequence[Aval]) -> None:
+    """NotImplementedError for values of users' types where elements differ in what they run."""
+    for aval in (*map(typeof, args), *outs):
+        if aval.is_high:
+            raise NotImplementedError(
+                f"vmap: {name}, of which each element runs something else, given values of type "
+                f"{aval}; arrays are required, since nothing selects among such values; convert "
+                "them to arrays around it, or use lax.map in place of vmap.")
 
 
 def particular(program: ClosedOlympuspr) -> bool:
@@ -451,23 +463,24 @@ def _operands(what: str, operands: tuple, operand: object) -> tuple:
     return (operand,)
 
 
-def _bodies(functions: Sequence[Callable[..., PyTree]], *how: Any) -> list[Body]:
+def _bodies(what: str, functions: Sequence[Callable[..., PyTree]], *how: Any) -> list[Body]:
     """The body of each branch; a function of several branches is staged once."""
-    staged = {id(f): stage_body(f, *how) for f in {id(f): f for f in functions}.values()}
+    staged = {id(f): stage_body(f, *how, what=what) for f in {id(f): f for f in functions}.values()}
     return [staged[id(f)] for f in functions]
 
 
 def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]], operands: tuple
             ) -> PyTree:
     leaves, avals, tree = flatten(f"{what}: operands", operands)
-    bodies = _bodies(functions, tree, avals)
+    bodies = _bodies(what, functions, tree, avals)
     wanted = _check_branches(what, bodies)
     # `_check_branches` refuses everything else.
     if any(a.weak_type != b.weak_type for body in bodies
            for a, b in zip(body.out_avals, wanted, strict=True)):
-        bodies = _bodies(functions, tree, avals, lambda out: list(map(cast, out, wanted)),
+        bodies = _bodies(what, functions, tree, avals, lambda out: list(map(cast, out, wanted)),
                          tuple(wanted))
     programs, consts = share_consts(bodies)
+    check_aliases(what, functions[-1], consts, leaves, tree, "operands")
     operands = (*consts, *leaves)
     # Devices that take different branches have different results, and their own share in the
     # cotangents of operands.

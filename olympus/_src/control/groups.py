@@ -19,13 +19,22 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, NamedTuple
 
-from ..base.typing import Array, ArrayLike, IrValue, Params, T
-from ..base.util import cut, merged
+from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, Reference, T, Value
+from ..base.util import cut, lazy_module, merged
 from ..core.effects import Effect, input_effects, of_body
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import Axis, Builder, Higher, Tangent, Zero, spread_tangents
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Higher,
+    Primitive,
+    Tangent,
+    Zero,
+    spread_tangents,
+)
 from ..core.reuse import Cells, Use
-from ..core.trace import typeof
+from ..core.trace import REFERENCES, typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.checks import Checked, Checks, counted, no_failure
 from ..interpreters.dce import dce_closed
@@ -35,6 +44,9 @@ from ..lax.shape import instantiate
 from ..types.avals import Aval, ShapedArray
 
 __all__ = ["Applied", "Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
+
+_parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
+_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 
 Flags = tuple[bool, ...]
 Applied = list[tuple[str, ClosedOlympuspr, Sequence[T]]]    # the bodies that run; their operands
@@ -78,6 +90,25 @@ class Bodied(Higher, abstract=True):
                      ) -> None:
         (_, body, its), = self.applied(params, args)
         run(body, *its)
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        # Where a program is written out at its call, nothing but its equations is left.
+        (_, body, its), = self.applied(params, args)
+        return _parts.raised(body.out_avals, eval_closed(
+            _parts.in_parts(body), *_parts.parts_of(its)))
+
+    # A reference is its content here, an operand more; what is written there is a result more.
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        (_, body, its), = self.applied(params, ins)
+        which = [type(x) in REFERENCES for x in its]
+        new = list(map(operator.and_, which, _refs.written(body)))
+        outs = self.bind(*map(_refs.content, ins), **self.with_contents(
+            params, _refs.discharge(body, which, new), new))
+        return _refs.put_back([*compress(its, new)], outs)
+
+    def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
+        """The params with a body that also returns the contents of the flagged references."""
+        return {**params, self.body: body}
 
     def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
                    **params: Hashable) -> tuple[list[Array], list[int | None]]:
@@ -158,7 +189,8 @@ class Runs(Bodied, abstract=True):
 
     def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         *groups, each = self.cut(params, avals)
-        return [*(a for group in groups for a in group), *(a.without_axis(0) for a in each)]
+        return [*(a for group in groups for a in group),
+                *(a.without_axis(a.leading_axis_spec()) for a in each)]
 
     def alike(self, params: Params) -> tuple[ClosedOlympuspr, ...]:
         """The bodies: the param is one, or a tuple of them."""
@@ -191,6 +223,13 @@ class Runs(Bodied, abstract=True):
 
         (found, rest), have = fixpoint((*start, *(False,) * (n - nk)), step)
         return found, (*have, *rest)
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        own, read, carry, each = map(_parts.parts_of, self.cut(params, args))
+        outs = self.bind(*own, *read, *carry, *each, **self.regrouped(
+            params, [_parts.in_parts(body) for body in self.alike(params)], len(read),
+            list(map(typeof, carry)), range(len(own))))
+        return _parts.raised(self.infer(*map(typeof, args), **params), outs)
 
     def depends(self, flags: Sequence[bool], eqn: OlympusprEqn) -> Sequence[bool]:
         return self.reached(eqn.params, flags)
@@ -242,31 +281,71 @@ class Runs(Bodied, abstract=True):
         """
         own, read, carry, each = self.cut(params, args)
         _, d_read, d_start, d_each = self.cut(params, dims)
-        nk = len(carry)
+        nk, fronts = len(carry), list(map(front, map(typeof, carry), d_start))
+
+        for x, d in zip(each, d_each, strict=True):
+            if d is not None and typeof(x).is_high:
+                raise _mapped_rows(self, typeof(x))
 
         # Rows are along axis 0, and the mapped axis is the next one: in the body axis 0.
         def make(body: ClosedOlympuspr, mapped: Flags, force: Flags
                  ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
             mapped = more(mapped)
             return batch_program(body, axis, [
-                *d_read, *at_front(mapped), *(None if d is None else 0 for d in d_each)],
+                *d_read, *at_front(mapped, fronts), *(
+                    None if d is None else row_axis(d) for d in d_each)],
                 (*mapped, *force[nk:]))
 
         found, mapped = self.agreed(params, [d is not None for d in d_start], make,
                                     lambda made: [d is not None for d in made[1]])
-        carry = [to_axis(x, d, 0, axis.size) if m else x
-                 for x, d, m in zip(carry, d_start, mapped, strict=False)]
-        each = [x if d is None else to_axis(x, d, self.rows, axis.size)
+        for aval, d in zip(found[0][0].out_avals[nk:], found[0][1][nk:], strict=True):
+            if self.rows and d is not None and aval.is_high:
+                raise _mapped_rows(self, aval)
+        carry = [to_axis(x, d, to, axis.size) if m else x
+                 for x, d, to, m in zip(carry, d_start, fronts, mapped, strict=False)]
+        each = [x if d is None else to_axis(x, d, row_axis(d, self.rows), axis.size)
                 for x, d in zip(each, d_each, strict=True)]
         return self.regrouped(params, [body for body, _ in found], len(read), range(nk),
                               range(len(own))), [*own, *read, *carry, *each], [
-            *at_front(mapped[:nk]), *(None if d is None else d + self.rows
-                                      for d in found[0][1][nk:])]
+            *at_front(mapped[:nk], fronts), *(None if d is None else row_axis(d, d, self.rows)
+                                              for d in found[0][1][nk:])]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
         params, args, out = self.batched(axis, args, dims, params)
         return self.bind(*args, **params), out
+
+    # What is read of references stays a const, or comes by rows. A const that is written joins the
+    # carry of a loop, or the results of branches; of one that comes by rows, each run gives back
+    # its row.
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        own, read, carry, each = self.cut(params, ins)
+        its, bodies, n = [*read, *carry, *each], self.alike(params), len(read) + len(carry)
+        which = [type(x) in REFERENCES for x in its]
+        new = [w and any(flags)
+               for w, *flags in zip(which, *map(_refs.written, bodies), strict=True)]
+        m, pure = len(bodies[0].outvars), [_refs.discharge(b, which, new) for b in bodies]
+        if len(bodies) > 1:
+            outs = self.bind(*map(_refs.content, ins), **self.regrouped(
+                params, pure, len(read), range(len(carry)), range(len(own))))
+            return _refs.put_back([*compress(its, new)], outs)
+        #   discharged   read | carry | each           ->  carry, ys | written, rows
+        #   the loop     read | written, carry | each  ->  written, carry | ys, rows
+        held, rows = [i for i in places(new) if i < n], [i for i in places(new) if i >= n]
+        left = [i for i in range(len(read)) if i not in held]
+        k = len(held)
+        body = pure[0].rearranged(
+            [*left, *held, *range(len(read), len(its))],
+            [*range(m, m + k), *range(m), *range(m + k, m + k + len(rows))])
+        values = list(map(_refs.content, its))
+        outs = self.bind(
+            *own, *[values[i] for i in [*left, *held, *range(len(read), len(its))]],
+            **self.regrouped(params, [body], len(left), [
+                *[typeof(values[i]) for i in held], *range(len(carry))], range(len(own))))
+        found = _refs.put_back([its[i] for i in rows], outs)
+        for i, x in zip(held, found, strict=False):
+            its[i]._put(x)
+        return found[k:]
 
     # The count of iterations, the code and the words of the first that failed are three carries.
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> Any:
@@ -385,6 +464,25 @@ def places(flags: Sequence[bool], wanted: bool = True) -> list[int]:
     return [i for i, flag in enumerate(flags) if bool(flag) is wanted]
 
 
-def at_front(mapped: Sequence[bool]) -> list[int | None]:
+def at_front(mapped: Sequence[bool], fronts: Sequence[MappedAxis] = ()
+             ) -> list[MappedAxis]:
     """The mapped axes of values that have one in front, or none."""
+    if fronts:
+        return [to if m else None for m, to in zip(mapped, fronts, strict=True)]
     return [0 if m else None for m in mapped]
+
+
+def front(aval: Aval, dim: MappedAxis) -> MappedAxis:
+    """The mapped axis in front of a value: of a user's type, which cannot be moved, its own."""
+    return dim if aval.is_high else 0
+
+
+def _mapped_rows(prim: Primitive, aval: Aval) -> NotImplementedError:
+    return NotImplementedError(
+        f"vmap: {prim.name} given rows of type {aval} that are mapped, too; a MappingSpec says of "
+        "one axis where it is; convert them to arrays, or use lax.map in place of vmap.")
+
+
+def row_axis(dim: MappedAxis, axis: int = 0, rows: int = 0) -> MappedAxis:
+    """`axis + rows`; of a value of a user's type the spec, which says it of rows, too."""
+    return axis + rows if type(dim) is int else dim

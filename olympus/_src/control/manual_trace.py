@@ -21,9 +21,9 @@ import numpy as np
 from ..base import config
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, Params, R, T
-from ..base.util import Memo, Noted, bit_key
+from ..base.util import Memo, Noted, bit_key, lazy_module
 from ..core.context import ThreadState, current_context
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, numbers
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
@@ -37,6 +37,7 @@ from .shard_map import Manual, cut_by_vmap, shard_map_p
 
 __all__ = ["ManualTrace", "ManualTracer", "step_through"]
 
+_parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of users' types
 _programs: Memo = Memo(1024)    # of single operations, for all devices
 
 
@@ -128,8 +129,11 @@ class ManualTrace(Trace):
         if not any(ours) and prim.programs == () and not prim.effectful and not isinstance(
                 prim, Collective):
             return self.outside(self.parent.process, prim, args, params)
-        outs = self.run(lambda *xs: prim.bind_eqn(xs, params) if prim.multiple_results else
-                        [prim.bind_eqn(xs, params)], args, None, *_kept(prim, params))
+        if prim.in_parts is not None and self.parent is ThreadState.trace and (
+                prim.programs == () or any(map(_parts.high_types, prim.bodies(params)))):
+            return prim.in_parts(numbers(args), params)     # on objects of parts
+        outs = self.run(lambda *xs: prim.bind(*xs, **params) if prim.multiple_results else
+                        [prim.bind(*xs, **params)], args, None, *_kept(prim, params))
         return outs if prim.multiple_results else outs[0]
 
     def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,

@@ -203,7 +203,7 @@ def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Arr
         if eqn.primitive is call_p:
             out: Any = _evaluate_inline(eqn.params["olympuspr"], ins)
         else:
-            out = eqn.primitive.bind_eqn(ins, eqn.params)
+            out = eqn.primitive.bind(*ins, **eqn.params)
         env.update(zip(eqn.outvars, out if eqn.primitive.multiple_results else [out], strict=True))
     return read(pr.outvars, env)
 

@@ -42,7 +42,7 @@ class Scan(Runs):
               **params: Hashable) -> list[ShapedArray]:
         outs = olympuspr.out_avals
         return [*outs[:num_carry],
-                *(a.with_axis(0, length) for a in outs[num_carry:])]
+                *(a.with_axis(a.leading_axis_spec(), length) for a in outs[num_carry:])]
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         body, length, reverse, nc, nk = (eqn.params[name] for name in (
@@ -165,13 +165,12 @@ class Scan(Runs):
         nl, nr, nk = len(l_read), len(r_read), len(carry)
         # The sum is rounded once, though the terms have 16 bits.
         ct_avals = [a.aval.to_cotangent_aval() for a in l_read]
-        acc_avals = [a.update(dtype=dtypes.wide_dtype(a.dtype)) for a in ct_avals]
+        acc_avals = list(map(wide_aval, ct_avals))
 
         def body(*values: Array) -> list[Array]:
             res, acc, ct_k, ct_y, rows = cut(values, nr, nl, nk, len(cts) - nk)
             out = eval_closed(back, *res, *rows, *ct_k, *ct_y)
-            terms = [in_dtype(ct, a.dtype) for ct, a in zip(out[:nl], acc_avals, strict=True)]
-            return [*map(add, acc, terms), *out[nl:]]
+            return [*map(added, acc_avals, acc, out[:nl]), *out[nl:]]
 
         def program() -> ClosedOlympuspr:
             res, rows, ct_k, ct_y = cut(back.in_avals, nr, len(r_each), nk)
@@ -183,10 +182,22 @@ class Scan(Runs):
         params = {**params, "reverse": not params["reverse"]}
         out = self.bind(*r_read, *zeros, *ct_k, *ct_y, *r_each, **self.regrouped(
             params, [back.derived(("scan", nr, nl, nk), program)], nr, range(nl + nk)))
-        out[:nl] = [in_dtype(ct, a.dtype) for ct, a in zip(out[:nl], ct_avals, strict=True)]
+        out[:nl] = [in_dtype(ct, a.dtype) if a.is_array else ct
+                    for ct, a in zip(out[:nl], ct_avals, strict=True)]
         # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
         return [ct if type(a) is Linear else None
                 for a, ct in zip(args, merged(flags, out, repeat(None)), strict=True)]
+
+
+def wide_aval(aval: ShapedArray) -> ShapedArray:
+    """The type in which many values of a type are summed."""
+    return aval.update(dtype=dtypes.wide_dtype(aval.dtype)) if aval.is_array else aval
+
+
+def added(aval: ShapedArray, total: Array, term: Array) -> Array:
+    """A sum of this type and one term more."""
+    return add(total, in_dtype(term, aval.dtype)) if aval.is_array else aval.vspace_add(
+        total, term)
 
 
 def _residuals_of_loop(split: Split, num_read: int, num_carry: int

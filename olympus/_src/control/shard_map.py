@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, IrValue, Params, R, T
-from ..base.util import lazy_module, memoize, merged
+from ..base.typing import Array, ArrayLike, IrValue, Params, R, T, Value
+from ..base.util import lazy_module, memoize, merged, quoted
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
@@ -48,6 +48,8 @@ from .call import Call, Picked, bound_in
 __all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
 
 _manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
+_parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of users' types
+_refs: Any = lazy_module("olympus._src.types.refs")      # where there are references
 Specs = tuple[PartitionSpec, ...]
 NO_SUMS: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
 
@@ -92,6 +94,11 @@ class Manual:
 
     def part(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of a device's part."""
+        if aval.mutable:
+            return _refs.ref_aval(self.part(_refs.inner(aval), spec))
+        if aval.is_high:        # one that is closed over is whole on each device
+            return aval if isinstance(spec, PartitionSpec) else aval.shard(
+                self.mesh, self.names, self.check, spec)
         if not isinstance(aval, ShapedArray):
             return aval
         shape = list(aval.shape)
@@ -109,6 +116,9 @@ class Manual:
 
     def whole(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
         """The type of what is put together of parts."""
+        if aval.is_high:
+            return aval if isinstance(spec, PartitionSpec) else aval.unshard(
+                self.mesh, self.check, spec)
         if not isinstance(aval, ShapedArray):
             return aval
         shape, sharding = list(aval.shape), None
@@ -137,6 +147,9 @@ class Manual:
 
         Not along `free`, which cut the axis that a vmap around adds.
         """
+        if aval.is_high:
+            type_: Any = aval
+            return type_.nospec(self.mesh, self.check, tuple(self.ordered(self.names)))
         names = self.ordered(getattr(aval, "vma", ()) if self.check else self.names - free)
         unreduced, reduced = getattr(aval, "sums", NO_SUMS) if self.check else NO_SUMS
         return PartitionSpec(*[tuple(names)] * bool(names), unreduced=unreduced, reduced=reduced)
@@ -144,7 +157,7 @@ class Manual:
     def cast(self, x: Array, spec: PartitionSpec) -> Array:
         """`x` as a value that varies, and is unreduced, along the axes that a specification says.
         """
-        if not self.check:
+        if not self.check or not isinstance(spec, PartitionSpec):
             return x
         x, aval = tags.pvary(x, named_axes(spec)), typeof(x)
         terms = spec.unreduced & getattr(aval, "vma", frozenset())
@@ -159,6 +172,14 @@ class Manual:
 
     def others(self, spec: PartitionSpec, free: frozenset[str]) -> tuple[str, ...]:
         """Its axes that a specification does not name, and that are not `free`."""
+        if not isinstance(spec, PartitionSpec):
+            named = frozenset().union(*map(named_axes, spec.to_lo()))
+            if more := self.ordered(self.names - named - free):
+                raise NotImplementedError(
+                    f"shard_map: a cotangent of a user's type given, spread as {spec}, which names "
+                    f"not {quoted(more)}: terms of devices along these would have to be summed; "
+                    "let the type's cotangents be arrays.")
+            return ()
         return tuple(self.ordered(self.names - named_axes(spec) - spec.unreduced - free))
 
 
@@ -179,7 +200,7 @@ def manual_of(params: Params) -> Manual:
 def varying_as(manual: Manual, closed: ClosedOlympuspr, specs: Sequence[PartitionSpec]
                ) -> ClosedOlympuspr:
     """The program whose outputs vary along the axes that their specifications name."""
-    if not manual.check or all(named_axes(s) <= getattr(a, "vma", named_axes(s))
+    if not manual.check or all(a.is_high or named_axes(s) <= getattr(a, "vma", named_axes(s))
                                for s, a in zip(specs, closed.out_avals, strict=True)):
         return closed
     return closed.derived(("varying", tuple(specs)), lambda: stage(
@@ -205,7 +226,7 @@ class ShardMap(Call):
 
     def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
                  transposed: bool = False) -> Params:
-        manual, of = manual_of(params), _of_cotangents if transposed else tuple
+        manual, of = manual_of(params), _of_cotangents if transposed else _of_tangents
         specs = [s for own in (params["in_specs"], params["out_specs"]) for s in (own, of(own))]
         in_specs, out_specs = tuple(ins(*specs)), tuple(outs(*specs))
         with manual.within():
@@ -213,6 +234,29 @@ class ShardMap(Call):
             if transposed and not manual.check:
                 body = _summed(manual, body, out_specs, cut_by_vmap(ctx.trace))
         return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        body, outs = params["olympuspr"], self.infer(*map(typeof, args), **params)
+        with manual_of(params).within():
+            program = _parts.in_parts(body)
+        found = self.bind(*_parts.parts_of(args), **{
+            **params, "olympuspr": program,
+            "in_specs": _of_parts(params["in_specs"], body.in_avals),
+            "out_specs": _of_parts(params["out_specs"], body.out_avals)})
+        return _parts.raised(outs, found)
+
+    # A reference that devices have whole stays the same on all of them.
+    def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
+        manual, specs = manual_of(params), [*compress(params["in_specs"], new)]
+        count = len(body.outvars) - len(specs)
+        for spec, aval in zip(specs, body.out_avals[count:], strict=True):
+            if manual.check and (more := aval.vma - named_axes(spec)):
+                raise ValueError(
+                    f"shard_map: a value that varies along {quoted(more)} is written to a "
+                    f"reference {aval}, which is cut by {spec}: each device would write another "
+                    "content; pass the reference as an argument that in_specs cuts along these "
+                    "axes, or reduce the value with lax.psum.")
+        return super().with_contents(params, body, new)
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
         manual = manual_of(params)
@@ -278,15 +322,15 @@ class ShardMap(Call):
         return outs
 
     def apply_split(self, tape: TapeTrace, split: Split, known: Sequence[ArrayLike],
-                    unknown: Sequence[Array], params: Params, pick: Callable[[Any, Any], Any]
-                    ) -> list[Array]:
+                    unknown: Sequence[Array], params: Params, pick: Picked) -> list[Array]:
         # Residuals of the known half leave its body and enter the unknown half's:
         # put together along a first axis, which a scalar gets for that.
         #
         #     known    parts ──► residuals of each device  ── P(axes) ──►  parts    unknown
         manual = manual_of(params)
-        known_specs, unknown_specs, out_specs = map(
-            tuple, pick(params["in_specs"], params["out_specs"]))
+        specs = [s for own in (params["in_specs"], params["out_specs"])
+                 for s in (own, _of_tangents(own))]
+        known_specs, unknown_specs, out_specs = map(tuple, pick(*specs))
         kinds = split.unknown_out
         known_out = tuple(compress(out_specs, [not u for u in kinds]))
         unknown_out = tuple(compress(out_specs, kinds))
@@ -298,7 +342,8 @@ class ShardMap(Call):
         first = first.rearranged(outputs=[*range(n), *compress(range(n, len(variables)), own)])
         avals = first.out_avals[n:]
         own_specs = tuple([manual.residual_spec(a, free) for a in avals])
-        scalar = tuple([not a.shape and len(s) > 0 for a, s in zip(avals, own_specs, strict=True)])
+        scalar = tuple([a.is_array and not a.shape and len(s) > 0
+                        for a, s in zip(avals, own_specs, strict=True)])
         with manual.within():
             first = varying_as(manual, _with_axes(first, scalar), (*known_out, *own_specs))
         outs = bound_in(tape.parent, self, known, {
@@ -384,6 +429,19 @@ def _inserted(spec: PartitionSpec, axis: int, entry: object) -> PartitionSpec:
 
 def _of_cotangents(specs: Iterable[PartitionSpec]) -> Specs:
     return tuple([s.of_cotangent() for s in specs])
+
+
+def _of_tangents(specs: Iterable[PartitionSpec]) -> Specs:
+    """As primals are spread; of users' types as they say."""
+    return tuple([s if isinstance(s, PartitionSpec) else s.to_tangent_spec() for s in specs])
+
+
+def _of_parts(specs: Iterable[PartitionSpec], avals: Sequence[Aval]) -> Specs:
+    """The specification of each part of values of users' types."""
+    found: list[PartitionSpec] = []
+    for spec, n in zip(specs, _parts.counts(avals), strict=True):
+        found += [spec] * n if isinstance(spec, PartitionSpec) else spec.to_lo()
+    return tuple(found)
 
 
 def _with_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOlympuspr:

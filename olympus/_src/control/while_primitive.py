@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Sequence
+from itertools import compress
 from typing import Any
 
 import numpy as np
 
-from ..base.typing import Array, IrValue, Params, PyTree, T
-from ..base.util import cut
+from ..base.typing import Array, IrValue, Params, PyTree, Reference, T, Value
+from ..base.util import cut, lazy_module
 from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
@@ -16,7 +18,7 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.trace import ctx, literal, typeof
+from ..core.trace import REFERENCES, ctx, literal, typeof
 from ..interpreters.batching import batch_program
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
@@ -30,12 +32,14 @@ from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .call import call_p
-from .cond import cond_p
+from .cond import check_selectable, cond_p
 from .elements import check_elements, per_element, put_one
-from .groups import Applied, Groups, Loop, at_front
+from .groups import Applied, Groups, Loop, at_front, front
 
 __all__ = ["While", "loop", "while_p"]
 
+_parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
+_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")
 
 
@@ -57,6 +61,14 @@ class While(Loop):
         lead = [*own, *(nc + x if type(x) is int else x for x in carry)]
         cond = with_leading(cond, len(cond.invars), lead)
         return {**super().regrouped(params, bodies, read, carry, own), "cond_olympuspr": cond}
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
+        own, read, carry, _ = map(_parts.parts_of, self.cut(params, args))
+        outs = self.bind(*own, *read, *carry, **{
+            **params, "cond_nconsts": len(own), "body_nconsts": len(read),
+            "cond_olympuspr": _parts.in_parts(params["cond_olympuspr"]),
+            "body_olympuspr": _parts.in_parts(params["body_olympuspr"])})
+        return _parts.raised(params[self.body].out_avals, outs)
 
     def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
         # Values that the condition does not read do not matter: the loop ends without them.
@@ -103,6 +115,56 @@ class While(Loop):
 
         return b.while_loop([test(*carry, *consts), *carry], lambda going, *_: going, step_and_test,
                             consts, const_avals)[1:]
+
+    # A reference that the condition reads and the body writes is one carry, though it is a const of
+    # both. What is only read stays a const of whom it is one of.
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        nc, nb = params["cond_nconsts"], params["body_nconsts"]
+        cond, body = params["cond_olympuspr"], params["body_olympuspr"]
+        c_consts, b_consts, carry = cut(ins, nc, nb)
+        in_cond, in_body = [[type(x) in REFERENCES for x in (*consts, *carry)]
+                            for consts in (c_consts, b_consts)]
+        if any(map(operator.and_, in_cond, _refs.written(cond))):
+            raise ValueError(
+                "while_loop: cond_fun writes a reference; a condition that only reads is required, "
+                "since it is asked once more than the body runs; write it in body_fun.")
+        new = [*compress(b_consts, map(operator.and_, in_body, _refs.written(body)))]
+        order = {id(x): i for i, x in enumerate(new)}
+        c_pure = _refs.discharge(cond, in_cond, [False] * len(in_cond))
+        b_pure = _refs.discharge(body, in_body, _refs.written(body))
+
+        #   discharged   consts | carry               ->  carry | written
+        #   the loop     consts left | written, carry  ->  written, carry
+        def whole(consts: Sequence[object], left: Sequence[Array], held: Sequence[Array]
+                  ) -> list[Array]:
+            rest = iter(left)
+            return [held[order[id(x)]] if id(x) in order else next(rest) for x in consts]
+
+        c_left, b_left = [[_refs.content(x) for x in consts if id(x) not in order]
+                          for consts in (c_consts, b_consts)]
+        k = len(new)
+
+        def test(*xs: Array) -> list[Array]:
+            left, held, values = cut(xs, len(c_left), k)
+            return eval_closed(c_pure, *whole(c_consts, left, held), *values)
+
+        def step(*xs: Array) -> list[Array]:
+            left, held, values = cut(xs, len(b_left), k)
+            outs = eval_closed(b_pure, *whole(b_consts, left, held), *values)
+            return [*outs[len(carry):], *outs[:len(carry)]]
+
+        values = [*map(_refs.content, new), *carry]
+        types = [[typeof(x) for x in row] for row in (c_left, b_left, values)]
+        test_body, step_body = body.derived(
+            ("contents of a while", cond, *[order.get(id(x)) for x in (*c_consts, *b_consts)],
+             nc, *in_cond, *in_body, *map(tuple, types)),
+            lambda: (stage(test, types[0] + types[2]), stage(step, types[1] + types[2])))
+        outs = self.bind(*c_left, *b_left, *values, **{
+            **params, "cond_nconsts": len(c_left), "cond_olympuspr": test_body,
+            "body_nconsts": len(b_left), "body_olympuspr": step_body})
+        for x, out in zip(new, outs, strict=False):
+            x._put(out)
+        return outs[k:]
 
     # A loop ends at its first failure. One whose condition may fail carries what that said: it is
     # evaluated in front of the loop and in the body.
@@ -159,12 +221,16 @@ class While(Loop):
 
         # If the condition is mapped, so is every carry: each element keeps what it ended with.
         def kept(mapped: tuple[bool, ...]) -> tuple[bool, ...]:
-            return mapped if batched(at_front(mapped))[1] == (None,) else (True,) * len(mapped)
+            return mapped if batched(at_front(mapped, fronts))[1] == (None,) else (
+                (True,) * len(mapped))
+
+        fronts = list(map(front, map(typeof, args[nc + nb:]), dims[nc + nb:]))
 
         new, args, k_dims = self.batched(axis, args, dims, params, kept)
         cond, (dim,) = batched(k_dims)
         if dim is None:
             return self.bind(*args, **{**new, "cond_olympuspr": cond}), k_dims
+        check_selectable(self.name, args, ())
         body = new["body_olympuspr"]
         cond, _ = batched(k_dims, True)
         c_consts, b_consts, carry = cut(args, nc, nb)
@@ -261,7 +327,7 @@ def loop(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], PyTree],
     in_tree = tree_flatten((init_val,))[1]
     # The body first: it settles the carry's weak types, which the condition is then staged for.
     body, avals = stage_loop_body("while_loop", body_fun, in_tree, tree, avals)
-    cond = stage_body(cond_fun, in_tree, avals)
+    cond = stage_body(cond_fun, in_tree, avals, what="while_loop")
     out = cond.out_avals
     if len(out) != 1 or out[0].shape != () or out[0].dtype != BOOL or cond.out_tree.num_nodes != 1:
         shown = (f"pytree {cond.out_tree}" if cond.out_tree.num_nodes != 1 else

@@ -50,7 +50,7 @@ from .trace import Tracer
 __all__ = ["Captures", "Change", "Watch", "watch"]
 
 _MOST_BYTES = 1 << 14       # of a NumPy array that is compared at each call
-_MOST_ITEMS = 256           # of a container
+_MOST_ITEMS = 256           # of a container; Python has one object for each such length
 _MOST_VALUES = 4096         # that a body reads
 _MADE_BY_CLASS = 1 << 9     # the flag of types that a class statement made
 _PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range, slice)
@@ -101,7 +101,7 @@ class Captures:
         # By place and value: a list that was built anew with equal items is no change.
         new = Captures(self.fun)
         old, now = self._found.leaves, new._found.leaves
-        found = [Change(where, _shown(old, where), _shown(now, where))
+        found = [Change(where, self._found.shown(where), new._found.shown(where))
                  for where in dict.fromkeys([*old, *now])
                  if where not in old or where not in now or old[where].key != now[where].key]
         if not found:
@@ -112,30 +112,32 @@ class Captures:
 class Watch:
     """How to see that all that was read is what it was: for each call, so without frames."""
 
-    __slots__ = ("_attributes", "_containers", "_items", "_lengths", "_names", "_reads", "_values")
+    __slots__ = ("_attributes", "_containers", "_expected", "_names", "_reads", "_sized",
+                 "_values")
 
     def __init__(self, attributes: Sequence[tuple[object, str, object]],
                  names: Sequence[tuple[dict[Any, Any], Hashable, object]],
-                 containers: Sequence[Collection[object]], reads: Sequence[Callable[[], object]]
-                 ) -> None:
-        #: Objects, attributes, and the objects that these are to be; dicts and keys likewise.
-        self._attributes, self._names = _columns(attributes), _columns(names)
-        #: Containers, which are to keep their items, in that order.
-        self._containers, self._lengths = tuple(containers), [*map(len, containers)]
-        self._items = tuple(chain.from_iterable(containers))
+                 containers: Sequence[Collection[object]], sized: Sequence[Collection[object]],
+                 reads: Sequence[Callable[[], object]]) -> None:
+        #: Objects and attributes; dicts and keys.
+        *self._attributes, values = _columns(attributes)
+        *self._names, bound = _columns(names)
+        #: Containers, which are to keep their items, in that order, and those that say how many.
+        self._containers, self._sized = tuple(containers), tuple(sized)
+        #: The objects that all of these are to be. Lengths are small, and so one object each.
+        self._expected = (*bound, *values, *map(len, sized), *chain.from_iterable(containers))
         #: What is to give equal bytes or shapes.
         self._reads, self._values = tuple(reads), [read() for read in reads]
 
     def same(self) -> bool:
         """Whether nothing has changed."""
-        objects, attributes, values = self._attributes
-        dicts, keys, bound = self._names
+        found: Any = map(dict.get, *self._names, _ABSENTS)
+        if self._attributes[0] or self._sized:      # else names are all, as a rule
+            found = chain(found, map(getattr, *self._attributes, _ABSENTS),
+                          map(len, self._sized), chain.from_iterable(self._containers))
         try:
-            return (all(map(operator.is_, map(getattr, objects, attributes, _ABSENTS), values))
-                    and all(map(operator.is_, map(dict.get, dicts, keys, _ABSENTS), bound))
-                    and [*map(len, self._containers)] == self._lengths
-                    and all(map(operator.is_, chain.from_iterable(self._containers), self._items))
-                    and [*map(_CALL, self._reads)] == self._values)
+            return (all(map(operator.is_, found, self._expected))
+                    and (not self._reads or [*map(_CALL, self._reads)] == self._values))
         # The place itself is gone, or another thread changes it now.
         except (ValueError, AttributeError, LookupError, RuntimeError):
             return False
@@ -232,14 +234,6 @@ def _same_array(x: lib.ArrayImpl, y: lib.ArrayImpl) -> bool:
     return lib.to_numpy(x).tobytes() == lib.to_numpy(y).tobytes()
 
 
-def _shown(leaves: dict[str, _Leaf], where: str) -> str:
-    if where not in leaves:
-        return "absent"
-    value = leaves[where].value
-    text = getattr(value, "__qualname__", None) if callable(value) else None
-    return " ".join(text.split()) if text else " ".join(clipped(value).split())
-
-
 class _Walk:
     """One walk from a function to all that it reads.
 
@@ -251,6 +245,7 @@ class _Walk:
       leaves: values by place, for a comparison where an object is another one.
       opaque: what cannot be compared, with the reason.
       names: the names of attributes that the code that was met reads.
+      inherited: the places of attributes that an object has by its class, and theirs there.
     """
 
     def __init__(self, names: AbstractSet[str], whole: bool) -> None:
@@ -258,6 +253,7 @@ class _Walk:
         self.names: set[str] = set()
         self.leaves: dict[str, _Leaf] = {}
         self.opaque: dict[str, str] = {}
+        self.inherited: dict[str, str] = {}
         self.home: Any = None       # the module of the function that is guarded
         self.asked = False          # whether anything was looked at by `attributes`
         self._loose: set[str] = set()
@@ -268,11 +264,21 @@ class _Walk:
         self._expected: list[tuple[object, str, object]] = []
         self._bound: list[tuple[dict[Any, Any], Hashable, object]] = []
         self._containers: list[Collection[object]] = []
+        self._sized: list[Collection[object]] = []      # but for values beside their keys
         self._reads: list[Callable[[], object]] = []
 
     def watch(self) -> Watch:
         """How to see that nothing has changed."""
-        return Watch(self._expected, self._bound, self._containers, self._reads)
+        return Watch(self._expected, self._bound, self._containers, self._sized, self._reads)
+
+    def shown(self, where: str) -> str:
+        """The value at a place, for messages."""
+        leaf = self.leaves.get(where)
+        if leaf is None:
+            above = self.inherited.get(where)
+            return f"{self.shown(above)} (by its class)" if above in self.leaves else "absent"
+        text = getattr(leaf.value, "__qualname__", None) if callable(leaf.value) else None
+        return " ".join(text.split()) if text else " ".join(clipped(leaf.value).split())
 
     def expect(self, x: object, attribute: str) -> object:
         """An attribute, which is to stay the object that it is."""
@@ -291,9 +297,18 @@ class _Walk:
             self._bound.append((names, key, value))
         return value
 
+    def expect_items(self, x: Collection[object]) -> None:
+        """A container is to keep its items, in their order."""
+        self._containers.append(x)
+        if len(x) <= _MOST_ITEMS:
+            self._sized.append(x)
+        else:
+            self._reads.append(functools.partial(len, x))
+
     def expect_mapping(self, x: Mapping[Any, object]) -> None:
         """A mapping is to keep its keys and values, in their order."""
-        self._containers += x, x.values()
+        self.expect_items(x)
+        self._containers.append(x.values())
 
     def at(self, head: str, tail: str = "") -> _Place:
         """A place that begins anew, for who tells of it."""
@@ -502,7 +517,7 @@ class _Walk:
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         if not isinstance(x, tuple):
-            self._containers.append(x)
+            self.expect_items(x)
         for i, item in enumerate(x):
             self.value(item, place if self.whole else place.within(f"[{i}]"))
         return self.more(x, place, (tuple, list, deque))
@@ -528,7 +543,7 @@ class _Walk:
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         if not isinstance(x, frozenset):
-            self._containers.append(x)
+            self.expect_items(x)
         if self.whole:
             for item in x:
                 self.value(item, place)
@@ -645,6 +660,10 @@ class _Walk:
             self.expect(x, "__dict__")
             for name in sorted(names):
                 self.in_names(own, name)
+        for name in names - state.keys():
+            base = next(c for c in type(x).__mro__ if name in vars(c))
+            self.inherited[str(place.within(f".{name}"))] = str(self.at(
+                f"the class attribute {base.__qualname__}", place.tail).within(f".{name}"))
         for name in sorted(names & state.keys()):
             if name not in own:
                 self.expect(x, name)

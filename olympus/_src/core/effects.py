@@ -196,7 +196,7 @@ io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 # waited for outside it, because a program may call back into Python and start others, which add
 # theirs.
 _pending: list[Any] = []
-_last_ordered: list[Any] = []   # at most one token
+_last_ordered: list[Any] = []   # as a rule at most one token
 _lock = threading.Lock()
 _MAX_PENDING = 64
 
@@ -205,7 +205,17 @@ def wait_for_ordered() -> None:
     """Wait until the ordered effects of all started programs have happened."""
     with _lock:
         tokens, _last_ordered[:] = list(_last_ordered), []
-    lib.wait_for(tokens)
+    _wait_for(tokens, _last_ordered)
+
+
+def _wait_for(tokens: list[Any], again: list[Any]) -> None:
+    """Wait for tokens; if Ctrl-C ends the wait, they are put back into the list they are from."""
+    try:
+        lib.wait_for(tokens)
+    except KeyboardInterrupt:
+        with _lock:
+            again[:0] = tokens
+        raise
 
 
 def add_pending(token: object, ordered: bool) -> None:
@@ -216,7 +226,7 @@ def add_pending(token: object, ordered: bool) -> None:
         _pending.append(token)
         old = _pending[:-_MAX_PENDING]
         del _pending[:-_MAX_PENDING]
-    lib.wait_for(old)
+    _wait_for(old, _pending)
 
 
 def effects_barrier() -> None:
@@ -226,8 +236,15 @@ def effects_barrier() -> None:
     x is 2
     """
     with _lock:
-        tokens, _pending[:], _last_ordered[:] = list(_pending), [], []
+        tokens, ordered = list(_pending), list(_last_ordered)
+        _pending[:], _last_ordered[:] = [], []
     try:
         lib.wait_for(tokens)
-    finally:
+    except KeyboardInterrupt:
+        with _lock:
+            _pending[:0], _last_ordered[:0] = tokens, ordered
+        raise
+    except Exception:
         lib.wait_for_hosts()
+        raise
+    lib.wait_for_hosts()

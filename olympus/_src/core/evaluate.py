@@ -63,11 +63,11 @@ def evaluate(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLik
 def bind(eqn: OlympusprEqn, ins: Sequence[ArrayLike]) -> Any:
     """Bind inside the equation's named scopes, which are relative to its program."""
     if eqn.ctx is ROOT:
-        return eqn.primitive.bind_eqn(ins, eqn.params)
+        return eqn.primitive.bind(*ins, **eqn.params)
     outer = ctx.scope
     ctx.scope = outer.extend(*eqn.ctx.names)
     try:
-        return eqn.primitive.bind_eqn(ins, eqn.params)
+        return eqn.primitive.bind(*ins, **eqn.params)
     finally:
         ctx.scope = outer
 

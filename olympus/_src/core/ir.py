@@ -19,7 +19,7 @@ import numpy as np
 from ..base import spelling
 from ..base.source import Source
 from ..base.typing import ArrayLike, ArrayToCheckers, Params, R, T
-from ..base.util import Memo
+from ..base.util import Memo, lazy_module
 from ..types.avals import ShapedArray
 from ..types.dtypes import converted
 from ..types.shape import SymbolicDim
@@ -30,6 +30,7 @@ from .effects import Effect, of_equations
 __all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
            "NO_EFFECTS", "numbers", "read", "variables"]
 
+_parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
 _DERIVED_LIMIT = 256
 _primitive = attrgetter("primitive")
 NO_EFFECTS: frozenset[Effect] = frozenset()
@@ -352,6 +353,11 @@ class ClosedOlympuspr:
         if found is None:
             found = self.cache[key] = make(), self.consts   # held, so that their ids stay theirs
         return found[0]
+
+    @property
+    def is_high(self) -> bool:
+        """Whether there are values of users' types in it, or operations of users."""
+        return _parts.has_high(self)
 
     def rearranged(self, inputs: Sequence[int] | None = None,
                    outputs: Sequence[int] | None = None) -> ClosedOlympuspr:

@@ -13,6 +13,7 @@ import inspect
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, final
 from weakref import WeakSet
 
@@ -20,7 +21,7 @@ from ..base.config import remove_size_one_mesh_axis_from_type
 from ..base.errors import RuleMissingError
 from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
 from ..base.util import ByKey, Memo
-from ..types.avals import AbstractValue, Aval, ShapedArray, is_float0
+from ..types.avals import HIGH, MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
@@ -134,6 +135,24 @@ def program_uses_axis(closed: ClosedOlympuspr, name: Hashable) -> bool:
         e.primitive.uses_axis(name, e.params) for e in closed.eqns))
 
 
+def refuse_references(prim: Primitive, avals: Sequence[Aval]) -> None:
+    """TypeError if any operand is a reference."""
+    for i, aval in enumerate(avals):
+        if aval.mutable:
+            raise TypeError(f"{prim.name}: operand {i} is a reference {aval}; an array is "
+                            "required; read it with ref[...].")
+
+
+def refuse_users_types(prim: Primitive, avals: Sequence[Aval]) -> None:
+    """TypeError if any operand is of a user's type."""
+    for aval in avals:
+        if aval.is_high:
+            raise TypeError(f"{prim.name}: {', '.join(map(str, avals))} given as operands; arrays "
+                            "are required, since the operation knows nothing of the type "
+                            f"{type(aval).__name__}; define one that does as a "
+                            "olympus.experimental.hiolympus.HiPrim.")
+
+
 def check_count(prim: Primitive, rule: str, what: str, found: Sequence[ArrayLike | Zero | None],
                 count: int) -> None:
     """TypeError unless a rule returned as many tangents, cotangents or mapped axes as it must."""
@@ -178,10 +197,16 @@ class Axis(ByKey):
 
     __slots__ = ("size", "name", "mesh_axis")
     size: DimSize
+    #: (function of flat arguments, values, mapped axes) -> results, mapped axes; see `batch_flat`
+    batched: Callable[..., tuple[list[Array], list[int | None]]]
 
     # `vmap` learns the size from its arguments, and notes it here.
     def __init__(self, size: Any, name: Hashable = None, mesh_axis: Hashable = None) -> None:
         self.size, self.name, self.mesh_axis = size, name, mesh_axis
+
+    # JAX's names of it, which rules of users ask for.
+    spmd_name = property(attrgetter("mesh_axis"), doc="The axes of a mesh.")
+    explicit_mesh_axis = property(attrgetter("mesh_axis"), doc="The axes of a mesh.")
 
     def _key(self) -> tuple[Hashable, ...]:
         return self.size, self.name, self.mesh_axis
@@ -241,6 +266,7 @@ class Primitive:
     # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
     lowered: tuple[str, ...] | None = None
     effectful = False       # whether it defines `effects`
+    takes_refs = False      # whether an operand may be a reference
     instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     lowerings: ClassVar[int] = 0    # how often a rule of lowering was replaced
     infer: Any
@@ -263,8 +289,17 @@ class Primitive:
     # Of checks, for `interpreters.checks`: (checks, operands, params) -> results, with checked
     # bodies; None where no body can fail.
     checked: Any = None
+    # Of users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
+    in_parts: Any = None
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
+    # Of references: (operands, params) -> results, on cells (`core/cells.py`) in place of
+    # references. `on_cells` is of what is done to references themselves, `on_set` of writes whose
+    # result nobody reads; `discharged` of primitives with bodies, which takes references off the
+    # bodies and binds again.
+    on_cells: Any = None
+    on_set: Any = None
+    discharged: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.
@@ -307,9 +342,10 @@ class Primitive:
         """The avals of results (one, or a list), and the effects, for operands of these avals."""
         return self.result_avals(avals, params), self.effects(avals, params)
 
+    # The one door: functions of the library and interpreters of programs bind by it.
     def bind(self, *args: object, **params: object) -> Any:
         """Apply the operation in the current trace."""
-        return ctx.trace.process(self, args, params)
+        return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
     def get_bind_params(self, params: Params) -> Params:
         """What `bind` takes besides the operands to apply an equation of these params again."""
@@ -324,18 +360,16 @@ class Primitive:
         """Whether the operation communicates along the named axis (collectives do)."""
         return False
 
-    # Apart from `bind`, because an equation may hold in its params what `bind` was given otherwise:
-    # the custom primitives pack a function's rules into them and unpack them here.
-    def bind_eqn(self, args: Sequence[ArrayLike], params: Params) -> Any:
-        """Apply an equation's operation to new operands in the current trace."""
-        return ctx.trace.process(self, tuple(numbers(args) if self.foreign else args), params)
-
     def inferred(self, avals: Sequence[Aval], params: Params) -> Any:
         """The avals of results, with their tags."""
         if self.arity is not None and len(avals) != self.arity:
             raise TypeError(f"{self.name}: {len(avals)} given as the number of operands "
                             f"({', '.join(map(str, avals))}); {self.arity} is required.")
         check_varying(self, avals)
+        if MUTABLE and not self.takes_refs:
+            refuse_references(self, avals)
+        if HIGH and self.in_parts is None:
+            refuse_users_types(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 
     def result_avals(self, avals: tuple[ShapedArray, ...], params: Params) -> Any:
@@ -387,6 +421,10 @@ class Primitive:
     def shown(self, eqn: OlympusprEqn) -> Params:
         """The params that an equation is printed with: without those that its types say."""
         return eqn.params
+
+    #: (equation, text of results, texts of operands) -> the equation as it is printed, if not as
+    #: `results = name[params] operands`
+    text: Callable[[OlympusprEqn, str, Sequence[str]], str] | None = None
 
     def __repr__(self) -> str:
         return self.name
@@ -498,11 +536,25 @@ class Higher(Primitive, abstract=True):
     """
 
     RULES = (*Primitive.RULES, "partial_eval", "dce")
+    takes_refs = True
     multiple_results = True
     spread = staticmethod(by_body)
     algebra = "called"
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
     partial_eval: Any
+    # (primitive, operands, params) -> results where an operand is a reference that it touches, else
+    # None. Set by `lax/refs.py`: until that is imported there are no references.
+    on_references: ClassVar[Any] = None
+
+    def bind(self, *args: object, **params: object) -> list[Array]:
+        """Apply the operation in the current trace."""
+        for x in args if MUTABLE else ():       # hot: no frames
+            if type(getattr(x, "aval", None)) in MUTABLE:
+                found = Higher.on_references(self, args, params)
+                if found is not None:
+                    return found
+                break
+        return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
         return eqn.replace(outvars=[v if u else DropVar(v.aval)

@@ -258,9 +258,14 @@ def _eqn(eqn: Equation, names: Names, settings: Settings) -> pretty.Doc:
     params = eqn.primitive.shown(eqn) if settings.custom_rules else eqn.params
     bodies = {id(body) for body in eqn.primitive.bodies(eqn.params)}
     bound = [outs, pretty.text(" = ")] if eqn.outvars else []
-    ins = _fill([_atom(a, names) for a in eqn.invars])
-    doc = pretty.concat([*bound, pretty.text(eqn.primitive.name),
-                         _params(params, bodies, names, settings), pretty.text(" "), ins])
+    operands = [_atom(a, names) for a in eqn.invars]
+    if settings.custom_rules and eqn.primitive.text is not None:
+        given = ", ".join([_binder(v, names, settings) for v in eqn.outvars])
+        doc = pretty.text(eqn.primitive.text(eqn, given, operands))
+    else:
+        doc = pretty.concat([*bound, pretty.text(eqn.primitive.name),
+                             _params(params, bodies, names, settings), pretty.text(" "),
+                             _fill(operands)])
     notes = []
     if settings.source_info:
         notes.append(source.format_source(eqn.source))

@@ -17,7 +17,7 @@ from ..base.config import auto_pcast
 from ..base.depth import GIVEN, make_room
 from ..base.source import Source
 from ..base.typing import Array, ArrayLike, Params
-from ..types.avals import Aval, ShapedArray
+from ..types.avals import HIGH, Aval, ShapedArray
 from .context import ROOT, outermost
 from .effects import Effect, of_equations
 from .ir import (
@@ -35,7 +35,18 @@ from .ir import (
 from .leaks import check_leaks, note_origins
 from .primitive import Primitive
 from .tags import VaryingError, ZeroNeededError, vary_alike
-from .trace import DEPENDS, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from .trace import (
+    DEPENDS,
+    REFERENCES,
+    SCALAR_TYPES,
+    Trace,
+    Tracer,
+    check_usable,
+    ctx,
+    enter,
+    leave,
+    typeof,
+)
 
 __all__ = ["StagingTrace", "JitTracer", "stage"]
 
@@ -276,9 +287,10 @@ def recorder(trace: Trace) -> StagingTrace | None:
 
 
 def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
-          debug_info: DebugInfo = NO_DEBUG_INFO) -> ClosedOlympuspr:
+          debug_info: DebugInfo = NO_DEBUG_INFO, kind: type[StagingTrace] = StagingTrace
+          ) -> ClosedOlympuspr:
     """Record `fun`, a function of flat arguments that returns a flat list of values."""
-    trace = StagingTrace(debug_info)
+    trace = kind(debug_info)
     names = debug_info.arg_names
     inputs = [trace.new_input(aval, names[i] if i < len(names) else None)
               for i, aval in enumerate(in_avals)]
@@ -311,21 +323,44 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
     return closed
 
 
-def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Tracer]]:
-    """Turn constants that are tracers into leading inputs; return the program and those tracers.
+def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]]:
+    """Turn constants that are held elsewhere into leading inputs; the program and those values.
 
-    Programs that a primitive carries may hold arrays but never values of a live trace.
+    Programs that a primitive carries may hold arrays but never what is `held`.
     """
-    tracers = [c for c in closed.consts if isinstance(c, Tracer)]
-    if not tracers:
+    flags = list(map(held, closed.consts))
+    if True not in flags:
         return closed, []
     pr = closed.olympuspr
-    # In the order of the constants: whoever binds the program passes [*tracers, *arguments].
-    moved = [v for v, c in zip(pr.constvars, closed.consts, strict=True) if isinstance(c, Tracer)]
-    kept = [(v, c) for v, c in zip(pr.constvars, closed.consts, strict=True)
-            if not isinstance(c, Tracer)]
+    # In the order of the constants: whoever binds the program passes [*values, *arguments].
+    moved = [v for v, h in zip(pr.constvars, flags, strict=True) if h]
+    kept = [(v, c) for v, c, h in zip(pr.constvars, closed.consts, flags, strict=True) if not h]
     new = pr.replace(constvars=[v for v, _ in kept], invars=[*moved, *pr.invars])
-    return ClosedOlympuspr(new, [c for _, c in kept]), tracers
+    return (ClosedOlympuspr(new, [c for _, c in kept]),
+            [c for c, h in zip(closed.consts, flags, strict=True) if h])
+
+
+def held(value: object) -> bool:
+    """Whether a program that lasts may not have `value` among its constants.
+
+    It belongs to a live trace, or is a reference: whoever applies the program passes it.
+    """
+    if isinstance(value, Tracer) or type(value) in REFERENCES:
+        return True
+    # An object of a user's type may have traced values as its parts.
+    return bool(HIGH) and not hasattr(value, "aval") and typeof(value).is_high
+
+
+def passing(value: Any) -> bool:
+    """Whether a value, or a part of it, belongs to a live trace, and is gone with that."""
+    if isinstance(value, Tracer):
+        return True
+    if type(value) in REFERENCES:
+        return value._trace is not None
+    if not HIGH or hasattr(value, "aval"):
+        return False
+    aval = typeof(value)
+    return aval.is_high and any(map(passing, aval.lower_val(value)))
 
 
 def all_consts_as_inputs(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[ArrayLike]]:

@@ -181,7 +181,7 @@ class Template:
         try:
             for prim, places, _, params, names in self.eqns:
                 ctx.scope = scope.extend(*names) if names else scope
-                out = prim.bind_eqn([values[i] for i in places], params)
+                out = prim.bind(*[values[i] for i in places], **params)
                 if prim.multiple_results:
                     values += out
                 else:

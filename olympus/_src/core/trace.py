@@ -247,6 +247,11 @@ class Tracer(ArrayBase):
         # Asked only after the usual look-up has failed, so names that exist cost nothing.
         if name.startswith("_"):    # libraries look for methods of protocols: no text is made
             raise AttributeError(name)
+        if self.aval.mutable and name in self.aval.methods:
+            return functools.partial(self.aval.methods[name], self)
+        if self.aval.is_high:       # whose attributes are its type's, as far as that says so
+            type_: Any = self.aval
+            return type_.attribute_of(self, name)
         if not hasattr(lib.ArrayImpl, name):
             raise AttributeError(f"{printed_name(self)!r} object has no attribute {name!r}")
         raise AttributeError(
@@ -402,6 +407,10 @@ def _foreign_aval(x: Any) -> ShapedArray:
 SCALAR_TYPES = frozenset((bool, int, float, complex))
 # A dimension is a value too: a literal that is a number once it is known.
 FOREIGN_AVALS: dict[type, Callable[[Any], Any]] = {SymbolicDim: lambda _: scalar_aval(int)}
+
+
+#: The class of references, once there are any: see `core/cells.py`, which adds it.
+REFERENCES: set[type] = set()
 
 
 def typeof(x: object) -> ShapedArray:

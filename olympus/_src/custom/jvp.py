@@ -186,6 +186,7 @@ class _BatchedJvp(Batched):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
+        self.check_axes()
         # A tangent is mapped as its primal is.
         zeros = [Zero(unbatched(t.aval, d)) if type(t) is Zero else None
                  for t, d in zip(tangents, self.dims, strict=True)]
@@ -222,7 +223,7 @@ class CustomJvpCall(CustomCall):
     what = "custom_jvp"
     kept = ("jvp",)
     staged, batched, chosen = _StagedJvp, _BatchedJvp, _ChosenJvp
-    with_failure = _JvpWithFailure
+    with_failure, with_contents = _JvpWithFailure, "JvpWithContents"
 
     def jvp(self, fun: Callable[..., list[Array]], rules: _JvpRules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:

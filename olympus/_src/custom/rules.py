@@ -18,17 +18,17 @@ from typing import Any, Generic, NoReturn
 import numpy as np
 
 from ..base.source import filter_traceback
-from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
-from ..base.util import Noted, name_of, wraps
-from ..control.bodies import with_leading
+from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, Reference, T
+from ..base.util import Noted, lazy_module, name_of, wraps
+from ..control.bodies import check_aliases, with_leading
 from ..control.groups import Bodied
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
-from ..core.staging import closure_convert, stage
+from ..core.staging import closure_convert, passing, stage
 from ..core.tags import pvary
-from ..core.trace import Trace, Tracer, typeof
+from ..core.trace import REFERENCES, Trace, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
 from ..interpreters.checks import Checks
@@ -38,7 +38,7 @@ from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..runtime.eager import result_array
-from ..types.avals import Aval, ShapedArray, is_float0
+from ..types.avals import MUTABLE, Aval, ShapedArray, is_float0
 from ..types.tree import (
     tree_flatten,
     tree_leaves,
@@ -50,6 +50,9 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
 
+_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
+_contents: Any = lazy_module("olympus._src.custom.contents")
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 __all__ = ["Apart", "Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted",
            "SymbolicZero", "UserRules", "WithTangents", "merged", "packed", "run_batched",
            "zero_from_primal"]
@@ -346,6 +349,7 @@ class Ruled(CustomFunction[P, R]):
             statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
             leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                          if i not in self.nondiff_argnums])
+            check_aliases(self.what, self.fun, (), leaves, tree, "arguments")
             own = self._kind(self, rules, statics, tree)
             out = ctx.trace.process_custom(
                 self._prim, own.run, own, tuple(leaves),
@@ -364,7 +368,7 @@ class Ruled(CustomFunction[P, R]):
 class Rules:
     """Flat rules of one call, of values that are leaves; (co)tangents may be `Zero`."""
 
-    __slots__ = ("names", "optimize_remat")
+    __slots__ = ("names", "num_contents", "optimize_remat")
     code: object = None         # with `identity`, what tells one user's rules from another's
     identity: object = None
     own = (0, 0)    # how many operands in front the function, and then the rules, close over
@@ -375,6 +379,7 @@ class Rules:
     def __init__(self, like: Rules) -> None:
         self.names: tuple[str, ...] = like.names        # of the user's rules
         self.optimize_remat: bool = like.optimize_remat
+        self.num_contents = like.num_contents       # results behind the function's own
 
     def closed_over(self) -> list[Tracer]:
         return []
@@ -393,6 +398,7 @@ class UserRules(Rules):
                  statics: dict[int, object], in_tree: PyTreeDef) -> None:
         self.what, self.fun, self.rules = f"{owner.what} {name_of(owner.fun)}", owner.fun, rules
         self.names, self.optimize_remat = tuple(map(name_of, rules)), owner.optimize_remat
+        self.num_contents = 0
         self.code = getattr(rules[0], "__code__", rules[0])
         # Static arguments by identity: they need not be hashable, and `statics` keeps them alive.
         self.identity = (*rules, owner.fun, *map(id, statics.values()))
@@ -422,6 +428,9 @@ class UserRules(Rules):
         if start is not None:
             leaves = start.varying(leaves)
         self.out_avals = list(map(typeof, leaves))
+        for x, aval in zip(leaves, self.out_avals, strict=True):
+            if aval.mutable:
+                raise _cells.returned_reference(self.what, name_of(self.fun), x)
         return leaves
 
     def zeros(self, tangents: Sequence[Tangent]) -> list[Array | SymbolicZero]:
@@ -520,6 +529,15 @@ class Batched(Rules):
     def closed_over(self) -> list[Tracer]:
         return self.rules.closed_over()
 
+    def check_axes(self) -> None:
+        """NotImplementedError if it is not known how tangents are mapped."""
+        for dim in self.dims:
+            if dim is not None and type(dim) is not int:
+                raise NotImplementedError(
+                    f"vmap: the rules {', '.join(self.names)} are used on values mapped as {dim}, "
+                    "which does not say how their tangents are mapped; define the function as a "
+                    "olympus.experimental.hiolympus.HiPrim with a `batch` rule.")
+
     def place(self, outs: Sequence[Array], dims: Sequence[int | None],
               others: Sequence[int | None] = ()) -> list[Array]:
         """Outputs all mapped or none, as the first run (of function or rule) finds.
@@ -554,6 +572,7 @@ class Chosen(Rules):
     def __init__(self, rules: Rules, used: Sequence[bool]) -> None:
         super().__init__(rules)
         self.rules, self.used = rules, tuple(used)
+        self.num_contents = sum(self.used[len(self.used) - rules.num_contents:])
         self.code, self.identity, self.own = rules.code, (self.used, rules.identity), rules.own
 
     def closed_over(self) -> list[Tracer]:
@@ -709,7 +728,7 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
 #   BatchTrace   prim.vmap: function and rules that run under this trace (`run_batched`); parent
 #   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
-#   an equation  bind_eqn: the same again from the top, with the body for `fun`
+#   an equation  bind: the same again from the top, with the body for `fun`
 class CustomCall(Bodied, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
@@ -725,6 +744,7 @@ class CustomCall(Bodied, abstract=True):
     shifted: Any = Shifted
     chosen: Any = None
     with_failure: Any = None
+    with_contents: Any = None
     body = "call_olympuspr"
     programs = lowered = (body,)
     partial_eval = None     # see on_tape
@@ -743,14 +763,15 @@ class CustomCall(Bodied, abstract=True):
                                *compress(cts, nonzero)))
         return [next(out) if lin else None for lin in linear]
 
-    def bind(self, *args: object, **params: object) -> list[Array]:
+    def bind(self, *args: Any, **params: Any) -> list[Array]:
         """Apply an equation's operation, as an interpreter of programs does.
 
         Calls of functions with rules go to `process_custom` themselves.
         """
-        return self.bind_eqn(args, params)
-
-    def bind_eqn(self, args: Sequence[Any], params: Params) -> list[Array]:
+        if MUTABLE and any(type(getattr(x, "aval", None)) in MUTABLE for x in args):
+            found = self.on_references(self, args, params)
+            if found is not None:
+                return found
         rules, rest = self.unpack(params)
         body = params["call_olympuspr"]
         return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,
@@ -779,7 +800,11 @@ class CustomCall(Bodied, abstract=True):
             pr, n = body.olympuspr, len(tracers)
             body = body.replace(olympuspr=pr.replace(
                 invars=[*pr.invars[:n], *(Var(t.aval) for t in more), *pr.invars[n:]]))
-        return ctx.trace.process(self, (*tracers, *more, *args), self.pack(rules, body, params))
+        operands, params = (*tracers, *more, *args), self.pack(rules, body, params)
+        # A reference of a trace above, whose content is known, is none of the program's.
+        if any(type(x) in REFERENCES and passing(x) for x in operands):
+            return self.discharged(list(operands), params)
+        return ctx.trace.process(self, operands, params)
 
     def _staged(self, rules: Rules, avals: Sequence[ShapedArray]) -> tuple[Rules, list[Tracer]]:
         try:
@@ -825,6 +850,20 @@ class CustomCall(Bodied, abstract=True):
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
+
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        body, (rules, rest) = params["call_olympuspr"], self.unpack(params)
+        numbers_of = {id(x): i for i, x in reversed([*enumerate(ins)]) if type(x) in REFERENCES}
+        new = [w and type(x) in REFERENCES
+               for x, w in zip(ins, _discharge.written(body), strict=True)]
+        pure = _discharge.discharge(body, [type(x) in REFERENCES for x in ins], new)
+        if numbers_of:
+            assert self.with_contents is not None, f"{self.name} takes no references"
+            kind = getattr(_contents, self.with_contents)
+            rules = kind(rules, [numbers_of.get(id(x)) for x in ins], new)
+        outs = ctx.trace.process_custom(self, lambda *xs: eval_closed(pure, *xs), rules,
+                                        tuple(numbers(map(_discharge.content, ins))), rest)
+        return _discharge.put_back([*compress(ins, new)], outs)
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
         body = checks.body(params["call_olympuspr"])

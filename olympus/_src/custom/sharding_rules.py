@@ -248,7 +248,7 @@ def rule_attribute(rule: SdyShardingRule, operands: Sequence[Sequence[int]],
                 raise ValueError(f"{name} actual size {size} doesn't match the size {total} "
                                  f"derived from the compound factors {entry}.")
     number = {factor: i for i, factor in enumerate(sizes)}
-    sdy = mlir.sdy
+    sdy = mlir.sdy_attributes
     tensors = [sdy.TensorMappingAttr.get(dim_mappings=[
         sdy.DimMappingAttr.get(factor_indices=[
             number[f] for f in (entry if isinstance(entry, tuple) else (entry,))])

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, P, PyTree, R
+from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Value
 from ..base.util import Noted, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
@@ -335,6 +335,7 @@ class _BatchedVjp(Batched):
     __slots__ = ()
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
+        self.check_axes()
         forward = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
         num_outs, bwd = forward.found
@@ -395,7 +396,7 @@ class CustomVjpCall(CustomCall):
     what = "custom_vjp"
     kept = ("fwd", "bwd")
     staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
-    with_failure = _VjpWithFailure
+    with_failure, with_contents = _VjpWithFailure, "VjpWithContents"
 
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
@@ -406,11 +407,14 @@ class CustomVjpCall(CustomCall):
             apart = rules.optimize_remat and ctx.trace.recorded
             outs, res, bwd = (_apart(fun, rules, primals, nonzero) if apart else
                               rules(primals, nonzero))
-            out_avals = tuple([typeof(x).to_tangent_aval() for x in outs])
+            # What references hold has no derivative here: see `WithContents`.
+            n = len(outs) - rules.num_contents
+            out_avals = tuple([typeof(x).to_tangent_aval() for x in outs[:n]])
             found = iter(custom_lin_p.bind(
                 *res, *[t for t in tangents if type(t) is not Zero], name=params["name"], bwd=bwd,
                 num_res=len(res), perturbed=nonzero, out_avals=out_avals))
-            return outs, with_zeros(out_avals, found)
+            return outs, [*with_zeros(out_avals, found),
+                          *[Zero(typeof(x).to_tangent_aval()) for x in outs[n:]]]
 
         return self.differentiate(fun, rules, primals, tangents, params, apply)
 
@@ -472,7 +476,7 @@ class CustomLin(Primitive):
     params: name, bwd, num_res, perturbed (which arguments have a tangent), out_avals.
     """
 
-    multiple_results = foreign = True
+    multiple_results = foreign = takes_refs = True
     # Operands are not cast to vary alike: a rule may return sums over devices, which the transpose
     # of a cast would sum again.
     spread = staticmethod(tags.by_body)
@@ -483,6 +487,9 @@ class CustomLin(Primitive):
                          "or jacrev, or define the function with custom_jvp, which serves both.")
 
     result_avals = Primitive.inferred   # not memoised: `bwd` would be kept alive
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> NoReturn:
+        raise self._forward(params["name"])
 
     def infer(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Hashable
               ) -> list[ShapedArray]:

@@ -150,6 +150,7 @@ class _UserRule(_VmapRule):
         self.fun, self.in_tree = owner.fun, in_tree
         self.user_rule: Any = owner.vmap_rule
         self.names, self.optimize_remat = (name_of(self.user_rule),), False
+        self.num_contents = 0
         self.out_tree: Any = None
         self.sealed = False
 
@@ -496,7 +497,7 @@ class CustomVmapCall(CustomCall):
         rules.seal()
         return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
 
-    def bind_eqn(self, args: Sequence[ArrayLike], params: Params) -> list[Array]:
+    def bind(self, *args: object, **params: Any) -> list[Array]:
         rules, rest = self.unpack(params)
         return ctx.trace.process_custom(self, _Staged(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)

@@ -154,7 +154,7 @@ class WatchTrace(Trace):
             if eqn.source is not source.CALLERS:
                 self.source = eqn.source or outer
             try:
-                return eqn.primitive.bind_eqn(ins, eqn.params)
+                return eqn.primitive.bind(*ins, **eqn.params)
             finally:
                 self.source = outer
 

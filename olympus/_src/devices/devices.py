@@ -35,6 +35,8 @@ _lock = threading.RLock()
 def _make_cpu_client() -> object:
     count = config.num_cpu_devices.value
     config.num_cpu_devices.fixed = "the CPU backend has started"
+    if config.cpu_keep_memory.value:
+        lib.allocator.keep_memory()
     collectives = None
     implementation = config.cpu_collectives_implementation.value
     if job.client is not None and implementation is not None:

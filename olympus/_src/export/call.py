@@ -9,7 +9,7 @@ import numpy as np
 
 from ..base import lib
 from ..base.lib import mlir
-from ..base.typing import Array, IrType, IrValue, Params
+from ..base.typing import Array, IrModule, IrType, IrValue, Params
 from ..base.util import cut
 from ..control.elements import map_mapped
 from ..core import tags
@@ -28,7 +28,7 @@ from ..types.shape import SymbolicDim, definitely_equal
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 from ..types.tree import argument_path
 from ..types.tree_registry import PyTreeDef
-from .module import ANY_PLATFORM, read_module
+from .module import ANY_PLATFORM, custom_calls, read_module
 
 if TYPE_CHECKING:
     from .program import ExportedProgram
@@ -178,11 +178,22 @@ def _linked(b: Builder, exported: ExportedProgram) -> Linked:
     if found is None:
         taken = read_module(exported.mlir_module_serialized)
         deep = levels(taken)
+        if len(exported.platforms) == 1:    # else calls of other platforms are in it, too
+            _note_foreign(b, exported, taken)
         linked = link(module.module, module.symbol, taken, f"call_exported_{exported.fun_name}")
         # The export stays, so that no other one gets its id.
         found = module.imported[key] = linked, exported, deep
     module.nest.reach(b.eqn, found[2])
     return found[0]
+
+
+def _note_foreign(b: Builder, exported: ExportedProgram, module: IrModule) -> None:
+    """Note the calls of foreign functions in a module, whose targets are to be registered here."""
+    typed = b.attr("4 : i32")
+    within = f"{exported.fun_name}, an export called at "
+    for target, op in custom_calls(module):
+        if "api_version" in op.attributes and op.attributes["api_version"] == typed:
+            b.module.note_foreign(target, lib.TYPED, (), (), (), b.source, within)
 
 
 def _check_module(exported: ExportedProgram, linked: Linked) -> None:

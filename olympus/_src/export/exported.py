@@ -297,7 +297,12 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
     def do_export(*args_specs: object, **kwargs_specs: object) -> Exported:
         names = (default_export_platform(),) if platforms is None else tuple(platforms)
         _check_scopes(name_of(fun_jit), args_specs, kwargs_specs)
-        return _exported(fun_jit.trace(*args_specs, **kwargs_specs), names, tuple(disabled_checks),
+        traced = fun_jit.trace(*args_specs, **kwargs_specs)
+        if traced._program.high:
+            raise TypeError(f"export: {traced.fun_name} takes or returns values of users' types, "
+                            "which another process does not know; a function of arrays is "
+                            "required; make the values inside, of their parts.")
+        return _exported(traced, names, tuple(disabled_checks),
                          rules)
 
     do_export.__name__ = f"export_{name_of(fun_jit)}"
@@ -329,6 +334,14 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
     if not least <= version <= most:
         raise ValueError(f"export: The requested export calling convention version {version} is "
                          f"outside the range of supported versions [{least}..{most}].")
+    given = traced._program
+    if given.refs:
+        i = given.refs[0]
+        raise TypeError(
+            f"export: {traced.fun_name} takes the reference {given.closed.in_avals[i]} as "
+            f"{given.arg_names[i] or 'a value that it closes over'}; arrays are required, since "
+            "a file has no place that it could write; pass ref[...] and return what is to be "
+            "written, or make the reference inside.")
     effects = sorted(traced.olympuspr.effects, key=repr)
     ordered = tuple(e for e in effects if e.ordered)
     lowered = traced.lower(lowering_platforms=platforms, _private_parameters=rules,

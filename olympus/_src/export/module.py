@@ -79,13 +79,17 @@ def check_custom_calls(module: IrModule, allowed: Iterable[str]) -> None:
     allowed = {*STABLE, *allowed}
     if "ALL" in allowed:
         return
-    found = [f"{op} at {op.location}" for target, op in custom_calls(module)
+    found = [(target, f"{op} at {op.location}") for target, op in custom_calls(module)
              if target not in allowed]
     if found:
+        own = list(dict.fromkeys([f"'{t}'" for t, _ in found if lib.registered_calls(t)]))
+        needed = (f" Whoever calls the export has to register {', '.join(own)} "
+                  "(olympus.ffi.register_ffi_target)." if own else "")
         raise ValueError(
             "export: Cannot serialize code with custom calls whose targets have no compatibility "
             "guarantees; allow a target with disabled_checks=[DisabledSafetyCheck.custom_call("
-            "name)], or compute it otherwise. Examples are:\n" + "\n".join(found[:5]) + ".\n")
+            f"name)], or compute it otherwise.{needed} Examples are:\n"
+            + "\n".join([text for _, text in found[:5]]) + ".\n")
 
 
 def portable(module: IrModule) -> bytes:

@@ -31,7 +31,7 @@ from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..devices.devices import PLATFORMS
-from ..lowering.attributes import constant_attr, element_type, tensor_type
+from ..lowering.attributes import constant_attr, element_type, tensor_type, value_attr
 from ..lowering.builder import Builder
 from ..lowering.linking import fresh_symbols, link
 from ..lowering.tokens import TokenSet
@@ -289,7 +289,7 @@ def dense_int_elements(xs: Sequence[int]) -> IrAttribute:
 
 
 def ir_attribute(val: object) -> IrAttribute:
-    """An MLIR attribute of a Python or NumPy value: bool, int, float, string, array or list.
+    """An MLIR attribute of a Python or NumPy value: bool, int, float, string, array, list or dict.
 
     Args:
       val: the value.
@@ -300,25 +300,9 @@ def ir_attribute(val: object) -> IrAttribute:
     >>> print(mlir.ir_attribute([True, 2, "three"]))
     [true, 2, "three"]
     """
-    with mlir.context(), ir.Location.unknown():
-        if isinstance(val, (bool, np.bool_)):
-            return ir.BoolAttr.get(bool(val))
-        if isinstance(val, int):
-            return i64_attr(val)
-        if isinstance(val, float) and not isinstance(val, np.generic):
-            return ir.FloatAttr.get(ir.F64Type.get(), val)
-        if isinstance(val, str):
-            return ir.StringAttr.get(val)
-        if isinstance(val, np.ndarray):
-            return constant_attr(val)
-        if isinstance(val, (list, tuple)):
-            return ir.ArrayAttr.get([ir_attribute(v) for v in val])
-        if isinstance(val, np.integer):
-            return ir.IntegerAttr.get(element_type(val.dtype), int(val))
-        if isinstance(val, np.floating):
-            return ir.FloatAttr.get(element_type(val.dtype), float(val))
-    raise TypeError(f"ir_attribute: {val!r} of type {type(val).__name__} given; a bool, number, "
-                    "string, NumPy array or list of those is required.")
+    if isinstance(val, (list, tuple)):
+        return ir.ArrayAttr.get([ir_attribute(v) for v in val], mlir.context())
+    return value_attr(val)
 
 
 def ir_constants(val: ArrayLike, *, const_lowering: Lowered | None = None,

@@ -8,7 +8,7 @@ function by its position in the module's list.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Collection, Hashable, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -34,8 +34,9 @@ from ..types.sharding import PartitionSpec, ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["FlatCallback", "HostCall", "debug_callback", "debug_callback_p", "io_callback",
-           "io_callback_p", "pure_callback", "pure_callback_p", "with_options"]
+__all__ = ["VMAP_METHODS", "FlatCallback", "HostCall", "call_elements", "debug_callback",
+           "debug_callback_p", "io_callback", "io_callback_p", "pure_callback", "pure_callback_p",
+           "with_options"]
 
 
 class FlatCallback(ByKey):
@@ -104,14 +105,7 @@ class HostCall(Primitive, abstract=True):
         effects, manual = self.effects((), params), b.module.manual
 
         def call(*xs: IrValue) -> list[IrValue]:
-            # Ordered calls pass one token from each to the next through the module.
-            out, token, _ = emit_python_callback(
-                b, self.host(params), b.take_token() if b.ordered else None, xs, b.avals_in,
-                b.avals_out, has_side_effect=bool(effects), returns_token=b.ordered,
-                partitioned=params.get("partitioned", False))
-            if b.ordered:
-                b.block.token = token
-            return out
+            return self.emit(b, xs, params, bool(effects))
 
         if not effects or manual is None or manual.all_manual:
             return call(*xs)
@@ -121,6 +115,17 @@ class HostCall(Primitive, abstract=True):
         return b.manual_computation(
             manual.mesh, rest, xs, [PartitionSpec()] * len(xs), [PartitionSpec()] * len(types),
             [x.type for x in xs], types, lambda *xs: _on_one(b, rest, lambda: call(*xs), types))
+
+    def emit(self, b: Builder, xs: Sequence[IrValue], params: Params, has_side_effect: bool
+             ) -> list[IrValue]:
+        """Emit the call. Ordered ones pass a token from each to the next through the module."""
+        out, token, _ = emit_python_callback(
+            b, self.host(params), b.take_token() if b.ordered else None, xs, b.avals_in,
+            b.avals_out, has_side_effect=has_side_effect, returns_token=b.ordered,
+            partitioned=params.get("partitioned", False))
+        if b.ordered:
+            b.block.token = token
+        return out
 
     def transpose(self, cts: Sequence[Tangent], *args: PyTree, **params: Hashable
                   ) -> Sequence[Cotangent]:
@@ -239,31 +244,47 @@ class PureCallback(HostCall):
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              vmap_method: str | None, result_avals: Sequence[ShapedArray], **params: Hashable
              ) -> tuple[Sequence[Array], Sequence[int | None]]:
-        size, zeros = axis.size, [0] * len(result_avals)
-        params |= {"vmap_method": vmap_method}
-        if vmap_method in ("sequential", "sequential_unrolled"):
-            def one(*xs: Array) -> list[Array]:
-                return self.bind(*xs, result_avals=result_avals, **params)
+        def call(avals: Sequence[ShapedArray]) -> Callable[..., list[Array]]:
+            return lambda *xs: self.bind(*xs, result_avals=avals, vmap_method=vmap_method, **params)
 
-            loop = map_mapped if vmap_method == "sequential" else unrolled
-            return loop(one, size, args, dims), zeros
-        if vmap_method == "broadcast_all":
-            args = [to_axis(x, d, 0, size) for x, d in zip(args, dims, strict=True)]
-        elif vmap_method == "expand_dims":
-            args = [expand_dims(x, (0,)) if d is None else to_axis(x, d, 0, size)
-                    for x, d in zip(args, dims, strict=True)]
-        else:
-            raise ValueError(
-                "pure_callback: vmap is only supported for the pure_callback primitive when "
-                f"vmap_method is one of {', '.join(VMAP_METHODS)}. Got vmap_method={vmap_method!r}"
-                "; pass 'sequential', which calls the function per element, or 'expand_dims' if it "
-                "takes leading axes.")
-        # One call for the batch, which has to return the leading axis.
-        wide = tuple([a.update(shape=(size, *a.shape)) for a in result_avals])
-        return self.bind(*args, result_avals=wide, **params), zeros
+        # One call for the batch has to return the leading axis.
+        wide = tuple([a.update(shape=(axis.size, *a.shape)) for a in result_avals])
+        outs = call_elements(self, axis.size, args, dims, vmap_method, call(result_avals),
+                             call(wide))
+        return outs, [0] * len(outs)
 
 
 VMAP_METHODS = ("sequential", "sequential_unrolled", "expand_dims", "broadcast_all")
+
+
+def call_elements(prim: Primitive, size: int, args: Sequence[Array], dims: Sequence[int | None],
+                  vmap_method: str | None, one: Callable[..., list[Array]],
+                  at_once: Callable[..., list[Array]], whole: Collection[int] = ()) -> list[Array]:
+    """The results, mapped along axis 0, of a call that XLA does not look into, under vmap.
+
+    Args:
+      prim: whose call it is.
+      size: how many elements there are.
+      args, dims: the operands, and the axes along which they are mapped.
+      vmap_method: as users give it.
+      one: calls for one element.
+      at_once: calls for all, with operands that have a leading axis.
+      whole: operands that have all elements along it, whatever the method.
+    """
+    if vmap_method in ("sequential", "sequential_unrolled"):
+        return (map_mapped if vmap_method == "sequential" else unrolled)(one, size, args, dims)
+    if vmap_method is None:
+        raise ValueError(
+            f"{prim.name}: vmap is only supported for the {prim.name} primitive when vmap_method "
+            f"is one of {', '.join(VMAP_METHODS)}. Got vmap_method=None; pass 'sequential', which "
+            "calls the function per element, or 'expand_dims' if it takes leading axes.")
+    operands = []
+    for i, (x, d) in enumerate(zip(args, dims, strict=True)):
+        if d is not None or vmap_method == "broadcast_all" or i in whole:
+            operands.append(to_axis(x, d, 0, size))
+        else:
+            operands.append(expand_dims(x, (0,)) if vmap_method == "expand_dims" else x)
+    return at_once(*operands)
 
 
 class IoCallback(HostCall):

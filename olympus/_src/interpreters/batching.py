@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..base.config import check_tracer_leaks
-from ..base.typing import Array, ArrayLike, Params
+from ..base.typing import Array, ArrayLike, MappedAxis, Params, Value
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -15,7 +15,7 @@ from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
-from ..types.avals import ShapedArray, is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from .compiled_rules import vmap_at_once
 
 __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
@@ -32,7 +32,7 @@ class BatchTracer(Tracer):
     def __init__(self, trace: BatchTrace, val: ArrayLike, dim: int, aval: ShapedArray | None = None
                  ) -> None:
         self._trace = trace
-        self.aval = typeof(val).without_axis(dim) if aval is None else aval
+        self.aval = typeof(val).without_axis(dim, trace.axis.size) if aval is None else aval
         self._val, self._dim = val, dim
 
     def __repr__(self) -> str:
@@ -139,10 +139,23 @@ class _NotingBatchTrace(Noting, BatchTrace):
 def to_axis(x: ArrayLike, src: int | None, dst: int, size: int) -> Any:
     """`x` with its mapped axis at `dst`; repeated along a new axis if it is not mapped."""
     aval = typeof(x)
+    if aval.is_high:
+        return _mapped_as(aval, x, src, dst)
     if is_float0(aval):     # no device has any, and there is nothing to move
         shape = [n for i, n in enumerate(aval.shape) if i != src]
         return zeros_of(aval.update(shape=(*shape[:dst], size, *shape[dst:])))
     return broadcast_axis(x, size, dst) if src is None else move_axis(x, src, dst)
+
+
+def _mapped_as(aval: Aval, x: Value, src: MappedAxis, dst: MappedAxis) -> Value:
+    """A value of a user's type that is mapped as it has to be: nobody else can change that."""
+    if src is None or (type(dst) is not int and src != dst):
+        how = "all elements share it" if src is None else f"it is mapped as {src}"
+        raise ValueError(f"vmap: a value of type {aval} given, and {how}; one that is mapped "
+                         f"{'' if type(dst) is int else f'as {dst} '}is required, since it is a "
+                         "carry or a result of which each element has its own; make it by an "
+                         "operation whose `batch` rule maps it.")
+    return x
 
 
 def batch_flat(fun: Callable[..., Sequence[Array]], axis: Axis, vals: Sequence[ArrayLike],
@@ -166,6 +179,14 @@ def batch_flat(fun: Callable[..., Sequence[Array]], axis: Axis, vals: Sequence[A
         outs = []
         check_leaks(trace, notes)
     return out_vals, out_dims
+
+
+def _batched(axis: Axis, fun: Callable[..., Sequence[Array]], vals: Sequence[ArrayLike],
+             dims: Sequence[int | None]) -> tuple[list[Array], list[int | None]]:
+    return batch_flat(fun, axis, vals, dims)
+
+
+Axis.batched = _batched     # for rules below: see "Inversion points" in docs/architecture.md
 
 
 def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None],
@@ -196,7 +217,8 @@ def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, 
         outs, found = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
         outs = [to_axis(x, d, 0, axis.size) if f else x
                 for x, d, f in zip(outs, found, force, strict=True)]
-        return outs, tuple(0 if f else d for d, f in zip(found, force, strict=True))
+        return outs, tuple([0 if f and not typeof(x).is_high else d
+                            for x, d, f in zip(outs, found, force, strict=True)])
 
     if avals is None:
         avals = [v.aval if d is None else v.aval.with_axis(d, axis.size, axis.mesh_axis)

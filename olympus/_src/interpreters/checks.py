@@ -417,7 +417,7 @@ class Checks:
                                           not self.quick)
             for failed, values, told in found:
                 self.fails(failed, values, "index", prim.name, told)
-        outs = prim.bind_eqn(ins, eqn.params)
+        outs = prim.bind(*ins, **eqn.params)
         if prim is broadcast_in_dim_p:
             self.wide[eqn.outvars[0]] = ins[0]
         elif "nan" in self.kinds and prim.name not in MOVES:

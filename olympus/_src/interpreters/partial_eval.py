@@ -62,7 +62,7 @@ class TapeTrace(StagingTrace):
     changes an input (`InputEffect`), all that does so later is recorded, too.
     """
 
-    __slots__ = ("touched", "scope", "root")
+    __slots__ = ("touched", "scope", "root", "reverse")
     made = TapeTracer
 
     def __init__(self, parent: Trace) -> None:
@@ -71,6 +71,7 @@ class TapeTrace(StagingTrace):
         self.watched = parent.watched or debug_nans.value or debug_infs.value
         self.scope = ctx.scope
         self.root = recorder(parent) if parent.recorded else None      # which knows lines
+        self.reverse = True     # whether what it records is to be transposed, as nearly always
         self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 
     def close(self, outs: Sequence[ArrayLike], result_paths: tuple[str, ...] = ()

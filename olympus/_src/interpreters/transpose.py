@@ -6,16 +6,16 @@ first. Only equations that a cotangent reaches are transposed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import compress
 from typing import Any
 
 from ..base.source import user_frame
-from ..base.typing import Array, ArrayLike, DType
-from ..base.util import Noted
+from ..base.typing import Array, ArrayLike, DType, Reference
+from ..base.util import Noted, lazy_module
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, Var, numbers, read
+from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
 from ..core.primitive import (
     Cotangent,
     Higher,
@@ -31,9 +31,13 @@ from ..lax.families import add
 from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import MUTABLE, ShapedArray
 from .partial_eval import reached, record_unknown
 
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
+_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
+
+Into = Mapping[Var, Reference]       # references that take sums of cotangents, by variable
 __all__ = ["apply_transpose", "backward_pass", "transpose_program"]
 
 Given = Sequence[ArrayLike | Zero | None]   # cotangents: Python's numbers are among them
@@ -46,6 +50,11 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
     The equations of one that comes off a tape are linear throughout. A loop or call of another may
     give results of which some are coefficients: those are computed first.
     """
+    # What is read of a reference depends on more than the operands show. Those from outside are
+    # handed on to rules only.
+    if MUTABLE:
+        closed = _discharge.discharge(ClosedOlympuspr(pr, consts), [False] * len(pr.invars))
+        pr, consts = closed.olympuspr, closed.consts
     whole = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
     found = reached(pr, [type(a) is Linear for a in args]) if whole else set()
     if all(len({v in found for v in eqn.outvars}) < 2 for eqn in whole):
@@ -60,7 +69,8 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
 
 
 def backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
-                  cts: Given, name: str | None = None) -> Sequence[Cotangent]:
+                  cts: Given, name: str | None = None,
+                  into: Into | None = None) -> Sequence[Cotangent]:
     """Cotangents (maybe `Zero`) of the inputs given as `Linear`; None for the others.
 
     Args:
@@ -69,11 +79,12 @@ def backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Arr
       args: per input, `Linear(aval)` or the value.
       cts: per output, its cotangent or `Zero`.
       name: the transformation that operations are named for, inside the current scope.
+      into: of inputs whose cotangents are added to references, these; theirs are then `Zero`.
     """
     outer = ctx.scope
     try:
         inside = outer if name is None else outer.extend((name,))
-        return _backward_pass(pr, consts, args, cts, _Scopes(inside))
+        return _backward_pass(pr, consts, args, cts, _Scopes(inside), into or {})
     finally:
         ctx.scope = outer
 
@@ -93,8 +104,9 @@ class _Scopes(dict):
 class _Sums:
     """The sums of the cotangents found so far, by variable."""
 
-    def __init__(self) -> None:
+    def __init__(self, into: Into) -> None:
         self.acc: dict[Any, Any] = {}
+        self.into: Mapping[Any, Reference] = into      # sums that are references
         # Terms of 16 bits are summed in float32 from the third one on: there are those of `several`
         # terms, and the dtypes of those whose sum is `wide`.
         self.several: set[Var] = set()
@@ -106,10 +118,15 @@ class _Sums:
             if ct is not None and type(x) is Linear and type(ct) is not Zero:
                 if x.aval.tagged:
                     ct = as_typed(ct, x.aval.to_cotangent_aval())
+                if var in self.into:
+                    _refs.addupdate_p.bind(self.into[var], ct, view=_refs.WHOLE)
+                    continue
                 sum_so_far = acc.get(var)
                 acc[var] = ct if sum_so_far is None else self.sum_of(var, x.aval, sum_so_far, ct)
 
     def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
+        if aval.is_high:
+            return aval.vspace_add(x, y)
         dtype = aval.dtype
         if dtype.itemsize < 4 and (sum_dtype := dtypes.wide_dtype(dtype)) != dtype:
             if var in self.several:
@@ -120,7 +137,8 @@ class _Sums:
 
 
 def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
-                   cts: Given, scopes: _Scopes) -> Sequence[Cotangent]:
+                   cts: Given, scopes: _Scopes, into: Into
+                   ) -> Sequence[Cotangent]:
     # Forward: `env` has `Linear` for each linear variable, and for the others, which are
     # coefficients, the value. Equations that read a linear variable wait; the others run now.
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
@@ -134,7 +152,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 env[out] = Linear(out.aval)
         else:
             ctx.scope = scopes[eqn.ctx]
-            found = eqn.primitive.bind_eqn(ins, eqn.params)
+            found = eqn.primitive.bind(*ins, **eqn.params)
             env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found],
                            strict=True))
 
@@ -148,7 +166,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
     # `acc` has the sums of the cotangents found so far. When an equation is met, all readers of its
     # results have been walked: the sums are complete. They are taken out, so that the memory of
     # each is free once its equation has used it.
-    sums = _Sums()
+    sums = _Sums(into)
     acc, wide = sums.acc, sums.wide
     sums.add(pr.outvars, read(pr.outvars, env), cts)
     # Operations of our rules have the forward operation's line, where the tape has it, else
@@ -173,6 +191,8 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                     continue
             ins = read(eqn.invars, env)
             ctx.scope = scopes[eqn.ctx]
+            if into and _added(eqn, ins, out_cts, into, scopes):
+                continue
             if prim.transpose is None:
                 raise no_transpose(prim)
             if prim.foreign:    # functions of users get arrays, and numbers for constants
@@ -195,6 +215,30 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
             record.source = outer
     return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
+
+
+def _added(eqn: OlympusprEqn, ins: Sequence[Transposed], cts: Reference, into: Into,
+           scopes: _Scopes) -> bool:
+    """Add the cotangents of an equation's operands to references, where that is a part of one.
+
+    An operation that reads a part adds to that part, a call hands references on to its body.
+    """
+    places = [i for i, v in enumerate(eqn.invars) if v in into]
+    if not places:
+        return False
+    view = _refs.part_read(eqn.primitive, eqn.params)
+    if view is not None and places == [0]:
+        if type(cts) is not Zero:
+            _refs.addupdate_p.bind(into[eqn.invars[0]], cts, *ins[1:], view=view)
+        return True
+    if getattr(eqn.primitive, "name", "") != "jit" or not ctx.trace.recorded or any(
+            type(x) is Linear and i not in places for i, x in enumerate(ins)) or (
+            len({eqn.invars[i] for i in places}) < len(places)):
+        return False
+    body = eqn.params["olympuspr"]
+    inner = {body.invars[i]: into[eqn.invars[i]] for i in places}
+    _backward_pass(body.olympuspr, body.consts, ins, cts, scopes, inner)
+    return True
 
 
 def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],

@@ -13,15 +13,16 @@ from typing import Any
 
 from ..base import lib
 from ..base.typing import ArrayLike, PyTree
-from ..base.util import clipped, name_of
+from ..base.util import clipped, lazy_module, name_of
 from ..core.context import ThreadState, ctx
-from ..core.trace import Tracer, typeof, valid_olympustype
+from ..core.trace import REFERENCES, Tracer, typeof, valid_olympustype
 from ..runtime.eager import argument_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
+from ..types.avals import MUTABLE, AbstractValue, ShapedArray, make_aval
 from ..types.tree import keystr, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 
+_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 __all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arrays",
            "check_callable", "check_results", "evaluating", "leaf_name",
            "leaf_path", "name_in_code", "parameter_name", "parameters_of", "select",
@@ -183,7 +184,8 @@ def as_arrays(leaves: list[ArrayLike]) -> list[ArrayLike]:
     for x in leaves:
         if not isinstance(x, _ARRAYS):
             if evaluating():
-                return [x if isinstance(x, _ARRAYS) else argument_array(x) for x in leaves]
+                return [x if isinstance(x, _ARRAYS) or type(x) in REFERENCES else
+                        argument_array(x) for x in leaves]
             break
     return leaves
 
@@ -192,7 +194,14 @@ def check_arrays(what: str, fun: Callable[..., PyTree], leaves: Sequence[ArrayLi
                  positions: Sequence[int | str], trees: Sequence[PyTree]) -> list[ShapedArray]:
     """The avals of leaves of arguments; TypeError naming the one that is no array."""
     try:
-        return [typeof(x) for x in leaves]
+        avals = [typeof(x) for x in leaves]
+        for i, aval in enumerate(avals if MUTABLE and what != "jvp" else ()):
+            if aval.mutable:
+                raise TypeError(
+                    f"{what}: argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)} is "
+                    f"a reference {aval}; an array is required; pass ref[...], its content, or "
+                    "close over the reference, of which no derivative is wanted.")
+        return avals
     except TypeError:
         for i, x in enumerate(leaves):
             if not valid_olympustype(x):
@@ -205,8 +214,10 @@ def check_arrays(what: str, fun: Callable[..., PyTree], leaves: Sequence[ArrayLi
 
 
 def check_results(what: str, fun: object, out: object, leaves: Sequence[ArrayLike]) -> None:
-    """TypeError naming the leaf of a result that is no array."""
+    """TypeError naming the leaf of a result that is no array; ValueError if it is a reference."""
     for i, x in enumerate(leaves):
+        if MUTABLE and type(getattr(x, "aval", None)) in MUTABLE:
+            raise _cells.returned_reference(what, name_of(fun), x, leaf_path(out, i))
         if not isinstance(x, _ARRAYS) and not valid_olympustype(x):
             raise TypeError(
                 f"{what}: {name_of(fun)} returned a value of type {type(x)} at "
@@ -229,8 +240,9 @@ def abstract(x: Any) -> ShapedArray:
         return x.aval
     except AttributeError:
         pass
-    if isinstance(x, ShapedArray):
-        return x
+    if isinstance(x, AbstractValue):
+        aval: Any = x
+        return aval
     try:
         return typeof(x)
     except TypeError:

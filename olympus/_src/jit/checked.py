@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
 from ..base import source
 from ..base.source import api_boundary
 from ..base.typing import ArrayLike, P, PyTree, R
-from ..base.util import clipped, name_of, wraps
+from ..base.util import clipped, lazy_module, name_of, wraps
 from ..control.bodies import stage_body
 from ..control.call import call_p
 from ..core.trace import ThreadState, Tracer, ctx, typeof
@@ -26,6 +27,7 @@ from ..interpreters.checks import (
     looked_for,
     words_of,
 )
+from ..interpreters.passes import arrays_only, stores_of
 from ..lax.comparison import select
 from ..lax.convert import convert_element_type
 from ..runtime.eager import PjitFunction
@@ -33,6 +35,8 @@ from ..types import dtypes
 from ..types.shape import definitely_equal
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import register_pytree_node_class
+
+_refs: Any = lazy_module("olympus._src.numpy.refs")      # where there are references
 
 __all__ = ["BatchedError", "DivisionByZeroError", "Error", "ErrorCategory", "FailedCheckError",
            "NaNError", "OOBError", "all_checks", "automatic_checks", "check", "check_error",
@@ -192,13 +196,21 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
             looked_for.set_local(outer)
         # What does more than compute may not run again, so that its first run says all.
         once = any(not isinstance(e, CheckEffect) for e in body.program.effects)
-        found = check_program(body.program, kinds, quick and not once)
-        program, sites = (body.program, ()) if found is None else (found.program, found.sites)
-        outs = call_p.bind(*body.consts, olympuspr=program, name=name_of(f))
-        if found is None:       # nothing in it can fail
-            return init_error, tree_unflatten(body.out_tree, outs)
-        code, words, *outs = outs
-        return Error(code, words, sites), tree_unflatten(body.out_tree, outs)
+        # Values of users' types that it closes over or returns stay whole: they may be traced.
+        pure, stores = body.program, stores_of(body.program)
+        if not any(a.is_high for a in (*pure.in_avals, *pure.out_avals)):
+            pure = arrays_only(pure)
+        found = check_program(pure, kinds, quick and not once)
+        program, sites = (pure, ()) if found is None else (found.program, found.sites)
+        consts = [_refs.get(c) if typeof(c).mutable else c for c in body.consts]
+        outs = call_p.bind(*consts, olympuspr=program, name=name_of(f))
+        error = init_error      # if nothing in it can fail
+        if found is not None:
+            code, words, *outs = outs
+            error = Error(code, words, sites)
+        for i, place in stores.items():
+            _refs.set(body.consts[i], None, outs[place])
+        return error, tree_unflatten(body.out_tree, outs[:body.out_tree.num_leaves])
 
     return checked
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import enum
 import functools
 import inspect
+import itertools
 import sys
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,8 +31,10 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
 from ..core.staging import recorder
+from ..core.trace import REFERENCES
 from ..devices import devices
 from ..devices.array import stored
+from ..interpreters.passes import arrays_only
 from ..lax.sharding import constrain
 from ..runtime.compile import Missed, Placement
 from ..runtime.eager import (
@@ -45,7 +48,7 @@ from ..runtime.eager import (
 )
 from ..runtime.nans import debugging
 from ..runtime.placement import is_abstract, layouts_of, memory_of, placement_of, sharding_of
-from ..types.avals import ShapeDtypeStruct
+from ..types.avals import AbstractValue, ShapeDtypeStruct
 from ..types.layout import demanded_layout
 from ..types.mesh import current_mesh, mesh_around
 from ..types.sharding import DeviceLike, Sharding, demanded_memory, make_single_device_sharding
@@ -64,6 +67,7 @@ __all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
 _guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
 _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
 _checked: Any = lazy_module("olympus._src.jit.checked")
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 _failures: Any = lazy_module("olympus._src.runtime.failures")
 _recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of what is traced often
 R_co = TypeVar("R_co", covariant=True)
@@ -399,6 +403,8 @@ class JitFunction:
         found = self.programs.get(arguments.key)
         if found is not None:
             return found
+        if not all(map(isinstance, arguments.avals, itertools.repeat(AbstractValue))):
+            raise self._without_value(arguments)
         if config.no_tracing.value:
             raise RuntimeError(
                 f"jit: re-tracing function {self.name} for types "
@@ -418,7 +424,7 @@ class JitFunction:
         if self.purity:
             self.purity.keep()
         # One that closes over values of an outer trace is good for that trace alone.
-        if not program.tracers:
+        if not program.passing:
             self.programs[arguments.key] = program
         return program
 
@@ -441,8 +447,9 @@ class JitFunction:
         if made > _MANY or len(self.programs) >= _MANY:
             _recompiles.warn_of_many(self.signature, code, made, self.programs, arguments, _MANY)
 
-    def _placement(self, arguments: Arguments, leaves: Sequence[ArrayLike]) -> Placement:
-        """Where a call's program runs."""
+    def _placement(self, arguments: Arguments, leaves: Sequence[ArrayLike],
+                   lead: Sequence[ArrayLike] = ()) -> Placement:
+        """Where a call's program runs; `lead` are operands in front of the arguments."""
         where: list[Sharding | None] = list(map(sharding_of, leaves))
         if self.device is not None:
             if mesh_around() is not None:
@@ -464,12 +471,16 @@ class JitFunction:
                     f"{wanted} for arg shape {arguments.avals[i].str_short()}; move it with "
                     "device_put.")
             where[i] = wanted
-        found = placement_of(where, self.device, lambda i: self._argument(arguments, i),
-                             current_mesh() if self.on_mesh else None)._replace(
-            layouts=self._layouts(arguments, leaves))
-        if not self.signature.donates:
+        n = len(lead)
+        where[:0] = map(sharding_of, lead)
+        layouts = self._layouts(arguments, leaves)
+        if n and (layouts or layouts_of(lead)):
+            layouts = (*(layouts_of(lead) or (None,) * n), *(layouts or (None,) * len(leaves)))
+        found = placement_of(where, self.device, lambda i: self._argument(arguments, i - n),
+                             current_mesh() if self.on_mesh else None)._replace(layouts=layouts)
+        if not self.signature.donates and not any(a.mutable for a in arguments.avals) and not n:
             return found
-        return found._replace(memories=tuple(map(memory_of, leaves)))
+        return found._replace(memories=tuple(map(memory_of, (*lead, *leaves))))
 
     def _check_memory(self, arguments: Arguments, i: int, wanted: Sharding) -> None:
         """ValueError for an array, committed or not, in another memory than `in_shardings` says."""
@@ -485,6 +496,8 @@ class JitFunction:
 
     def _argument(self, arguments: Arguments, i: int) -> str:
         """The words for leaf number `i` of the arguments."""
+        if i < 0:
+            return f"a reference that {self.name} closes over"
         name = self.signature.leaf_names(arguments)[i]
         return f"argument {name} of {self.name} with shape {arguments.avals[i].str_short()} and"
 
@@ -553,11 +566,18 @@ class JitFunction:
             lib.forget_signatures(weakref.ref(self.guarded))
 
     def _miss(self, args: tuple, kwargs: dict[str, PyTree]) -> Missed:
-        under = self.plain and ctx.trace is not ThreadState.trace
+        base = ctx.trace is ThreadState.trace
+        under = self.plain and (not base or REFERENCES)
         key, operands = self.signature.plain(args, kwargs) if under else (None, args)
         if key is not None and (program := self.programs.get(key)) is not None:
-            outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
-            return tree_unflatten(program.out_tree, outs), None, False
+            operands = (*program.lead, *operands)
+            if not base:
+                if len(program.refs) > 1:
+                    program.check_aliases(operands)
+                outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
+                return tree_unflatten(program.out_tree, outs), None, False
+            if program.flat is not None:
+                return program.on_contents(program.flat, operands), None, False
         arguments = self.signature.arguments(args, kwargs)
         if self.library and Literal in map(type, arguments.leaves):
             return self._with_arrays(arguments), None, False
@@ -568,30 +588,43 @@ class JitFunction:
             if told is not None:
                 return self._as_told(*told), None, True
         if (self.persistent is None or ctx.trace is not ThreadState.trace or ctx.axes
-                or debugging() or config.debug_key_reuse.value):
+                or debugging() or config.debug_key_reuse.value
+                or any(aval.is_high for aval in arguments.avals)):
             program = self.program(arguments)
         else:
             program = self.persistent.program(
                 arguments, self._placement(arguments, arguments.leaves))
             if self.purity:
                 self.purity.keep()
-        if ctx.trace is not ThreadState.trace or program.tracers:
-            if self.options and recorder(ctx.trace) is not None:
-                raise ValueError(
-                    f"jit: compiler_options={self.options} given to {self.name}, which is part of "
-                    "another program. `compiler_options` can only be passed to top-level "
-                    "`olympus.jit`; give them to the outermost.")
-            operands = (*program.tracers, *arguments.leaves)
+        if base and program.high and not program.passing and not program.refs:
+            return self._on_parts(program, arguments), None, False
+        if not base or program.passing or program.high:
+            self._check_options()
+            operands = (*program.lead, *arguments.leaves)
+            if len(program.refs) > 1:
+                program.check_aliases(operands)
             if self.inline:
                 outs = eval_closed(program.closed, *operands)
             else:
                 outs = call_p.bind(*operands, name=self.name, olympuspr=program.closed)
-                if key is not None and not program.tracers:
+                if key is not None and not program.passing:
                     self.programs[key] = program
             if self.device is not None:     # the whole program runs there, then
                 here = make_single_device_sharding(self.device)
                 outs = [constrain("jit device", x, here) for x in outs]
             return tree_unflatten(program.out_tree, outs), None, False
+        return self._at_once(program, arguments, key, args, kwargs)
+
+    def _at_once(self, program: Program, arguments: Arguments, key: tuple | None, args: tuple,
+                 kwargs: dict[str, PyTree]) -> Missed:
+        """`_miss` of a program that is compiled and run now; `key` is the shorter one, if any."""
+        if program.refs:
+            if program.flat is None:
+                program.flat = self._flat(program, arguments)
+                if key is not None:
+                    self.programs[key] = program
+            return program.on_contents(
+                program.flat, (*program.lead, *arguments.leaves)), None, False
         try:
             arrays = [argument_array(x) for x in arguments.leaves]
         except TypeError:
@@ -633,6 +666,62 @@ class JitFunction:
             path = None
         return result, path, False
 
+    def _flat(self, program: Program, arguments: Arguments) -> PjitFunction:
+        """The C++ object of a program with references, for contents in their place."""
+        closed, lead = arrays_only(program.closed), len(program.lead)
+
+        def run(*args: Array) -> list[Array]:
+            return miss(*args)[0]
+
+        def miss(*args: Array) -> Missed:
+            try:
+                arrays = list(map(argument_array, args))
+                self._check_donated(program, arrays)
+                placement = self._placement(arguments, arrays[lead:], arrays[:lead])
+                executable = program.executable(placement)
+                flat = [stored(x) for x in arrays]
+                used = reuse.applied(f"jit({self.name})", closed, arrays, self.library)
+                outs = reuse.keep(used, run_program(executable, flat, f"jit({self.name})", closed))
+                for x, donated in zip(flat, program.donated):
+                    if donated and x.is_deleted():
+                        x.delete()
+                path = None if self.device is not None or executable.exclusive else (
+                    executable.fastpath(dispatch_registry.flatten(outs)[1], flat, args))
+                return outs, path, False
+            except BaseException:
+                lib.forget_signatures(itself)
+                raise
+
+        made = lib.pjit(self.name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
+        itself = weakref.ref(made)
+        return made
+    def _check_options(self) -> None:
+        """ValueError for options of the compiler where another program is recorded."""
+        if self.options and recorder(ctx.trace) is not None:
+            raise ValueError(
+                f"jit: compiler_options={self.options} given to {self.name}, which is part of "
+                "another program. `compiler_options` can only be passed to top-level "
+                "`olympus.jit`; give them to the outermost.")
+
+    def _on_parts(self, program: Program, arguments: Arguments) -> PyTree:
+        """The call of a program that takes or returns values of users' types, on their parts."""
+        flat, parts = program.on_parts(), _parts.parts_of(arguments.leaves)
+        arrays = list(map(argument_array, parts))
+        self._check_donated(flat, arrays)
+        name = f"jit({self.name})"
+        placement = placement_of(
+            [None if self.device is not None else sharding_of(x) for x in arrays], self.device,
+            lambda i: f"argument {flat.arg_names[i]} of {self.name} with shape "
+            f"{flat.closed.in_avals[i].str_short()} and",
+            current_mesh() if self.on_mesh else None)._replace(layouts=layouts_of(arrays))
+        if any(flat.donated):
+            placement = placement._replace(memories=tuple(map(memory_of, arrays)))
+        outs = run_program(flat.executable(placement), list(map(stored, arrays)), name, flat.closed)
+        for x, donated in zip(arrays, flat.donated, strict=True):
+            if donated and type(x) is lib.ArrayImpl and x.is_deleted():
+                x.delete()
+        return tree_unflatten(program.out_tree, _parts.raised(program.closed.out_avals, outs))
+
     def _noting(self, made: dict[frozenset[str], PjitFunction], args: tuple,
                 kwargs: dict[str, PyTree]) -> PyTree:
         """A call whose failure, if it is one, is noted."""
@@ -658,12 +747,14 @@ class JitFunction:
                         shard_fallback)
 
     def _without_value(self, arguments: Arguments) -> TypeError:
-        """The error for an argument with a type and no value."""
-        i = next(i for i, x in enumerate(arguments.leaves) if type(x) is ShapeDtypeStruct)
+        """The error for an argument with a type and no value, or with another library's type."""
+        i, x = next((i, x) for i, (x, aval) in enumerate(zip(arguments.leaves, arguments.avals))
+                    if type(x) is ShapeDtypeStruct or not isinstance(aval, AbstractValue))
+        shape = f"of shape {x.aval.str_short()} " if type(x) is ShapeDtypeStruct else ""
         return TypeError(
-            f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' of shape "
-            f"{arguments.avals[i].str_short()} of type {ShapeDtypeStruct} is not a valid Olympus "
-            "type: it has no value; pass an array, or lower the function for it.")
+            f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' {shape}of type {type(x)} "
+            "is not a valid Olympus type: it has no value; pass an array, or lower the function "
+            "for it.")
 
     def _explained(self, error: Exception, arguments: Arguments, arrays: Sequence[Array]
                    ) -> Exception:
@@ -700,8 +791,9 @@ class JitFunction:
         """Trace for these arguments (arrays, or anything with shape and dtype)."""
         self._look()
         arguments = self.signature.arguments(args, kwargs)
-        return Traced(self.program(arguments), self.name,
-                      self._placement(arguments, arguments.leaves))
+        program = self.program(arguments)
+        lead = () if program.passing else program.lead
+        return Traced(program, self.name, self._placement(arguments, arguments.leaves, lead))
 
     def lower(self, *args: PyTree, **kwargs: PyTree) -> Lowered:
         """`trace(…).lower()`."""

@@ -9,7 +9,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
-from ..base import source
+from ..base import lib, source
 from ..base.util import Memo, Owned, known_caches, unwrapped
 from ..devices.devices import client
 from ..lowering.attributes import context_bytes
@@ -78,6 +78,7 @@ class MemoryReport(NamedTuple):
       caches: as `functions`.
       arrays: for each device the number of arrays that are there, and their bytes.
       mlir: of what MLIR keeps until its context is renewed.
+      kept: of what was freed, and is kept in memory for new arrays (glibc only).
 
     >>> import olympus
     >>> x = olympus.numpy.ones(1000)
@@ -92,6 +93,7 @@ class MemoryReport(NamedTuple):
     caches: Sequence[CacheMemory]
     arrays: dict[str, tuple[int, int]]
     mlir: int
+    kept: int
 
     def __str__(self) -> str:
         return "\n".join([
@@ -103,7 +105,7 @@ class MemoryReport(NamedTuple):
                     [(c.name, c.caches, c.entries, _size(c.nbytes)) for c in self.caches]),
             *_table(("arrays", "number", "size"),
                     [(name, n, _size(size)) for name, (n, size) in self.arrays.items()]),
-            f"MLIR: {_size(self.mlir)}"])
+            f"MLIR: {_size(self.mlir)}", f"kept for new arrays: {_size(self.kept)}"])
 
 
 def memory_report(most: int = 20) -> MemoryReport:
@@ -132,7 +134,8 @@ def memory_report(most: int = 20) -> MemoryReport:
     return MemoryReport(
         _longest(FunctionMemory, list(map(_of_function, _holding(found))), most, 3),
         len(loaded), sum(x.bytes for x in loaded),
-        _longest(CacheMemory, _of_caches(found), most, 3), _of_arrays(), context_bytes())
+        _longest(CacheMemory, _of_caches(found), most, 3), _of_arrays(), context_bytes(),
+        lib.allocator.kept_memory())
 
 
 def _holding(objects: Iterable[object]) -> list[JitFunction]:

@@ -42,7 +42,7 @@ def pack(program: Program, executable: Executable) -> bytes:
         Types(program.closed.in_avals, program.closed.out_avals), program.in_tree,
         program.out_tree, program.arg_names, program.donated, executable.kept,
         executable.interface, executable.placement, executable.loaded.bytes,
-        key and key[0],
+        executable.loaded.brief, key and key[0],
         # Whether LAPACK's kernels are registered here: code that calls them needs that.
         bool(lib.lapack_names.cache_info().currsize), executable.loaded.serialized()))
     return out.getvalue()
@@ -61,20 +61,23 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     written = io.BytesIO(data)
     ran_on = pickle.load(written)
     moved = dict(zip(ran_on, devices, strict=True)) if devices else {}
-    (types, in_tree, out_tree, arg_names, donated, kept, interface, packed_placement, size, digest,
-     lapack, code) = _Unpickler(data[written.tell():], moved).load()
+    (types, in_tree, out_tree, arg_names, donated, kept, interface, packed_placement, size, brief,
+     digest, lapack, code) = _Unpickler(data[written.tell():], moved).load()
     placed: Placement = placement or packed_placement
     if lapack:      # lowering registers it
         lib.lapack_names()
     on = interface.place(placed).devices
+    if interface.foreign:
+        compile.foreign.check_targets(interface.foreign, on[0].platform)
     # Types in the place of a program: nothing traces or lowers this one again.
     program = Program(types, [], in_tree, out_tree, arg_names, donated, interface.name, False, None)
     known = key or hashlib.blake2b(data, digest_size=20).hexdigest()
     # First the module's digest, by which the processes of a job tell whether they run the same.
     # An entry that `jit(persist=True)` found is not written again.
+    hosts = lib.IN_THIS_THREAD if brief else ()
     loaded = compile.adopt(interface.name, lambda: lib.deserialize_executable(
-        on[0].client, code, on), (digest or known.encode(), known, on), size,
-        code if key is None else None)
+        on[0].client, code, on, host_callbacks=hosts), (digest or known.encode(), known, on), size,
+        code if key is None else None, brief)
     return program, Executable(loaded, types, kept, placed, interface, arg_names)
 
 

@@ -27,7 +27,7 @@ from ..base.util import Memo
 from ..core.context import current_context
 from ..devices import devices
 from ..devices.array import stored
-from ..runtime import disk_cache
+from ..runtime import compile, disk_cache
 from ..runtime.compile import Placement
 from .packed import pack, unpack
 from .program import Program, anew, trace_program
@@ -81,6 +81,8 @@ class PersistentPrograms:
                 self.untried[program] = placement, stable, directory, key
                 return program
         except Exception as error:
+            if isinstance(error, compile.foreign.MissingTarget):    # the entry is as it should be
+                raise
             if entry is not None:       # an entry that cannot be read now may be whole
                 directory.drop(key)
             disk_cache.warn_or_raise(directory, "reading", name, error)
@@ -124,11 +126,20 @@ class PersistentPrograms:
         return program
 
     def _trace(self, arguments: Arguments) -> Program:
-        return trace_program(self.signature, arguments, self.keep_unused, self.options, self.hold)
+        program = trace_program(
+            self.signature, arguments, self.keep_unused, self.options, self.hold)
+        if program.refs:
+            i = program.refs[0]
+            raise UnstableError(
+                f"jit persist=True: {self.signature.name} takes the reference "
+                f"{program.closed.in_avals[i]} as {program.arg_names[i] or 'what it closes over'}; "
+                "arrays are required; pass ref[...] and return what is to be written, or make the "
+                "reference inside.")
+        return program
 
     def _compiled(self, arguments: Arguments, placement: Placement) -> Program:
         program = self._trace(arguments)
-        if program.tracers:
+        if program.passing:
             raise UnstableError(f"jit persist=True: {self.signature.name} closes over values that "
                                 "are being traced; pass them as arguments.")
         program.executable(placement)

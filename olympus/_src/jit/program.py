@@ -5,7 +5,6 @@ A program lives on its function, and its executables on the program.
 
 from __future__ import annotations
 
-from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from types import FunctionType
 from typing import Any
@@ -13,22 +12,21 @@ from typing import Any
 from ..base import config, source
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
-from ..base.typing import Array, ArrayLike
-from ..base.util import Memo, Noted, Owned
+from ..base.typing import Array, ArrayLike, PyTree, Reference
+from ..base.util import Memo, Noted, Owned, lazy_module
 from ..core.check import check_olympuspr
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.primitive import programs_in
-from ..core.staging import closure_convert, stage
+from ..core.staging import closure_convert, passing, stage
 from ..core.trace import typeof
-from ..interpreters.dce import dce_closed
+from ..interpreters.passes import arrays_only, stores_of
 from ..lax.sharding import constrain
 from ..lowering.module import Lowering
-from ..runtime.compile import Executable, Placement, load_program, release
+from ..runtime.compile import Executable, Placement, load_program, lowering_of, release
 from ..runtime.dumps import dump
-from ..runtime.nans import debugging
-from ..types.avals import Aval, ShapeDtypeStruct
+from ..types.avals import HIGH, MUTABLE, Aval, ShapeDtypeStruct
 from ..types.layout import Format, Layout, demanded_layout
-from ..types.shape import is_static
 from ..types.sharding import NamedSharding, demanded_memory
 from ..types.tree import argument_path, keystr, tree_flatten, tree_flatten_with_path, tree_unflatten
 from ..types.tree_registry import PyTreeDef
@@ -37,22 +35,25 @@ from .signature import Arguments, Signature
 
 __all__ = ["Program", "anew", "programs_of", "shares_programs", "trace_program"]
 
+_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
 
 class Program:
     """A traced function for one key, with what is made from it later."""
 
-    # `tracers` are values of outer traces that the function closes over: operands in front of the
+    # `lead` are values that the function closes over and others hold: operands in front of the
     # caller's. `executables` are by placement: one trace serves all devices.
-    __slots__ = ("closed", "tracers", "out_tree", "in_tree", "arg_names", "donated", "name",
-                 "executables", "keep_unused", "options", "demanded", "out_shardings", "hold")
+    __slots__ = ("closed", "lead", "out_tree", "in_tree", "arg_names", "donated", "name",
+                 "executables", "keep_unused", "options", "demanded", "out_shardings", "hold",
+                 "refs", "stores", "flat", "high", "parts", "whole")
 
-    def __init__(self, closed: ClosedOlympuspr, tracers: Sequence[Array], in_tree: PyTreeDef,
+    def __init__(self, closed: ClosedOlympuspr, lead: Sequence[Array], in_tree: PyTreeDef,
                  out_tree: PyTreeDef, arg_names: tuple[str, ...], donated: tuple[bool, ...],
                  name: str, keep_unused: bool, options: CompilerOptions | None,
                  demanded: Sequence[Format] = (), hold: str | None = None) -> None:
-        self.closed, self.tracers = closed, tracers
+        self.closed, self.lead = closed, lead
         self.in_tree, self.out_tree = in_tree, out_tree
         self.arg_names, self.donated, self.name = arg_names, donated, name
         self.keep_unused, self.options = keep_unused, options
@@ -61,53 +62,60 @@ class Program:
                               for f in demanded]
         self.hold = hold        # None: as the option says when it is lowered
         self.executables: dict[Placement, Executable] = {}
+        # Which operands are references, and for those that it writes the result of the compiled
+        # program that is the new content; how it is called with contents, once it was.
+        self.refs = [i for i, a in enumerate(closed.in_avals) if a.mutable] if MUTABLE else []
+        self.stores = stores_of(closed) if self.refs else {}
+        self.flat: Any = None
+        # Whether it takes or returns values of users' types, which are several arrays each; then
+        # the program on these, once it is asked for, and of that the one whose parts it has.
+        self.high = bool(HIGH) and _parts.high_types(closed)
+        self.parts: Program | None = None
+        self.whole: Program | None = None
+
+    @property
+    def passing(self) -> bool:
+        """Whether it closes over values of a live trace: it is good for that trace alone."""
+        return any(map(passing, self.lead))
+
+    def on_parts(self) -> Program:
+        """The program on arrays: in its trees a value of a user's type is a tuple of its parts."""
+        if not self.high:
+            return self
+        if self.parts is None:
+            n, repeated, closed = len(self.lead), _parts.repeated, self.closed
+            ins, outs = closed.in_avals[n:], closed.out_avals
+            if n:       # what it closes over are constants
+                closed = stage(lambda *xs: eval_closed(self.closed, *self.lead, *xs), ins,
+                               closed.debug_info)
+            self.parts = made = Program(
+                _parts.in_parts(closed), (), _tree_of_parts(self.in_tree, ins),
+                _tree_of_parts(self.out_tree, outs), tuple(repeated(self.arg_names[n:], ins)),
+                tuple(repeated(self.donated[n:], ins)), self.name, self.keep_unused, self.options,
+                repeated(self.demanded, outs) if self.demanded else (), self.hold)
+            made.whole = self
+        return self.parts
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, tuple[bool, ...]]:
         """(what is to be lowered, which inputs the module takes)."""
-        for aval, sharding in zip(self.closed.in_avals, placement.shardings):
-            if sharding is not None:        # of a struct: an array that is cut so there cannot be
-                sharding.check_compatible_aval(aval.shape)
-        # An input that only dead equations read is not passed.
-        closed, used = dce_closed(self.closed, [True] * len(self.closed.out_avals))
-        if config.enable_checks.value:
-            check_olympuspr(closed.olympuspr)
-        # The values of dimension variables are read off the arguments.
-        symbolic = [not is_static(getattr(a, "shape", ())) for a in self.closed.in_avals]
-        kept = tuple(self.keep_unused or u or s for u, s in zip(used, symbolic, strict=True))
-        pr = closed.olympuspr
-        info = pr.debug_info
-        names = tuple(n for n, k in zip(self.arg_names, kept) if k)
-        pr = pr.replace(invars=[v for v, k in zip(pr.invars, kept) if k],
-                        debug_info=info._replace(arg_names=names))
-        # A program that may be run again, to find a NaN, keeps its arguments.
-        donated = [d and not debugging() for d, k in zip(self.donated, kept) if k]
-        program, aliases = ClosedOlympuspr(pr, closed.consts), []
-        if any(donated):
-            # Parts of several devices are compared where it is known how results are cut.
-            open_ = bool(placement.several) and not all(self.out_shardings or [None])
-            aliases, donated = _aliases(program, donated, open_)
-        return Lowering(
-            program, self.name, platform, donated, aliases, info.result_paths,
-            devices=placement.several, mesh=placement.mesh, hold=self.hold or config.hold.value,
-            shardings=[s for s, k in zip(placement.shardings, kept) if k],
-            memories=[m for m, k in zip(placement.memories, kept) if k],
-            layouts=[m for m, k in zip(placement.layouts, kept) if k],
+        return lowering_of(
+            self.closed, self.name, placement, platform, keep_unused=self.keep_unused,
+            donated=self.donated, arg_names=self.arg_names, hold=self.hold,
             out_shardings=self.out_shardings,
             out_memories=[demanded_memory(f.sharding) for f in self.demanded],
             out_layouts=[demanded_layout(f.layout) for f in self.demanded],
-            arg_names=[argument_path(self.in_tree, i) for i, k in enumerate(kept) if k]
-            if any(symbolic) else ()), kept
+            path_of=lambda i: argument_path(self.in_tree, i))
 
     def in_avals(self, shardings: Sequence[NamedSharding | None]) -> list[Aval]:
         """The types of arguments that are where these shardings, if any, say."""
-        avals = self.closed.in_avals
-        return [a.at(s) if s is not None and s.mesh.explicit_axes else a
-                for a, s in zip(avals, shardings or [None] * len(avals), strict=True)]
+        avals: list[Any] = self.closed.in_avals
+        return [a.at(s) if s is not None and s.mesh.explicit_axes else a for a, s in zip(
+            avals, shardings or [None] * len(avals), strict=True)][len(self.lead):]
 
     @property
-    def out_structs(self) -> list[ShapeDtypeStruct]:
+    def out_structs(self) -> Sequence[Aval | ShapeDtypeStruct]:
         """The types of the results as they are known before compilation."""
-        structs = list(map(ShapeDtypeStruct.like, self.closed.out_avals))
+        structs = list(map(ShapeDtypeStruct.of_type, self.closed.out_avals))
         if not self.demanded:
             return structs
         return [s if f.sharding is None else
@@ -120,9 +128,34 @@ class Program:
         if found is None:
             program, kept = self.to_lower(placement.platform, placement)
             loaded, interface = load_program(program, placement, self.options)
-            found = self.executables[placement] = Executable(loaded, self.closed, kept, placement,
-                                                             interface, self.arg_names)
+            found = self.executables[placement] = Executable(
+                loaded, arrays_only(self.closed), kept, placement, interface, self.arg_names)
         return found
+
+    def on_contents(self, run: Callable[..., list[Array]], operands: Sequence[Reference]
+                    ) -> PyTree:
+        """The result of a program with references, which `run` applies to their contents.
+
+        `operands` are those of `closed`; contents that it writes are replaced, in place.
+        """
+        refs, stores = self.refs, self.stores
+        if len(refs) > 1:
+            self.check_aliases(operands)
+        values = list(operands)
+        with _cells.lock:
+            for i in refs:
+                values[i] = values[i]._taken() if i in stores else values[i]._content(False)
+            outs = run(*values)
+            for i, place in stores.items():
+                operands[i]._put(outs[place])
+        return tree_unflatten(self.out_tree, outs[:self.out_tree.num_leaves])
+
+    def check_aliases(self, operands: Sequence[Reference]) -> None:
+        """ValueError for a reference that is given twice."""
+        refs = self.refs
+        if len({_cells.identity_of(operands[i]) for i in refs}) < len(refs):
+            raise _cells.aliased("jit", self.name, [operands[i] for i in refs],
+                                 [self.arg_names[i] for i in refs])
 
     def release(self) -> None:
         """Let go of the executables, if no equal program has them."""
@@ -130,33 +163,9 @@ class Program:
             release(executable)
 
 
-def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool
-             ) -> tuple[list[int | None], list[bool]]:
-    """(for each donated input the first free result of the same type, which XLA may reuse).
-
-    Where that is not left open, inputs for whose buffers no result is left are warned of.
-    """
-    # First results of the same type, which take the buffer over; what is left goes by the number of
-    # elements, as XLA may still reuse it.
-    free: dict[Any, deque[int]] = {}
-    out_avals = program.out_avals
-    for i, aval in enumerate(out_avals):
-        free.setdefault((aval.shape, aval.dtype), deque()).append(i)
-    aliases = [free[kind].popleft() if d and free.get(kind := (a.shape, a.dtype)) else None
-               for a, d in zip(program.in_avals, donated, strict=True)]
-    sizes = Counter(out_avals[i].size for left in free.values() for i in left)
-    usable, unused = [], []
-    for aval, alias, d in zip(program.in_avals, aliases, donated, strict=True):
-        usable.append(d and (open_ or alias is not None or sizes[aval.size] > 0))
-        if usable[-1] and alias is None and not open_:
-            sizes[aval.size] -= 1
-        if d and not usable[-1]:
-            unused.append(str(aval))
-    if unused:
-        source.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result is left "
-                    "that has as many elements. They are not deleted; donate arguments that "
-                    "results replace.")
-    return aliases, usable
+def _tree_of_parts(tree: PyTreeDef, avals: Sequence[Aval]) -> PyTreeDef:
+    return tree_flatten(tree_unflatten(tree, [
+        tuple(_parts.part_types(a)) if a.is_high else a for a in avals]))[1]
 
 
 def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
@@ -188,13 +197,13 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
     closed.olympuspr.debug_info = DebugInfo("jit", name, names, paths)
     if config.enable_checks.value:
         check_olympuspr(closed.olympuspr)
-    closed, tracers = closure_convert(closed)
+    closed, lead = closure_convert(closed)
     if closed.consts:
         _warn_of_constants(name, closed.consts)
     dump("olympuspr", name, lambda: str(closed))
     return Program(
-        closed, tracers, arguments.in_tree, out_tree, ("",) * len(tracers) + names,
-        (False,) * len(tracers) + signature.donated(arguments), name, keep_unused, options,
+        closed, lead, arguments.in_tree, out_tree, ("",) * len(lead) + names,
+        (False,) * len(lead) + signature.donated(arguments), name, keep_unused, options,
         list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
 
 

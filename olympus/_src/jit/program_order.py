@@ -72,7 +72,7 @@ def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
     def ordered(*args: PyTree, **kwargs: PyTree) -> object:
         arguments = info.signature.arguments(args, kwargs)
         program = info.program(arguments)
-        operands = [*program.tracers, *arguments.leaves]
+        operands = [*program.lead, *arguments.leaves]
         if strict_in_out:
             _join(operands, [i for i, name in enumerate(program.arg_names)
                              if re.split(r"\W", name)[0] not in left_out])

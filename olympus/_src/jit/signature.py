@@ -19,7 +19,7 @@ from ..base import lib
 from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import bit_key, clipped, name_of
 from ..core.context import Context, current_context
-from ..core.trace import Tracer
+from ..core.trace import REFERENCES, Tracer
 from ..lax.sharding import resolve_sharding
 from ..types.avals import Aval
 from ..types.layout import AutoLayout, Format, Layout
@@ -171,7 +171,7 @@ class Signature:
         leaves: list[Array] = []
         for i, x in enumerate(args):
             kind = type(x)
-            if kind is ArrayImpl or isinstance(x, Tracer):
+            if kind is ArrayImpl or isinstance(x, Tracer) or kind in REFERENCES:
                 key.append(x.aval)
                 leaves.append(x)
             elif kind in _SIMPLE and i in self.static_argnums:

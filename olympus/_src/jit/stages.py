@@ -22,9 +22,10 @@ from ..core import reuse
 from ..core.effects import Effect
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
-from ..core.trace import Tracer, typeof
+from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import layout_of, stored
 from ..devices.devices import client
+from ..interpreters.passes import arrays_only
 from ..lowering.context import ModuleContext
 from ..lowering.linking import external, internal
 from ..lowering.module import Lowering, lower_program
@@ -53,6 +54,7 @@ if TYPE_CHECKING:
 
 _costs: Any = lazy_module("olympus._src.jit.cost_table")
 _drawing: Any = lazy_module("olympus._src.jit.drawing")
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 _SHOWN = 200    # equations that a notebook is shown of a stage
 _ROOM = 40      # characters for the types of arguments, and of results
 CompilerOptions = dict[str, str | bool | int | float]
@@ -160,7 +162,7 @@ class Stage:
         """An `ArgInfo` per argument, in their tree."""
         program = self._program
         return tree_unflatten(self.in_tree, list(map(ArgInfo, program.closed.in_avals,
-                                                     program.donated)))
+                                                     program.donated))[len(program.lead):])
 
     @property
     def donate_argnums(self) -> tuple[int, ...]:
@@ -206,8 +208,15 @@ class Traced(Stage):
 
     @property
     def loolympus(self) -> Traced:
-        """The program in terms of array types only: itself, since there are no others."""
-        return self
+        """The program in terms of array types only: of a value of a user's type its parts."""
+        program, placement = self._program, self._placement
+        if not program.high:
+            return self
+        ins = program.closed.in_avals
+        placement = placement._replace(**{field: tuple(_parts.repeated(given, ins))
+                                          for field in ("shardings", "memories", "layouts")
+                                          if (given := getattr(placement, field))})
+        return Traced(program.on_parts(), self.fun_name, placement)
 
     def lower(self, *, lowering_platforms: tuple[str, ...] | None = None,
               _private_parameters: Mapping[Primitive, Callable] | None = None,
@@ -220,10 +229,14 @@ class Traced(Stage):
           _private_parameters: lowering rules by primitive, in place of its own.
           _ordered_effects: of an export, for how many main shall take tokens.
         """
-        if self._program.tracers:
+        if self._program.passing:
             raise errors.UnexpectedTracerError(
                 f"lower: {self.fun_name} closes over values that are being traced; a program of "
                 "its own is required; pass them as arguments.")
+        if self._program.high:
+            return self.loolympus.lower(
+                lowering_platforms=lowering_platforms, _private_parameters=_private_parameters,
+                _ordered_effects=_ordered_effects)
         placement = self._placement
         platforms = lowering_platforms or (placement.platform,)
         # Programs that name no devices are compiled for those that `compile` is told.
@@ -296,7 +309,7 @@ class Lowered(Stage):
 
     def cost_table(self) -> CostTable:
         """The costs of the source's lines, the dearest first, by XLA's estimates."""
-        return _costs.cost_table(self._program.closed, self._placement.platform)
+        return _costs.cost_table(arrays_only(self._program.closed), self._placement.platform)
 
     def compile(self, compiler_options: CompilerOptions | None = None, *,
                 device_assignment: Sequence[Device] | None = None) -> Compiled:
@@ -328,8 +341,8 @@ class Lowered(Stage):
         loaded, interface = load_lowered(self._of, self._module, self._context, placement, options)
         if parts > 1:
             interface = interface.over(placement.devices)
-        return Compiled(program, Executable(loaded, program.closed, self._kept, placement,
-                                            interface, program.arg_names))
+        return Compiled(program, Executable(loaded, arrays_only(program.closed), self._kept,
+                                            placement, interface, program.arg_names))
 
     def _devices_for(self, count: int, device_assignment: Sequence[Device] | None
                      ) -> Sequence[Device]:
@@ -365,12 +378,39 @@ class Compiled(Stage):
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Run the program on the dynamic arguments (static ones are part of it)."""
         try:
+            if (whole := self._program.whole) is not None:
+                return self._on_parts(whole, args, kwargs)
             return self._cpp(*args, **kwargs)
         except Exception as error:
+            if type(error) is ValueError and "onate" in str(error):     # C++'s, without names
+                self._check_alive(tree_leaves((args, kwargs)))
             source.filter_traceback(error)
             raise
 
     call = __call__
+
+    def _check_alive(self, leaves: Sequence[PyTree]) -> None:
+        """The error for an argument that is deleted, or donated and given twice."""
+        program, executable = self._program, self._executable
+        check_alive(program, leaves)
+        executable.check_given_once([stored(argument_array(x)) for x, kept in zip(
+            leaves, executable.kept) if kept])
+
+    def _on_parts(self, whole: Program, args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
+        """The call of a program that takes or returns values of users' types."""
+        leaves, tree = tree_flatten((args, kwargs))
+        if tree != whole.in_tree:
+            raise _structure_error(whole, args, kwargs)
+        for name, x, aval in zip(whole.arg_names, leaves, whole.closed.in_avals, strict=True):
+            if aval.is_high and typeof(x) != aval:
+                raise TypeError(f"jit: argument {name} of {whole.name} is {typeof(x)}, and the "
+                                f"program is compiled for {aval}; call the jitted function, which "
+                                "compiles for other types.")
+        args, kwargs = tree_unflatten(tree, [
+            tuple(_parts.parts_of([x])) if aval.is_high else x
+            for x, aval in zip(leaves, whole.closed.in_avals, strict=True)])
+        outs = tree_leaves(self._cpp(*args, **kwargs))
+        return tree_unflatten(whole.out_tree, _parts.raised(whole.closed.out_avals, outs))
 
     def _told(self) -> list[str]:
         # What a donated argument and the result in its place share is counted once.
@@ -394,7 +434,8 @@ class Compiled(Stage):
 
         Operations are judged one by one, as they are before XLA fuses them.
         """
-        return _costs.cost_table(self._program.closed, self._executable.devices[0].platform)
+        return _costs.cost_table(arrays_only(self._program.closed),
+                                 self._executable.devices[0].platform)
 
     def memory_analysis(self) -> lib.MemoryStats | None:
         """Bytes that the program needs for arguments, results, temporaries and code, or None."""
@@ -415,12 +456,14 @@ class Compiled(Stage):
     @property
     def input_shardings(self) -> PyTree:
         """The sharding of each argument, in their tree; None for what the program ignores."""
-        return tree_unflatten(self.in_tree, self._executable.in_shardings)
+        lead = len(self._program.lead)
+        return tree_unflatten(self.in_tree, self._executable.in_shardings[lead:])
 
     @property
     def output_shardings(self) -> PyTree:
         """The sharding of each result, in its tree."""
-        return tree_unflatten(self.out_tree, self._executable.out_shardings)
+        count = self.out_tree.num_leaves
+        return tree_unflatten(self.out_tree, self._executable.out_shardings[:count])
 
     @property
     def input_formats(self) -> PyTree:
@@ -431,14 +474,15 @@ class Compiled(Stage):
         executable = self._executable
         taken = iter(lib.layouts(executable.xla)[0])    # of the arguments that the program reads
         return tree_unflatten(self.in_tree, [Format() if s is None else _format(next(taken), s)
-                                             for s in executable.in_shardings])
+                                             for s in executable.in_shardings][
+                                                 len(self._program.lead):])
 
     @property
     def output_formats(self) -> PyTree:
         """The `Format` of each result, in its tree: layout and sharding."""
         executable = self._executable
-        return tree_unflatten(self.out_tree, list(map(_format, lib.layouts(executable.xla)[1],
-                                                      executable.out_shardings)))
+        formats = list(map(_format, lib.layouts(executable.xla)[1], executable.out_shardings))
+        return tree_unflatten(self.out_tree, formats[:self.out_tree.num_leaves])
 
 def _format(layout: object, sharding: object) -> Format:
     return Format(Layout.from_pjrt_layout(layout), sharding)
@@ -469,6 +513,21 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
         return result, executable.fastpath(dispatch_registry.flatten(result)[1], flat,
                                           tree_leaves((args, kwargs))), False
 
+    def on_contents(*args: PyTree, **kwargs: PyTree) -> PyTree:
+        lead = [x if typeof(x).mutable else argument_array(x) for x in program.lead]
+        try:
+            return program.on_contents(flat, [*lead, *_checked_leaves(program, args, kwargs)])
+        except BaseException as error:
+            source.filter_traceback(error)
+            raise
+
+    def flat(*arrays: Array) -> list[Array]:
+        return run_program(executable, list(map(stored, arrays)), program.name,
+                           arrays_only(program.closed))
+
+    if program.refs:
+        return on_contents
+
     # Several devices that get one buffer twice, once to give it up, end the process.
     def guarded(*args: PyTree, **kwargs: PyTree) -> PyTree:
         return (run if may_share((args, kwargs)) else made)(*args, **kwargs)
@@ -494,17 +553,21 @@ def _checked_leaves(program: Program, args: tuple, kwargs: dict[str, PyTree]) ->
             raise TypeError(
                 "Cannot apply OLYMPUS transformations to a function lowered and compiled for a "
                 f"particular signature. Detected argument of Tracer type {type(x)}")
-    arrays = list(map(argument_array, leaves))
-    avals = list(map(typeof, arrays))
-    expected = program.closed.in_avals
+    arrays = [x if type(x) in REFERENCES else argument_array(x) for x in leaves]
+    avals, lead = list(map(typeof, arrays)), len(program.lead)
+    expected = program.closed.in_avals[lead:]
     # Types are interned: as a rule they are the same objects.
     if any(a is not b and not _compatible(a, b) for a, b in zip(avals, expected)):
         raise _type_error(program, avals)
-    # C++ would refuse it in words of its own, without the argument's name.
-    for name, x in zip(program.arg_names, arrays):
+    check_alive(program, arrays)
+    return arrays
+
+
+def check_alive(program: Program, leaves: Sequence[PyTree]) -> None:
+    """The error for an argument that is deleted: C++'s would not have its name."""
+    for name, x in zip(program.arg_names[len(program.lead):], leaves):
         if type(x) is lib.ArrayImpl and x.is_deleted():
             raise deleted_error(f"Compiled: argument {name} of {program.name}", x.aval)
-    return arrays
 
 
 def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> list[Array]:
@@ -522,7 +585,7 @@ def _laid_out(program: Program, executable: Executable, arrays: list[Array]) -> 
 
 
 def _structure_error(program: Program, args: tuple, kwargs: dict[str, PyTree]) -> TypeError:
-    expected = tree_unflatten(program.in_tree, program.closed.in_avals)
+    expected = tree_unflatten(program.in_tree, program.closed.in_avals[len(program.lead):])
     differences = explain_mismatch(expected, (args, kwargs))
     return TypeError("Function compiled with input pytree does not match the input pytree it "
                      "was called with: " + "; ".join(differences) + ". Call it with the "
@@ -530,8 +593,9 @@ def _structure_error(program: Program, args: tuple, kwargs: dict[str, PyTree]) -
 
 
 def _type_error(program: Program, avals: Sequence[Aval]) -> TypeError:
+    n = len(program.lead)
     lines = [f"Argument '{name}' compiled with {want} and called with {have}"
-             for name, want, have in zip(program.arg_names, program.closed.in_avals, avals)
+             for name, want, have in zip(program.arg_names[n:], program.closed.in_avals[n:], avals)
              if not _compatible(have, want)]
     return TypeError("Argument types differ from the types for which this computation was "
                      "compiled. The mismatches are:\n" + "\n".join(lines))
@@ -539,5 +603,6 @@ def _type_error(program: Program, avals: Sequence[Aval]) -> TypeError:
 
 def _compatible(have: Aval, want: Aval) -> bool:
     """Whether an argument fits a compiled program: shape and dtype; weak types may differ."""
-    return have.shape == want.shape and have.dtype == want.dtype
+    return (have.shape == want.shape and have.dtype == want.dtype
+            and have.mutable == want.mutable)
 

@@ -71,7 +71,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
 
 
 def _structs(closed: ClosedOlympuspr, out_tree: PyTreeDef) -> PyTree:
-    return out_tree.unflatten(list(map(ShapeDtypeStruct.like, closed.out_avals)))
+    return out_tree.unflatten(list(map(ShapeDtypeStruct.of_type, closed.out_avals)))
 
 
 @overload

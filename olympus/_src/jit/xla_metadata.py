@@ -185,7 +185,7 @@ def xla_metadata_call(f: Callable[..., PyTree] | None = None, **meta: str
     def marked(*args: Array, **kwargs: PyTree) -> object:
         arguments = info.signature.arguments(args, kwargs)
         program = info.program(arguments)
-        outs = xla_metadata_call_p.bind(*program.tracers, *arguments.leaves,
+        outs = xla_metadata_call_p.bind(*program.lead, *arguments.leaves,
                                         olympuspr=program.closed, **meta)
         return tree_unflatten(program.out_tree, outs)
 

@@ -13,6 +13,7 @@ import numpy as np
 from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ..base.util import member
+from ..core.ir import Literal
 from ..core.primitive import Builder, Linear, Tangent
 from ..core.trace import literal, typeof
 from ..types import dtypes
@@ -61,15 +62,34 @@ class Product(Elementwise):
         return self.bind(x, x), add_p.bind(half, half)
 
 
+class Quotient(Elementwise):
+    """x / y; of integers by zero, all bits are set: -1."""
+
+    scalars = single = True
+
+    def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
+        x, y = b.expand([x, y])
+        out, aval = b.op(self.op, [x, y]), b.avals_out[0]
+        if not dtypes.is_integer(aval.dtype) or not b.module.fences:
+            return out
+        b.emitted = None    # no recipe: it depends on whether the divisor is a number
+        if type(b.eqn.invars[1]) is Literal:
+            return out
+        # XLA:CPU of jaxlib 0.12 has x / x folded to 1, wherever it can tell that both are equal.
+        info = dtypes.iinfo(aval.dtype)
+        by_zero = b.compare("EQ", y, b.full(aval, 0), "SIGNED" if info.min else "UNSIGNED",
+                            aval.update(dtype=dtypes.as_dtype(bool)))
+        return b.op("stablehlo.select", [by_zero, b.full(aval, -1 if info.min else info.max), out])
+
+
 neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,))
 # A tangent has the type of the operand in whose place it is bound: nothing is to be promoted.
 sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
                     lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1))
 mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
                 [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1))
-# XLA makes (x / y) / y into x / y², which overflows where the derivative does not: not of -(x / y).
-div_p = elementwise("div", "stablehlo.divide", NUMERIC, lambda t, z, x, y: div_p.bind(t, y),
-                    lambda t, z, x, y: mul(t, div(neg(z), y)), linear=(0,))
+div_p = Quotient("div", "stablehlo.divide", NUMERIC, [
+    lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,))
 rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
                     lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))))
 

@@ -218,10 +218,12 @@ _ALGEBRA = {
     "stablehlo.add": "sum", "stablehlo.subtract": "difference", "stablehlo.multiply": "product",
     "stablehlo.divide": "quotient", "stablehlo.logistic": "logistic", "stablehlo.abs": "absolute",
     "stablehlo.exponential": "exponential", "stablehlo.log": "logarithm",
-    "stablehlo.power": "power", **dict.fromkeys((
+    "stablehlo.power": "power", "stablehlo.rsqrt": "root", "stablehlo.sign": "sign",
+    "stablehlo.xor": "exclusive_or",
+    **dict.fromkeys((
         "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.maximum", "stablehlo.minimum",
         "stablehlo.remainder", "stablehlo.shift_left", "stablehlo.shift_right_arithmetic",
-        "stablehlo.shift_right_logical", "stablehlo.sign", "stablehlo.xor"), "sign")}
+        "stablehlo.shift_right_logical"), "comparison")}
 _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 
 

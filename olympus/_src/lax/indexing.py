@@ -251,12 +251,21 @@ class Gather(Physical):
                   dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims,
                   unique_indices: bool, indices_are_sorted: bool, mode: GatherScatterMode
                   ) -> list[Array | None]:
+        zeros = zeros_of(x.aval.to_cotangent_aval())
+        return [self.added(zeros, ct, indices, dimension_numbers=dimension_numbers, mode=mode,
+                           unique_indices=unique_indices,
+                           indices_are_sorted=indices_are_sorted), None]
+
+    def added(self, x: ArrayLike, ct: Array, indices: ArrayLike, *,
+              dimension_numbers: GatherDimensionNumbers, unique_indices: bool,
+              indices_are_sorted: bool, mode: GatherScatterMode, **params: Hashable) -> Array:
+        """`x` with values added where the operation reads."""
         dn = dimension_numbers
         numbers = ScatterDimensionNumbers(
             dn.offset_dims, dn.collapsed_slice_dims, dn.start_index_map, dn.operand_batching_dims,
             dn.start_indices_batching_dims)
-        return [bind_scatter(scatter_add_p, zeros_of(x.aval.to_cotangent_aval()), indices, ct,
-                             numbers, indices_are_sorted, unique_indices, mode), None]
+        return bind_scatter(scatter_add_p, x, indices, ct, numbers, indices_are_sorted,
+                            unique_indices, mode)
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,

@@ -644,7 +644,9 @@ def align(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], dst
 
 def zeros_of(aval: ShapedArray) -> ArrayLike:
     """An array of zeros with this aval. Of float0 NumPy has them, if the size is a number: no
-    device does."""
+    device does. Types of users have zeros of their own."""
+    if aval.is_high:
+        return aval.vspace_zero()
     if is_float0(aval) and is_static(aval.shape):
         return np.zeros(aval.shape, aval.dtype)
     if is_float0(aval):

@@ -13,7 +13,15 @@ from ..base.config import jit_disabled
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import cut
-from ..control.bodies import Body, cast, check_callable, flatten, leaf_names, stage_loop_body
+from ..control.bodies import (
+    Body,
+    cast,
+    check_aliases,
+    check_callable,
+    flatten,
+    leaf_names,
+    stage_loop_body,
+)
 from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p
 from ..core.ir import ClosedOlympuspr
@@ -75,9 +83,10 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     if jit_disabled.value and n:
         n = static_int(n, "scan under disable_jit", "length")
         return _loop(f, init, x_leaves, x_tree, n, reverse)
-    slices = [a.without_axis(0) for a in x_avals]
+    slices = [a.without_axis(a.leading_axis_spec(), n) for a in x_avals]
     in_tree = tree_flatten((init, x_tree.unflatten(slices)))[1]
     body, avals = stage_loop_body("scan", f, in_tree, tree, avals, slices, _carry_of)
+    check_aliases("scan", f, body.consts, x_leaves, x_tree, "xs")
     leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
     params = {"olympuspr": body.program, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "num_consts": len(body.consts), "num_carry": len(leaves)}
@@ -154,6 +163,9 @@ def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: s
 
 def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -> int:
     names = leaf_names(tree, "xs")
+    mapped = len(names)     # of which types of users do not tell how many rows they have
+    names = [name for name, aval in zip(names, avals, strict=True) if not aval.is_high]
+    avals = [aval for aval in avals if not aval.is_high]
     for name, aval in zip(names, avals, strict=True):
         if not aval.shape:
             raise ValueError(f"scan: scan got value with no leading axis to scan over: {name} is "
@@ -166,8 +178,10 @@ def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -
     if length is not None:
         sizes = {"length": extent(length, "scan", "length"), **sizes}
     if not sizes:
+        why = (": you must provide `length`, since values of users' types do not tell how many "
+               "rows they have.") if mapped else "."
         raise ValueError("scan: scan got no values to scan over and `length` not provided; one is "
-                         "required.")
+                         "required" + why)
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
         found = list(dict.fromkeys(aval.shape[0] for aval in avals))

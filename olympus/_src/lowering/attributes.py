@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,15 +19,15 @@ from ..base.typing import DimSize, DType, IrAttribute, IrType, StaticScalar
 from ..base.util import Memo, known_cache, lazy_module
 from ..types import dtypes
 from ..types.avals import AbstractToken, Aval, physical_aval
-from ..types.shape import SymbolicDim, static_int
+from ..types.shape import SymbolicDim
 
 if TYPE_CHECKING:
     from ..core.builder_type import DotNumbers
 
-__all__ = ["attr", "call_aliases", "call_config", "call_layouts", "constant_attr", "context_bytes",
-           "dot_numbers", "element_type", "i64s", "keep_recipe", "known_location", "known_recipe",
-           "known_type", "location", "module_context", "number_attr", "pairs", "quoted_name",
-           "tensor_type"]
+__all__ = ["attr", "call_aliases", "call_layouts", "constant_attr", "context_bytes",
+           "dot_numbers", "element_type", "i64s", "keep_recipe", "keyed_attr", "known_location",
+           "known_recipe", "known_type", "location", "module_context", "number_attr", "pairs",
+           "quoted_name", "tensor_type", "value_attr"]
 
 _json: Any = lazy_module("json")
 # Objects of the present context, by what they mean. They are cleared at the latest when it is given
@@ -219,17 +219,42 @@ def call_aliases(aliases: Sequence[int | None], results: int) -> IrAttribute:
         for i, out in enumerate(aliases) if out is not None]) + "]")
 
 
-def call_config(config: Mapping[str, str | int]) -> IrAttribute:
-    """The parameters of a custom call: characters are unsigned bytes, ints have 32 bits."""
-    def spell(value: int | str) -> str:
-        if isinstance(value, str):
-            return f"{ord(value)} : ui8"
-        return str(value).lower() if isinstance(value, bool) else f"{value} : i32"
+def value_attr(value: object) -> IrAttribute:
+    """A value of Python's or NumPy's as an attribute.
 
-    for name, value in config.items():
-        if isinstance(value, SymbolicDim):
-            static_int(value, "custom call", f"parameter {name}")
-    return attr("{" + ", ".join(f"{k} = {spell(v)}" for k, v in config.items()) + "}")
+    bool is i1, int i64, float f64, a number of NumPy's its dtype, str a string, an array dense
+    elements, a mapping of names to such values a dictionary.
+    """
+    ir = mlir.ir
+    if isinstance(value, (bool, np.bool_)):
+        return attr("true" if value else "false")
+    if isinstance(value, int):
+        return attr(f"{int(value)} : i64")
+    if isinstance(value, float) and not isinstance(value, np.generic):
+        value = np.float64(value)
+    if isinstance(value, np.generic):
+        kind = _ELEMENTS.get(value.dtype.name)
+        if kind is not None and value.dtype.kind != "c":
+            # Floats by their bits: MLIR's text of NaN has no payload.
+            bits = f"0x{value.tobytes()[::-1].hex()}"
+            return attr(f"{int(value) if value.dtype.kind in 'iu' else bits} : {kind}")
+    if isinstance(value, str):
+        return ir.StringAttr.get(value, mlir.context())
+    if isinstance(value, np.ndarray):
+        return constant_attr(value)
+    if isinstance(value, Mapping):
+        return ir.DictAttr.get({k: value_attr(v) for k, v in value.items()}, mlir.context())
+    raise TypeError(f"ir_attribute: {value!r} of type {type(value).__name__} given; a bool, "
+                    "number, string, NumPy array, or dict of those is required.")
+
+
+def keyed_attr(key: Hashable, value: object) -> IrAttribute:
+    """`value_attr` of a value that a hashable key stands for."""
+    found = _attrs.get(key)
+    if found is None:
+        _grown.bytes += _ITEM
+        found = _attrs[key] = value_attr(value)
+    return found
 
 
 def constant_attr(array: Any) -> IrAttribute:

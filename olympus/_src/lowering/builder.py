@@ -37,7 +37,6 @@ from . import dimensions
 from .attributes import (
     attr,
     call_aliases,
-    call_config,
     call_layouts,
     i64s,
     known_location,
@@ -45,6 +44,7 @@ from .attributes import (
     location,
     quoted_name,
     tensor_type,
+    value_attr,
 )
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter
@@ -57,11 +57,12 @@ from .tokens import TokenSet
 
 if TYPE_CHECKING:
     from ..core.builder_type import Attributes, Body, Number, OfArrays
-    from .fences import Fences
+    from .fences import Plan
 
 INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; those of others combine or order elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
+_NONE: tuple[None, Sequence[Var]] = None, ()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "emit_function"]
@@ -378,7 +379,7 @@ class Builder(Emitter):
 
     def custom_call(self, target: str, operands: Sequence[IrValue], types: Sequence[IrType],
                     attributes: Attributes | None = None, *,
-                    config: Mapping[str, str | int] | None = None,
+                    config: Mapping[str, object] | None = None,
                     layouts: tuple[Sequence[Sequence[int]], Sequence[Sequence[int]]] | None = None,
                     aliases: Sequence[int | None] | None = None, on_host: bool = False,
                     shapes: Sequence[Sequence[DimSize]] = ()) -> list[IrValue]:
@@ -388,7 +389,7 @@ class Builder(Emitter):
           target: its registered name.
           operands, types: MLIR values, and the types of the results.
           attributes: further attributes of the operation.
-          config: the parameters of the target: a character, a bool or an int each.
+          config: the attributes of the target, as `value_attr` takes them.
           layouts: of operands and of results, each one's axes from the innermost one.
           aliases: operand i is overwritten by result aliases[i], unless that is None.
           on_host: of many devices one makes the call, with the whole operands; along manual axes
@@ -398,7 +399,7 @@ class Builder(Emitter):
         attributes = {"api_version": attr("4 : i32"), **(attributes or {}),
                       "call_target_name": mlir.ir.StringAttr.get(target)}
         if config is not None:
-            attributes["backend_config"] = call_config(config)
+            attributes["backend_config"] = value_attr(config)
         if self.block.sizes is not None and not all(map(is_static, shapes)):
             more, indices = dimensions.shape_operands(self, len(operands), shapes)
             operands, attributes = [*operands, *more], {**attributes, **indices}
@@ -472,6 +473,10 @@ class Builder(Emitter):
         # Of one device it is the array. XLA:CPU does not compile two of them of different ranks.
         if all(len(group) == 1 for group in self.replica_groups(names, groups)):
             return x
+        wide = self.sum_aval(aval) if combiner == "stablehlo.add" else aval
+        if wide is not aval:
+            out = self.all_reduce(combiner, self.convert(x, wide), wide, names, groups)
+            return self.convert(out, aval)
         scalar = make_aval((), aval.dtype)
         kind = tensor_type(scalar)
         op = self.ops("stablehlo.all_reduce", [x], {
@@ -479,6 +484,11 @@ class Builder(Emitter):
             "use_global_device_ids": mlir.ir.UnitAttr.get()}, [x.type], regions=1)
         self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, scalar)])
         return op.result
+
+    def sum_aval(self, aval: ShapedArray) -> ShapedArray:
+        """What devices' parts of an aval are summed as: CPUs would round each sum of 16 bits."""
+        wide = dtypes.wide_dtype(aval.dtype) if self.module.fences else aval.dtype
+        return aval if wide == aval.dtype else aval.update(dtype=wide)
 
     def position(self, name: Hashable) -> IrValue:
         """This device's position along an axis of a mesh, i32."""
@@ -572,6 +582,13 @@ class Builder(Emitter):
                 "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
         return self.spread(out, aval) if aval.tagged else out
+
+    def put_behind_fences(self, env: dict[Var, IrValue], variables: Sequence[Var]) -> None:
+        """Fence the values of variables, for all that reads them from now on."""
+        for v in variables:
+            # Shardy would sum the terms in front of a fence.
+            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
+                env[v] = self.fence(env[v])
 
     def settled(self, outs: Sequence[IrValue], outvars: Sequence[Var]) -> Sequence[IrValue]:
         """An equation's results, cut as their types say and held where they are to be."""
@@ -791,9 +808,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     for var, value in zip(pr.constvars, closed.consts):
         env[var] = emit_constant(b, value, var.aval)
-    held, makers = {*b.module.held(closed, results)}, dict[Any, Any]()
-    fences: Fences | None = (
-        _fences.Fences(b, closed, env, held, makers) if b.module.fences else None)
+    plan: Plan = _fences.plan_of(closed, b.module)
+    held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
+    fenced, behind = next(fences, _NONE)    # the next equation that reads through fences, and what
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
@@ -810,14 +827,14 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         if found is None:
             found = by_primitive[prim] = (
                 f"{b.prefix}{scope.path}{prim.name}", rule_of(b.module, prim),
-                marks is None and block.sizes is None and has_recipes(b.module, prim),
-                fences and fences.reader(prim))
-        name, lower, single, fence = found
+                marks is None and block.sizes is None and has_recipes(b.module, prim))
+        name, lower, single = found
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
-        if fence is not None:
-            fence(eqn)
+        if eqn is fenced:
+            b.put_behind_fences(env, behind)
+            fenced, behind = next(fences, _NONE)
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)
@@ -853,16 +870,13 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
             hold = b.held
         if several:
             env.update(zip(outvars, b.settled(out, outvars)))
-            makers.update(dict.fromkeys(outvars, eqn))
         else:
             var = outvars[0]
             if var.aval.tagged:
                 out = b.spread(out, var.aval)
             env[var] = b.hold(out, var.aval) if hold else out
-            makers[var] = eqn
     b.marks = around
-    if fences is not None:
-        fences.leave(pr.outvars)
+    b.put_behind_fences(env, plan.results)
     return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 

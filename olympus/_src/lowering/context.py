@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence, Set
+import itertools
+from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ import numpy as np
 from ..base import lib
 from ..base.lib import mlir
 from ..base.logs import LOGGER
+from ..base.source import CALLERS, Source, summarize
 from ..base.typing import (
     Array,
     Device,
@@ -41,9 +43,29 @@ from .spreading import named
 if TYPE_CHECKING:
     from .hold_report import HoldReport
 
-__all__ = ["Interface", "ModuleContext", "concrete", "emit_header", "names_devices"]
+__all__ = ["ForeignCall", "Interface", "ModuleContext", "concrete", "emit_header",
+           "names_devices"]
 
 _reports: Any = lazy_module("olympus._src.lowering.hold_report")    # for who asks for one
+
+
+class ForeignCall(NamedTuple):
+    """A call of a foreign function in a module, for whoever looks for its target or explains it.
+
+    Attributes:
+      target: the name by which the function is registered.
+      version: `lib.TYPED`, or `lib.UNTYPED` for XLA's earlier API.
+      attributes: (name, dtype, or kind of value) of each.
+      operands, results: their types.
+      where: the user's line; "" where the call was made by itself, outside of a program.
+    """
+
+    target: str
+    version: int
+    attributes: tuple[tuple[str, str], ...]
+    operands: tuple[str, ...]
+    results: tuple[str, ...]
+    where: str
 
 
 class Interface(NamedTuple):
@@ -56,6 +78,7 @@ class Interface(NamedTuple):
     host_callbacks: tuple[lib.HostFunction, ...]
     out_shardings: tuple[NamedSharding | None, ...] = ()    # that are demanded
     donated: tuple[int, ...] = ()       # arguments whose buffers results may take over
+    foreign: tuple[ForeignCall, ...] = ()       # whose targets a process must have registered
 
     def over(self, devices: tuple[Device, ...]) -> Interface:
         """With meshes of these devices, of a program that was lowered without."""
@@ -89,7 +112,7 @@ class ModuleContext:
                  "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
                  "is_aside", "convolutions", "identities", "held_values",
                  "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct", "fenced_from", "hidden", "combining", "kernels", "taken",
+                 "distinct", "fenced_from", "hidden", "combining", "foreign", "kernels", "taken",
                  "_takes")
 
     def __init__(self, platform: str | None, name: str,
@@ -109,6 +132,7 @@ class ModuleContext:
         self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
         self.distinct = Firsts()    # the programs that are functions
         self.host_callbacks: list[lib.HostFunction] = []
+        self.foreign: dict[Hashable, ForeignCall] = {}      # each once, in the order of the module
         self.written = 0    # bytes of the constants in the module
         self.host_calls: list[Any] = []     # operations that one device must make
         self.result_memories: list[str | None] = []     # None: the devices' own
@@ -257,6 +281,18 @@ class ModuleContext:
                     if self.uses[id(sub)] == 1:
                         pending.append(sub)
         return self.uses[id(pr)] == 1
+
+    def note_foreign(self, target: str, version: int, attributes: tuple[tuple[str, str], ...],
+                     operands: Sequence[Aval], results: Sequence[Aval], source: Source | None,
+                     within: str = "") -> None:
+        """Take note of a call of a foreign function, as `ForeignCall` has it; `within` an export.
+        """
+        key = target, attributes, (*operands,), (*results,), source
+        if key not in self.foreign:
+            where = "" if source in (None, CALLERS) else summarize(source)
+            self.foreign[key] = ForeignCall(
+                target, version, attributes, tuple(map(str, operands)), tuple(map(str, results)),
+                f"{within}{where}")
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
         """Take note of the devices that a sharding names: all must name the same in one order."""
@@ -450,7 +486,8 @@ class ModuleContext:
         """The program's interface, once it is lowered."""
         return Interface(self.name, self.devices, tuple(self.meshes),
                          tuple(self.result_memories), tuple(self.host_callbacks),
-                         tuple(self.out_shardings), tuple(self.donated))
+                         tuple(self.out_shardings), tuple(self.donated),
+                         tuple(self.foreign.values()))
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""
@@ -515,8 +552,8 @@ def names_devices(pr: Olympuspr) -> bool:
     pending, seen, kinds = [pr], {pr}, set[type]()
     while pending:
         pr = pending.pop()
-        for eqn in pr.eqns:
-            kinds.update(map(type, eqn.params.values()))
+        params = [eqn.params.values() for eqn in pr.eqns if eqn.params]
+        kinds.update(map(type, itertools.chain.from_iterable(params)))
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner

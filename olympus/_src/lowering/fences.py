@@ -7,12 +7,12 @@ its reciprocal, and the square of an integer for a number that is not negative. 
 two operations that follow each other; an `optimization_barrier` between them, a *fence*, stops it.
 XLA drops barriers before it fuses, so the kernels stay as they were.
 
-`Fences` looks at an equation before it is lowered and, where it may be the second of such a pair,
-at the equation that made its operand. It fences the operand if the pair could turn a finite number
-into 0, infinity or NaN, or an integer into another one. Primitives say what they are to an algebra
-(`Primitive.algebra`). Functions and bodies of loops become part of their callers, so an argument of
-a nested program may be any constant; its results, and the operands of calls, are fenced as if the
-most harmful operation read them.
+One pass over a program, before it is lowered, notes of each value how it was computed, where that
+matters to what may read it, and finds the equations that may be the second of such a pair. It
+fences an operand if the pair could turn a finite number into 0, infinity or NaN, or an integer into
+another one. Primitives say what they are to an algebra (`Primitive.algebra`). Functions and bodies
+of loops become part of their callers, so an argument of a nested program may be any constant; its
+results, and the operands of calls, are fenced as if the most harmful operation read them.
 
 Left to XLA are rewritings that only keep finite what would overflow: `sqrt(x * x)` becomes
 `abs(x)`, `log(exp(x))` becomes `x`.
@@ -23,39 +23,54 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..base.typing import ArrayLike, DType, IrValue
+from ..base.typing import ArrayLike, DType
 from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
-from ..core.primitive import Primitive
 from ..types import dtypes
-from ..types.avals import Aval
+from ..types.avals import Aval, is_float0
 from ..types.shape import SymbolicDim
 
 if TYPE_CHECKING:
-    from .emitter import Emitter
+    from .context import ModuleContext
 
-__all__ = ["Fences", "has_no_reciprocal"]
+__all__ = ["Plan", "has_no_reciprocal", "plan_of"]
 
 _SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have any
 
-_DEEP = 16              # elementwise operations between a divisor and the scalar that it repeats
-
 Number: TypeAlias = float | complex | None      # of a constant; None: not known
-Made: TypeAlias = tuple[str, Number]    # what computed an operand, and the constant of that
 
-# What an operand is to the operation that reads it, where it is not just what made it:
-_CONSTANT = "constant"      # it is one, or an argument that may become one
+# How a value was computed, to the operation that reads it:
+_CONSTANT = "constant"      # it is one
 _SCALED = "scaled"          # the product or quotient of something and a constant
 _SHIFTED = "shifted"        # the sum or difference of those
 _REPEATED = "repeated"      # other elements, several times
 _UNSIGNED = "unsigned"      # an integer that would not be negative if integers had no bounds
+_QUOTIENT = "quotient"
+_POWER = "power"
+_ROOT = "root"              # the reciprocal of a square root
+_EXPONENTIAL = "exponential"
+_CLAMPED = "clamped"
 # Operations that one in a called program, or in the caller, may be merged with.
-_MERGED = frozenset(("clamp", "exponential", "power", "quotient", _SCALED, _SHIFTED, _UNSIGNED))
+_MERGED = frozenset((_CLAMPED, _EXPONENTIAL, _POWER, _QUOTIENT, _SCALED, _SHIFTED, _UNSIGNED))
 # Divisors that XLA moves into the dividend, or takes the reciprocal of.
-_DIVISORS = frozenset(("called", "exponential", "power", "quotient", _CONSTANT, _REPEATED))
+_DIVISORS = frozenset((_EXPONENTIAL, _POWER, _QUOTIENT, _REPEATED))
+_SIGNED = frozenset((_CLAMPED, _UNSIGNED))      # what reads the sign of integers
+
+
+# How a value was computed: the kind; the number of the constant that this is about; whether it is
+# computed, element by element, from repeated scalars alone, so that XLA repeats the result; whether
+# it is a constant, or one if arguments are. A named tuple would double the time of the pass.
+Made: TypeAlias = tuple[str, Number, bool, bool]
+_UNKNOWN: Made = "", None, False, False
+_GIVEN: Made = "", None, False, True        # an argument, the result of a call
+_FIXED: Made = _CONSTANT, None, False, True
+_COPIES: Made = _REPEATED, None, True, False
+_SPREAD: Made = "", None, True, False
+_DIVIDED: Made = _QUOTIENT, None, False, False
+_REAL = float, int
 
 
 @functools.cache
@@ -78,320 +93,420 @@ def has_no_reciprocal(numbers: ArrayLike | SymbolicDim, dtype: DType) -> bool:
     return bool(((sizes > 1 / least) | (sizes < 1 / most)).any())
 
 
-class Fences:
-    """The fences of one program, while it is lowered.
+class Plan(NamedTuple):
+    """The fences of a program, and what is held in memory besides.
 
-    `env` are the MLIR values of its variables, which a fence replaces; `held` the variables that
-    are to be in memory; `makers` the equations that made variables, of those lowered so far.
+    `fences` are equations, in order, with the operands that they and later ones read through a
+    fence; `results` those that a caller does.
     """
 
-    def __init__(self, b: Emitter, closed: ClosedOlympuspr, env: dict[Var, IrValue], held: set[Var],
-                 makers: dict[Var, OlympusprEqn]) -> None:
-        pr, nested = closed.olympuspr, closed is not b.module.fenced_from
-        self.b, self.env, self.held, self.makers, self.nested = b, env, held, makers, nested
-        self.arguments = frozenset(pr.invars) if nested else ()
+    fences: Sequence[tuple[OlympusprEqn, Sequence[Var]]]
+    results: Sequence[Var]
+    held: frozenset[Var]
+
+
+_NOTHING = Plan((), (), frozenset())
+
+
+def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
+    """The plan of a program in a module, kept with the program."""
+    if not module.fences:
+        return _NOTHING
+    nested = closed is not module.fenced_from
+    return closed.derived(("fences", nested), lambda: _Pass(closed, nested).plan())
+
+
+class _Inexact(dict[Aval, bool]):
+    """Whether an aval's dtype is floating or complex, by aval, whose hash is quicker."""
+
+    def __missing__(self, aval: Aval) -> bool:
+        found = self[aval] = dtypes.is_inexact(aval.dtype)
+        return found
+
+
+class _Reciprocals(dict[tuple[float, Aval], bool]):
+    """Whether XLA may multiply by the reciprocal of a number, by number and aval.
+
+    A number without one is behind a fence already (`Emitter.scalar`).
+    """
+
+    def __missing__(self, key: tuple[float, Aval]) -> bool:
+        found = self[key] = not has_no_reciprocal(key[0], key[1].dtype)
+        return found
+
+
+class _Pass:
+    """The pass over a program. `made` has those of its variables of which something is to know."""
+
+    def __init__(self, closed: ClosedOlympuspr, nested: bool) -> None:
+        pr = closed.olympuspr
+        self.pr, self.nested = pr, nested
         self.closed_over: dict[Atom, Any] = dict(zip(pr.constvars, closed.consts, strict=True))
-        self.fenced: set[Var] = set()
-        self.repeating: dict[Atom, bool] = {}       # what `_repeats` found
-        self.inexact: dict[Aval, bool] = {}     # by aval, whose hash is quicker than a dtype's
-        self.constants = nested or bool(self.closed_over)   # whether arrays may be constants
-        self.exponentials = "exponential" in [p.algebra for p in pr.primitives]
+        self.made: dict[Atom, Made] = dict.fromkeys(pr.constvars, _FIXED)
+        if nested:
+            self.made.update(dict.fromkeys(pr.invars, _GIVEN))
+        self.constants = bool(self.made)    # whether arrays may be constants
+        self.moved: dict[Atom, Atom] = {}   # what of `made` has other's elements: whose
+        self.fences: list[tuple[OlympusprEqn, list[Var]]] = []
+        self.fenced: set[Atom] = set()
+        self.held: set[Var] = set()
+        self.inexact, self.reciprocals = _Inexact(), _Reciprocals()
 
-    def reader(self, prim: Primitive) -> Callable[[OlympusprEqn], None] | None:
-        """The method to call before an equation of a primitive is lowered, if there is one."""
-        return getattr(self, "_read_" + prim.algebra, None)
+    def plan(self) -> Plan:
+        made, get, inexact, reciprocals = self.made, self.made.get, self.inexact, self.reciprocals
+        for eqn in self.pr.eqns:
+            # The hot path, without calls: what most equations make can be told by a glance at how
+            # their operands were computed. The steps are for the others.
+            algebra, operands = eqn.primitive.algebra, eqn.invars
+            if not algebra:
+                if operands and type(x := operands[0]) is not Literal:
+                    p = get(x)
+                    if x.aval.shape if p is None else not (p[2] or p[3]):
+                        continue
+            elif algebra in _MOVES:
+                x = operands[0]
+                if type(x) is not Literal:
+                    p = get(x)
+                    if algebra == "broadcast":
+                        if p is None or not p[3]:
+                            made[eqn.outvars[0]] = _COPIES
+                            continue
+                    elif p is not None:
+                        made[eqn.outvars[0]], self.moved[eqn.outvars[0]] = p, self.moved.get(x, x)
+                        continue
+                    elif x.aval.shape:
+                        continue
+            elif algebra in _PAIRS:
+                x, y = operands
+                kind, alone, together = _PAIRS[algebra]
+                if (aval := x.aval) is y.aval:
+                    p, q = get(x), get(y)
+                    if not aval.shape:
+                        pass
+                    elif p is None or q is None or p is q is _GIVEN:
+                        known = q if p is None else p
+                        if known is None:
+                            if x is not y or inexact[aval]:
+                                continue
+                        elif known is _GIVEN:
+                            if kind and inexact[aval]:
+                                made[eqn.outvars[0]] = kind, None, False, p is q
+                                continue
+                        elif known[0] not in alone and not known[3]:
+                            continue
+                    elif not (p[3] or q[3] or p[0] in alone or q[0] in alone
+                              or p[0] in together and q[0] in together):
+                        if p[2] and q[2]:
+                            made[eqn.outvars[0]] = _SPREAD
+                        continue
+                elif type(y) is Literal and type(number := y.val) in _REAL and aval.shape:
+                    p = get(x, _UNKNOWN)
+                    if inexact[aval] and number == number and (
+                            p[0] != kind and p[0] not in alone and not p[3]):
+                        if kind:
+                            made[eqn.outvars[0]] = (
+                                kind, -number if algebra == "difference" else number, p[2], False)
+                        continue
+                elif type(x) is Literal and type(number := x.val) in _REAL and y.aval.shape:
+                    q = get(y, _UNKNOWN)
+                    if inexact[y.aval] and number == number and (
+                            q[0] != kind and q[0] not in alone and not q[3]):
+                        if kind:
+                            made[eqn.outvars[0]] = kind, number, q[2], False
+                        continue
+            elif algebra == "quotient":
+                x, y = operands
+                if (aval := x.aval) is y.aval:
+                    p = get(x)
+                    if y not in made and inexact[aval] and aval.shape and (
+                            p is None or p[0] != _QUOTIENT):
+                        made[eqn.outvars[0]] = _DIVIDED
+                        continue
+                elif type(y) is Literal and type(number := y.val) in _REAL and aval.shape:
+                    p = get(x, _UNKNOWN)
+                    if number and inexact[aval] and number == number and (
+                            p[0] != _SCALED) and reciprocals[number, aval]:
+                        made[eqn.outvars[0]] = _SCALED, 1 / number, p[2], p[3]
+                        continue
+            _STEPS[algebra](self, eqn)
+        results = self._those(self.pr.outvars, _MERGED) if self.nested else ()
+        return Plan(self.fences, results, frozenset(self.held))
 
-    def leave(self, atoms: Iterable[Atom]) -> None:
-        """Fence the program's results, if another one calls it."""
-        if self.nested:
-            self._fence(atoms, _MERGED)
+    # The steps, by algebra: what to fence of operands, and what to know of results.
 
-    # The second operation of a pair, by its algebra
-
-    def _read_product(self, eqn: OlympusprEqn) -> None:
+    def _product(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
-        aval = x.aval
-        single = _is_single(aval.shape)
-        if aval is y.aval and not (single or self.constants or self.exponentials
-                                   and aval.dtype.itemsize == 2) or not self._is_inexact(aval):
-            return
-        p, q = self._made(x), self._made(y)
-        if p[0] == _CONSTANT:
-            x, y, p, q = y, x, q, p
-        if q[0] == _CONSTANT:
-            self._hold_nan(eqn, q[1])
-            if p[0] == _SCALED and not _is_safe(p[1], q[1], aval.dtype):
-                self._fence((x,))
-        elif p[0] == q[0] == _SCALED:
-            if (single or p[1] is None or q[1] is None) and not _is_safe(p[1], q[1], aval.dtype):
-                self._fence((x,))   # (x * c) * (y * d)
-        elif p[0] == _SCALED and self._is_repeated(y, q, eqn):
-            self._fence((x,))       # XLA multiplies the scalar with the constant
-        elif q[0] == _SCALED and self._is_repeated(x, p, eqn):
-            self._fence((y,))
-        elif p[0] == q[0] == "exponential":
-            self._fence((x,))       # a sum of 16 bits is no good exponent
-
-    def _read_square(self, eqn: OlympusprEqn) -> None:
         aval = eqn.outvars[0].aval
-        if self._is_inexact(aval) and (
-                _is_single(aval.shape) or self._made(eqn.invars[0]) == (_SCALED, None)):
-            self._fence(eqn.invars, (_SCALED,))
-
-    _read_integer_power = _read_square
-
-    def _read_quotient(self, eqn: OlympusprEqn) -> None:
-        x, y = eqn.invars
-        dtype = eqn.outvars[0].aval.dtype
-        if not self._is_inexact(eqn.outvars[0].aval):
-            self._fence((x, y), (_UNSIGNED,))
+        if not self.inexact[aval]:
+            self._note(eqn, _UNSIGNED if x is y else "")
             return
-        if self._has_reciprocals(y, dtype):
-            kind, number = self._made(x)
-            divisor = _number(y) if type(y) is Literal else None
-            self._hold_nan(eqn, divisor)
-            if kind == _SCALED and not _is_safe(number, 1 / divisor if divisor else None, dtype):
-                self._fence((x,))
-            return
-        self._fence((x,), ("quotient",))
-        q = self._made(y)
-        if q[0] in _DIVISORS or self._is_repeated(y, q, eqn) or (
-                eqn.outvars[0].aval.shape and self._repeats(y, _DEEP)):
-            self._fence((y,))
-
-    def _read_sum(self, eqn: OlympusprEqn) -> None:
-        x, y = eqn.invars
-        aval = x.aval
-        if not self._is_inexact(aval):
-            return
-        p = self._made(x)
-        if p[0] != _SCALED and aval is y.aval and aval.shape and not self.constants:
-            return
-        q = self._made(y)
-        if p[0] == q[0] == _SCALED:
-            if p[1] == q[1] or p[1] is None or q[1] is None:    # x * c + y * c, c a power of 2
-                self._fence((x,))
-            return
-        if p[0] == _CONSTANT:
+        p, q = self._of(x), self._of(y)
+        self._hold_nan(eqn, p, q)
+        if p[3] and p[0] != _SCALED:
             x, y, p, q = y, x, q, p
-        if q[0] == _CONSTANT:
-            self._hold_nan(eqn, q[1])
-            if p[0] == _SHIFTED and not _is_joint(p[1], q[1], aval.dtype):
-                self._fence((x,))
+        if q[3]:
+            if p[0] == _SCALED and not _is_safe(p[1], q[1], aval.dtype):
+                self._fence(eqn, x)
+        elif p[0] == q[0] == _SCALED:
+            unknown = self.constants and (p[1] is None or q[1] is None)
+            if (unknown or _is_single(x.aval.shape) or _is_single(y.aval.shape)) and (
+                    not _is_safe(p[1], q[1], aval.dtype)):
+                self._fence(eqn, x)     # (x * c) * (y * d)
+        elif p[0] == _SCALED and self._is_repeated(y, q, aval):
+            self._fence(eqn, x)         # XLA multiplies the scalar with the constant
+        elif q[0] == _SCALED and self._is_repeated(x, p, aval):
+            self._fence(eqn, y)
+        elif p[0] == q[0] == _EXPONENTIAL and aval.dtype.itemsize == 2:
+            self._fence(eqn, x)         # a sum of 16 bits is no good exponent
+        self._note_pair(eqn, _SCALED)
 
-    def _read_difference(self, eqn: OlympusprEqn) -> None:
+    def _quotient(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
-        aval = x.aval
-        if not self._is_inexact(aval):
-            self._hold_zero(eqn)
+        out = eqn.outvars[0]
+        aval = out.aval
+        if not self.inexact[aval]:
+            self._fence(eqn, *self._those((x, y), (_UNSIGNED,)))
+            self._note(eqn)
             return
-        if aval is y.aval and aval.shape and not self.constants:
+        p, number = self._of(x), None
+        q = self._of(y)
+        if type(y) is Literal:
+            self._hold_nan(eqn, q)
+            number = q[1]
+            reciprocals = not has_no_reciprocal(y.val, aval.dtype)
+            number = 1 / number if number else None
+        else:
+            reciprocals = y in self.closed_over and _has_reciprocals(self.closed_over[y], aval)
+        if reciprocals:
+            if p[0] == _SCALED and not _is_safe(p[1], number, aval.dtype):
+                self._fence(eqn, x)
+            self._note(eqn, _SCALED, number)
             return
-        p, q = self._made(x), self._made(y)
-        for made in (p, q):
-            if made[0] == _CONSTANT:
-                self._hold_nan(eqn, made[1])
-        # XLA leaves c - (y + d) as it is.
-        if q[0] == _CONSTANT and p[0] == _SHIFTED and not _is_joint(
-                p[1], None if q[1] is None else -q[1], aval.dtype):
-            self._fence((x,))
+        if p[0] == _QUOTIENT:
+            self._fence(eqn, x)
+        if q[0] in _DIVISORS or q[2] or q[3] or y.aval.shape != aval.shape:
+            self._fence(eqn, y)
+        self.made[out] = _DIVIDED
 
-    def _read_power(self, eqn: OlympusprEqn) -> None:
-        self._fence(eqn.invars, ("exponential",))
-
-    def _read_logarithm(self, eqn: OlympusprEqn) -> None:
-        self._fence(eqn.invars, ("power",))
-
-    def _read_sign(self, eqn: OlympusprEqn) -> None:
-        """Comparisons, signs, extrema, remainders, shifts: they read the sign of integers."""
-        self._fence(eqn.invars, ("clamp", _UNSIGNED))
-        if len(eqn.invars) == 2:
-            self._hold_zero(eqn)
-
-    _read_absolute = _read_clamp = _read_sign
-
-    def _read_called(self, eqn: OlympusprEqn) -> None:
-        self._fence(eqn.invars, _MERGED)
-
-    # The first operation
-
-    def _origin(self, atom: Atom) -> tuple[Atom, bool]:
-        """The operand whose elements another one has, and whether it repeats them."""
-        repeated = False
-        while type(atom) is not Literal and atom not in self.fenced:
-            eqn = self.makers.get(atom)
-            algebra = "" if eqn is None else eqn.primitive.algebra
-            if eqn is None or algebra not in ("broadcast", "choice", "conversion", "move"):
-                break
-            origin = self._only_case(eqn) if algebra == "choice" else eqn.invars[0]
-            if origin is None:
-                break
-            atom, repeated = origin, repeated or algebra == "broadcast"
-        return atom, repeated
-
-    def _made(self, atom: Atom) -> Made:
-        """The operation that computed an operand, and the number of its constant, if known."""
-        atom, repeated = self._origin(atom)
-        if type(atom) is Literal:
-            return _CONSTANT, _number(atom)
-        eqn = self.makers.get(atom)
-        if atom in self.fenced:
-            return "", None
-        if eqn is None:
-            known = atom in self.closed_over or atom in self.arguments
-            return (_CONSTANT if known else _REPEATED if repeated else ""), None
-        found = getattr(self, "_made_by_" + eqn.primitive.algebra, self._made_by_other)(eqn)
-        return found if not repeated or found[0] == _CONSTANT else (_REPEATED, None)
-
-    def _only_case(self, eqn: OlympusprEqn) -> Atom | None:
-        """The value that a choice gives in any case; XLA drops such a choice."""
-        cases = set[Atom]()
-        for atom in eqn.invars[1:]:
-            while (maker := self.makers.get(atom)) and maker.primitive.algebra == "move":
-                atom = maker.invars[0]
-            cases.add(atom)
-        return cases.pop() if len(cases) == 1 else None
-
-    def _is_constant(self, atom: Atom) -> bool:
-        """Whether an operand is a constant, or an argument that may become one."""
-        atom, _ = self._origin(atom)
-        return type(atom) is Literal or atom in self.closed_over or atom in self.arguments
-
-    def _made_by_other(self, eqn: OlympusprEqn) -> Made:
-        for atom in eqn.invars:
-            if type(atom) is not Literal:
-                return eqn.primitive.algebra, None
-        return _CONSTANT, None
-
-    def _made_by_product(self, eqn: OlympusprEqn) -> Made:
+    def _sum(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
-        if not self._is_inexact(eqn.outvars[0].aval):
-            return (_UNSIGNED if x is y else ""), None
-        return self._with_constant(eqn, _SCALED)
+        aval = eqn.outvars[0].aval
+        if self.inexact[aval]:
+            p, q = self._of(x), self._of(y)
+            self._hold_nan(eqn, p, q)
+            if p[3] and p[0] != _SHIFTED:
+                x, y, p, q = y, x, q, p
+            if p[0] == q[0] == _SCALED:
+                if p[1] == q[1] or p[1] is None or q[1] is None:
+                    self._fence(eqn, x)     # x * c + y * c, c a power of 2
+            elif q[3]:
+                if p[0] == _SHIFTED and not _is_joint(p[1], q[1], aval.dtype):
+                    self._fence(eqn, x)
+        self._note_pair(eqn, _SHIFTED)
 
-    def _made_by_quotient(self, eqn: OlympusprEqn) -> Made:
-        y, dtype = eqn.invars[1], eqn.outvars[0].aval.dtype
-        if not self._is_inexact(eqn.outvars[0].aval):
-            return "", None
-        if self._has_reciprocals(y, dtype):
-            number = _number(y) if type(y) is Literal else None
-            return _SCALED, 1 / number if number else None
-        return "quotient", None
-
-    def _made_by_logistic(self, eqn: OlympusprEqn) -> Made:
-        return "quotient", None     # 1 / (1 + exp(-x))
-
-    def _made_by_sum(self, eqn: OlympusprEqn) -> Made:
-        return self._with_constant(eqn, _SHIFTED)
-
-    def _made_by_difference(self, eqn: OlympusprEqn) -> Made:
-        kind, number = self._with_constant(eqn, _SHIFTED)
-        y = eqn.invars[1]
-        if kind != _SHIFTED or number is None or type(y) is not Literal:
-            return kind, number
-        return kind, -number
-
-    def _made_by_square(self, eqn: OlympusprEqn) -> Made:
-        return ("" if self._is_inexact(eqn.outvars[0].aval) else _UNSIGNED), None
-
-    _made_by_absolute = _made_by_square
-
-    def _made_by_integer_power(self, eqn: OlympusprEqn) -> Made:
-        y = eqn.params["y"]
-        return self._made_by_square(eqn) if y >= 0 and y % 2 == 0 else (
-            "quotient" if y < 0 else "", None)
-
-    def _with_constant(self, eqn: OlympusprEqn, kind: str) -> Made:
-        """The kind of an operation on two operands, if one is a constant, with its number."""
+    def _difference(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
-        if type(x) is Literal or type(y) is Literal:
-            return kind, _number(x if type(x) is Literal else y)
-        # A scalar may be computed from constants.
-        shape, found = eqn.outvars[0].aval.shape, 0
-        for atom in (x, y):
-            found += atom.aval.shape != shape or self._is_constant(atom)
-        return ("", kind, _CONSTANT)[found], None
+        aval = eqn.outvars[0].aval
+        if self.inexact[aval]:
+            p, q = self._of(x), self._of(y)
+            self._hold_nan(eqn, p, q)
+            # XLA leaves c - (y + d) as it is.
+            if q[3] and p[0] == _SHIFTED and not _is_joint(
+                    p[1], None if q[1] is None else -q[1], aval.dtype):
+                self._fence(eqn, x)
+        elif x is y:
+            self.held.add(eqn.outvars[0])       # see `_comparison`
+        self._note_pair(eqn, _SHIFTED, -1)
+
+    def _square(self, eqn: OlympusprEqn) -> None:
+        x, aval = eqn.invars[0], eqn.outvars[0].aval
+        power = eqn.params.get("y", 2)
+        inexact = self.inexact[aval]
+        if inexact:
+            p = self._of(x)
+            if p[0] == _SCALED and (_is_single(aval.shape) or p[1] is None):
+                self._fence(eqn, x)
+        self._note(eqn, _QUOTIENT if power < 0 else "" if inexact or power % 2 else _UNSIGNED)
+
+    def _absolute(self, eqn: OlympusprEqn) -> None:
+        self._fence(eqn, *self._those(eqn.invars, _SIGNED))
+        self._note(eqn, "" if self.inexact[eqn.outvars[0].aval] else _UNSIGNED)
+
+    def _comparison(self, eqn: OlympusprEqn) -> None:
+        """Comparisons, extrema, remainders, shifts: they read the sign of integers.
+
+        Held in memory are the difference of an integer and itself, `x > x`, and their xor: LLVM
+        would know that it is 0, and take an angle or an integer quotient of it for undefined.
+        """
+        x, y = eqn.invars
+        if x is y and eqn.primitive.op in ("GT", "LT"):
+            self.held.add(eqn.outvars[0])
+        self._other(eqn)
+
+    def _exclusive_or(self, eqn: OlympusprEqn) -> None:
+        x, y = (self._orders.get(a) for a in eqn.invars)    # XLA computes equal operations once
+        if x is not None and y is not None and x.primitive is y.primitive and (
+                [*map(id, x.invars)] == [*map(id, y.invars)]):
+            self.held.add(eqn.outvars[0])
+        self._other(eqn)
+
+    @functools.cached_property
+    def _orders(self) -> dict[Atom, OlympusprEqn]:
+        """The results of all `x > y` and `x < y`."""
+        return {eqn.outvars[0]: eqn for eqn in self.pr.eqns
+                if getattr(eqn.primitive, "op", "") in ("GT", "LT")}
+
+    def _broadcast(self, eqn: OlympusprEqn) -> None:
+        p = self._of(eqn.invars[0])
+        kind = _CONSTANT if p[0] == _CONSTANT else _REPEATED
+        self.made[eqn.outvars[0]] = kind, p[1], True, p[3]
+
+    def _move(self, eqn: OlympusprEqn) -> None:
+        x, out = eqn.invars[0], eqn.outvars[0]
+        p = self._of(x)
+        if p is not _UNKNOWN:
+            self.made[out], self.moved[out] = p, self.moved.get(x, x)
+        elif not x.aval.shape:
+            self._note(eqn)
+
+    def _choice(self, eqn: OlympusprEqn) -> None:
+        cases, out = eqn.invars[1:], eqn.outvars[0]
+        if len({self.moved.get(x, x) for x in cases}) == 1:     # XLA drops such a choice
+            self.made[out] = self._of(cases[0])
+        else:
+            repeats, fixed = self._shared(cases)
+            if repeats and out.aval.shape or fixed:
+                self.made[out] = "", None, repeats, fixed
+
+    def _other(self, eqn: OlympusprEqn) -> None:
+        prim = eqn.primitive
+        read = _READ.get(prim.algebra)
+        if read is not None:
+            self._fence(eqn, *self._those(eqn.invars, read))
+        kind = _MADE.get(prim.algebra, "")
+        if prim.algebra == "called":
+            self.constants = True
+            self.made.update(dict.fromkeys(eqn.outvars, _GIVEN))
+        elif all(type(a) is Literal for a in eqn.invars):
+            self.made.update(dict.fromkeys(eqn.outvars, _FIXED))
+        elif prim.elementwise:
+            self._note(eqn, kind)
+        elif kind:
+            self.made[eqn.outvars[0]] = kind, None, False, False
 
     # What they have in common
 
-    def _hold_nan(self, eqn: OlympusprEqn, number: Number) -> None:
+    def _of(self, atom: Atom) -> Made:
+        """How an operand was computed."""
+        if type(atom) is Literal:
+            return _CONSTANT, _number(atom), False, True
+        return self.made.get(atom, _UNKNOWN)
+
+    def _note(self, eqn: OlympusprEqn, kind: str = "", number: Number = None) -> None:
+        """Note how the result of an elementwise operation was computed, if that may matter."""
+        out = eqn.outvars[0]
+        repeats, fixed = self._shared(eqn.invars)
+        if kind or repeats and out.aval.shape or fixed:
+            self.made[out] = kind, number, repeats, fixed
+
+    def _note_pair(self, eqn: OlympusprEqn, kind: str, sign: int = 1) -> None:
+        """Note that of an operation of two operands, which is of a kind if one is a constant.
+
+        `sign` is of the constant, if it is the second operand.
+        """
+        x, y = eqn.invars
+        number = None
+        if type(x) is Literal:
+            number = _number(x)
+        elif type(y) is Literal:
+            number = _number(y)
+            if sign < 0 and number is not None:
+                number = -number
+        else:
+            shape, p, q = eqn.outvars[0].aval.shape, self._of(x), self._of(y)
+            if p[0] == q[0] == _CONSTANT:
+                kind = _CONSTANT
+            elif not (p[3] or q[3]) and x.aval.shape == shape == y.aval.shape:
+                kind = ""       # a scalar may be computed from constants
+        self._note(eqn, kind, number)
+
+    def _shared(self, atoms: Iterable[Atom]) -> tuple[bool, bool]:
+        """Whether all operands are repeated scalars, and whether all are fixed."""
+        repeats = fixed = True
+        for atom in atoms:
+            if type(atom) is not Literal:
+                made = self.made.get(atom, _UNKNOWN)
+                repeats = repeats and (made[2] or not atom.aval.shape)
+                fixed = fixed and made[3]
+        return repeats, fixed
+
+    def _is_repeated(self, atom: Atom, made: Made, aval: Aval) -> bool:
+        """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
+        return made[0] == _REPEATED or atom.aval.shape != aval.shape
+
+    def _those(self, atoms: Iterable[Atom], kinds: Collection[str]) -> list[Atom]:
+        """Those operands that operations of some kinds computed."""
+        get = self.made.get
+        return [a for a in atoms if type(a) is not Literal and get(a, _UNKNOWN)[0] in kinds]
+
+    def _fence(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
+        """Fence operands of an equation, so that nothing is known of them to it and later ones."""
+        for atom in atoms:
+            if type(atom) is not Literal and atom not in self.fenced:
+                if not self.fences or self.fences[-1][0] is not eqn:
+                    self.fences.append((eqn, []))
+                self.fences[-1][1].append(atom)
+                self.fenced.add(atom)
+                self.made.pop(atom, None)
+
+    def _hold_nan(self, eqn: OlympusprEqn, *operands: Made) -> None:
         """Hold the result of arithmetic with NaN in memory.
 
         LLVM takes an exponential of what it knows to be NaN for undefined.
         """
-        if number is not None and number != number:
-            self.held.add(eqn.outvars[0])
+        for kind, number, _, _ in operands:
+            if kind == _CONSTANT and number is not None and number != number:
+                self.held.add(eqn.outvars[0])
 
-    def _hold_zero(self, eqn: OlympusprEqn) -> None:
-        """Hold in memory the difference of an integer and itself, `x > x`, and their xor.
 
-        LLVM would know that it is 0, and take an angle or an integer quotient of it for undefined.
-        """
-        x, y = eqn.invars[0], eqn.invars[-1]
-        if eqn.primitive.op == "stablehlo.xor":     # XLA computes equal operations once
-            p, q = self.makers.get(x), self.makers.get(y)
-            same = p is not None and q is not None and p.primitive is q.primitive and (
-                getattr(p.primitive, "op", "") in ("GT", "LT")) and (
-                [*map(id, p.invars)] == [*map(id, q.invars)])
-        else:
-            same = x is y and eqn.primitive.op in ("GT", "LT", "stablehlo.subtract")
-        if same:
-            self.held.add(eqn.outvars[0])
+# Operations that give the elements of their first operand, elsewhere or in another format.
+_MOVES = frozenset(("broadcast", "conversion", "move"))
+# Operations on two operands: what they make if one is a number; what matters to them by itself;
+# what does if both are among it.
+_NONE = frozenset[str]()
+_PAIRS = {"comparison": ("", _SIGNED, _NONE),
+          "difference": (_SHIFTED, _NONE, _NONE),
+          "product": (_SCALED, _NONE, frozenset((_EXPONENTIAL, _REPEATED, _SCALED))),
+          "sum": (_SHIFTED, _NONE, frozenset((_SCALED,)))}
+# What an operation reads of its operands, where that is only what computed them.
+_READ = {"called": _MERGED, "clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
+         "logarithm": frozenset((_POWER, _QUOTIENT, _ROOT)), "power": frozenset((_EXPONENTIAL,)),
+         "sign": _SIGNED}
+_MADE = {"clamp": _CLAMPED, "exponential": _EXPONENTIAL, "power": _POWER,
+         "logistic": _QUOTIENT,     # 1 / (1 + exp(-x))
+         "root": _ROOT}
+_STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
+    **dict.fromkeys(("", *_READ, *_MADE), _Pass._other),
+    "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "choice": _Pass._choice,
+    "comparison": _Pass._comparison, "conversion": _Pass._move, "difference": _Pass._difference,
+    "exclusive_or": _Pass._exclusive_or, "integer_power": _Pass._square, "move": _Pass._move,
+    "product": _Pass._product, "quotient": _Pass._quotient, "square": _Pass._square,
+    "sum": _Pass._sum}
 
-    def _fence(self, atoms: Iterable[Atom], algebras: Collection[str] | None = None) -> None:
-        """Fence operands; if `algebras` are given, those that such operations computed."""
-        for atom in atoms:
-            if type(atom) is not Literal and atom not in self.fenced and (
-                    algebras is None or self._made(atom)[0] in algebras):
-                if atom.aval.tagged and self.b.module.is_unreduced(atom.aval):
-                    continue    # Shardy would sum the terms in front of a fence
-                self.env[atom] = self.b.fence(self.env[atom])
-                self.fenced.add(atom)
 
-    def _is_inexact(self, aval: Aval) -> bool:
-        found = self.inexact.get(aval)
-        if found is None:
-            found = self.inexact[aval] = dtypes.is_inexact(aval.dtype)
-        return found
-
-    def _has_reciprocals(self, divisor: Atom, dtype: DType) -> bool:
-        """Whether XLA may multiply by a divisor's reciprocal: if it is a number, or all are.
-
-        A number without one is behind a fence already (`Emitter.scalar`).
-        """
-        if type(divisor) is Literal:
-            return not has_no_reciprocal(divisor.val, dtype)
-        value = self.closed_over.get(divisor)
-        return value is not None and np.size(value) <= _SEARCHED and (
-            not has_no_reciprocal(value, dtype))
-
-    def _is_repeated(self, atom: Atom, made: Made, eqn: OlympusprEqn) -> bool:
-        """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
-        return made[0] == _REPEATED or atom.aval.shape != eqn.outvars[0].aval.shape
-
-    def _repeats(self, atom: Atom, deep: int) -> bool:
-        """Whether an array is computed, element by element, from repeated scalars alone.
-
-        XLA repeats the result in place of the operands.
-        """
-        if not atom.aval.shape:
-            return True
-        found = self.repeating.get(atom)
-        if found is None:
-            eqn = None if atom in self.fenced or not deep else self.makers.get(atom)
-            algebra = "" if eqn is None else eqn.primitive.algebra
-            found = algebra == "broadcast"
-            if eqn is not None and (
-                    algebra in ("choice", "conversion", "move") or eqn.primitive.elementwise):
-                read = eqn.invars[1:] if algebra == "choice" else eqn.invars
-                found = all(self._repeats(a, deep - 1) for a in read)
-            self.repeating[atom] = found
-        return found
+def _has_reciprocals(divisors: ArrayLike, aval: Aval) -> bool:
+    """Whether XLA may multiply by the reciprocals of an array, as all are normal numbers."""
+    return np.size(divisors) <= _SEARCHED and not has_no_reciprocal(divisors, aval.dtype)
 
 
 def _number(literal: Literal) -> Number:
-    """The number of a literal, None for a symbolic size."""
-    return None if isinstance(literal.val, SymbolicDim) else literal.val
+    """The number of a literal, None for a symbolic size and a zero of float0."""
+    value = literal.val
+    if type(value) in _REAL:
+        return value
+    if isinstance(value, SymbolicDim) or is_float0(literal.aval):
+        return None
+    return complex(value) if dtypes.is_complex(literal.aval.dtype) else float(value)
 
 
 def _is_single(shape: Sequence[object]) -> bool:

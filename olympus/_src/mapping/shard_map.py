@@ -9,7 +9,7 @@ from typing import Any, NoReturn, overload
 from ..base.source import filter_traceback
 from ..base.typing import ArrayLike, P, PyTree, R
 from ..base.util import name_of, quoted, wraps
-from ..control.bodies import Derived, flatten, stage_body
+from ..control.bodies import Derived, check_aliases, flatten, stage_body
 from ..control.manual_trace import ManualTrace
 from ..control.shard_map import Manual, named_axes, shard_map_p
 from ..core.context import ctx
@@ -17,7 +17,7 @@ from ..core.trace import enter, leave, typeof
 from ..interpreters.batching import BatchTracer
 from ..interpreters.jvp import JVPTracer
 from ..jit.arguments import check_callable, leaf_name, structure_path
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
 from ..types.shape import mod
 from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
@@ -223,6 +223,11 @@ def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mappe
     return Manual(mesh, names, check)
 
 
+def is_high_spec(spec: object) -> bool:
+    """Whether a specification is of a value of a user's type: a `HiPspec`."""
+    return hasattr(type(spec), "to_lo")
+
+
 class _Application:
     """A mapped function and what it is applied to: what messages speak of."""
 
@@ -248,13 +253,17 @@ class _Application:
         ins = tuple([s for s in specs if s is not None])
         for i, spec, aval in zip(places, ins, avals, strict=True):
             self._check_argument(i, spec, aval)
-        if self._sees_values():
+        check_aliases(self.what, self.fun, (), arrays, tree, "arguments")
+        whole = any(a.mutable or a.is_high for a in avals) or any(
+            map(is_high_spec, tree_flatten(self.out_specs)[0]))
+        if not whole and self._sees_values():
             return self._run_eagerly(leaves, tree, given, arrays, ins)
         # Within the manual mesh: types of parts name no manual axes, and bare specifications in
         # the body are of the axes that are left.
         with manual.within():
             body = stage_body(*self._body(leaves, tree, given),
                               [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
+        check_aliases(self.what, self.fun, body.consts, arrays, tree, "arguments")
         outs = self._result_specs(body.out_tree, body.out_avals)
         # Values that the function closes over are operands in front, whole on each device.
         for x in body.consts:
@@ -365,7 +374,8 @@ class _Application:
             return
         leaves = tree_leaves_with_path(specs)
         wrong = [f"{which}{keystr(path)} is {s!r} of type {type(s).__name__}" for path, s in leaves
-                 if not isinstance(s, PartitionSpec)]
+                 if not isinstance(s, PartitionSpec) and not is_high_spec(s)]
+        leaves = [(path, s) for path, s in leaves if isinstance(s, PartitionSpec)]
         if wrong:
             raise TypeError(f"{self.what}: {which} argument must be a pytree of PartitionSpec "
                             f"instances, but {'; '.join(wrong)}; write P(...) for each.")
@@ -412,6 +422,9 @@ class _Application:
     def _check_argument(self, index: int, spec: PartitionSpec, aval: ShapedArray) -> None:
         """ValueError unless an array can be cut by its specification."""
         manual = self.manual
+        if self._is_high(spec, aval, lambda: f"{self._applied()}: its {self._argument(index)}",
+                         "in_specs"):
+            return
         if len(spec) > aval.ndim:
             remedy = ("consider using an in_specs entry of `P()` for a scalar" if not aval.ndim
                       else "shorten the specification")
@@ -442,7 +455,12 @@ class _Application:
         """The specification of each result; ValueError unless the parts fit together so."""
         manual, fun = self.manual, name_of(self.fun)
         specs = tuple(flatten_axes(f"{self.what} out_specs", tree, self.out_specs))
+        high = [self._is_high(spec, aval, lambda i=i: (
+            f"{self._applied()}: its result{structure_path(tree, i)}"), "out_specs")
+                for i, (spec, aval) in enumerate(zip(specs, avals, strict=True))]
         for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+            if high[i]:
+                continue
             if not isinstance(spec, PartitionSpec):
                 raise TypeError(f"{self.what}: out_specs argument must be a pytree of "
                                 f"PartitionSpec instances, but it has {spec!r} for "
@@ -457,6 +475,8 @@ class _Application:
         if manual.check:
             # A token has no `vma` and no `sums`: it says nothing of devices.
             for i, (spec, aval) in enumerate(zip(specs, avals, strict=True)):
+                if high[i]:
+                    continue
                 if more := manual.ordered(getattr(aval, "vma", frozenset()) - named_axes(spec)):
                     self._refuse_varying(structure_path(tree, i), spec, aval, more)
                 for kind, have, want in zip(("unreduced", "reduced"), getattr(aval, "sums", ()), (
@@ -469,6 +489,27 @@ class _Application:
                             f"{quoted(have) or 'none'}; name these axes, or take the sum with "
                             "lax.psum or lax.psum_scatter.")
         return specs
+
+    def _is_high(self, spec: Any, aval: Aval, what: Callable[[], str], which: str) -> bool:
+        """Whether a value is of a user's type, and is spread as its specification says."""
+        if aval.is_high != is_high_spec(spec):
+            kind = "HiPspec" if aval.is_high else "PartitionSpec"
+            raise TypeError(f"{what()} is {aval}, and the entry of {which} for it is {spec!r:.60}; "
+                            f"a {kind} is required.")
+        if aval.is_high and self.manual.check:
+            own: Any = aval if which == "out_specs" else self.manual.part(aval, spec)
+            for part, its in zip(own.lo_ty(), spec.to_lo(), strict=True):
+                named = named_axes(its)
+                if not named <= part.vma and which == "in_specs":
+                    raise NotImplementedError(
+                        f"{what()} is {aval}, of a user's type, whose `shard` does not say along "
+                        f"which axes of a mesh parts vary ({part} for {its}); let it ask types of "
+                        "arrays for it, or pass check_vma=False.")
+                if more := self.manual.ordered(part.vma - named):
+                    raise ValueError(
+                        f"{what()} is {aval}, with a part {part}, and the entry of out_specs for "
+                        f"that is {its}; it varies along {quoted(more)}, too; name these axes.")
+        return aval.is_high
 
     def _refuse_varying(self, path: str, spec: PartitionSpec, aval: ShapedArray,
                         more: Sequence[object]) -> NoReturn:

@@ -9,6 +9,7 @@ from typing import Any
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, PyTree, R
 from ..base.util import Noted, name_of, wraps
+from ..control.bodies import check_aliases
 from ..core.context import under
 from ..core.primitive import Axis
 from ..core.trace import typeof
@@ -16,7 +17,7 @@ from ..interpreters.batching import batch_flat, to_axis
 from ..jit.arguments import argument_name, check_callable, check_results, leaf_name, structure_path
 from ..lax.shape import reduce_sum
 from ..lax.sharding import reshard
-from ..types.avals import ShapedArray
+from ..types.avals import MUTABLE, MappingSpec, ShapedArray
 from ..types.shape import canonical_dim
 from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
@@ -59,7 +60,7 @@ def vmap(fun: Callable[P, R], in_axes: int | None | Sequence[PyTree] = 0, out_ax
     # One entry for each argument, as in a tuple; as a pytree a list would be a prefix of nothing.
     if isinstance(in_axes, list):
         in_axes = tuple(in_axes)
-    if not (in_axes is None or isinstance(in_axes, tuple) or is_axis(in_axes)):
+    if not (in_axes is None or isinstance(in_axes, (tuple, MappingSpec)) or is_axis(in_axes)):
         raise TypeError(f"{_ENTRIES.format('vmap')}, but got {in_axes!r}; write (spec,) for one "
                         "argument.")
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
@@ -96,7 +97,7 @@ def is_axis(x: Any) -> bool:
 def check_axes(what: str, option: str, axes: PyTree) -> None:
     """TypeError unless the leaves of an option are axes."""
     for entry in tree_flatten(axes)[0]:
-        if not is_axis(entry):
+        if not (is_axis(entry) or isinstance(entry, MappingSpec)):
             raise TypeError(f"{what}: {what} {option} must be an int, None, or (nested) container "
                             f"with those types as leaves, but got {axes!r}, with the leaf "
                             f"{entry!r} of type {type(entry).__name__}.")
@@ -107,6 +108,10 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
     # All axes and sizes are checked before the function runs, so that messages name arguments.
     leaves, in_tree, dims, axis.size = mapped_arguments("vmap", fun, args, kwargs, in_axes,
                                                         axis.size)
+    for x in leaves if MUTABLE else ():
+        if type(getattr(x, "aval", None)) in MUTABLE:
+            check_aliases("vmap", fun, (), leaves, in_tree, "arguments")
+            break
     axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
                                 axis.mesh_axis)
 
@@ -203,7 +208,18 @@ def _aval(x: ArrayLike, names: _Names, index: int) -> ShapedArray:
 
 
 def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
-    """A mapped axis counted from the front."""
+    """A mapped axis counted from the front; of a user's type what it says itself."""
+    if aval.is_high:
+        if isinstance(axis, MappingSpec):
+            return axis
+        raise ValueError(f"{names.what}: in_axes has {axis} for argument {names(index)} of "
+                         f"{name_of(names.fun)}, which is of the non-array type {aval}; a "
+                         "MappingSpec is required, which its type's dec_rank knows; give None to "
+                         "share it.")
+    if isinstance(axis, MappingSpec):
+        raise TypeError(f"{names.what}: in_axes has {axis!r:.60} for argument {names(index)} of "
+                        f"{name_of(names.fun)}, which is {aval}; an int is required; a MappingSpec "
+                        "is for values of users' types.")
     if 0 <= axis < aval.ndim:
         return axis
     if -aval.ndim <= axis < 0:
@@ -218,7 +234,7 @@ def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
 def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
                  names: _Names) -> int:
     """The one size of all mapped axes."""
-    sizes = {aval.shape[d] for aval, d in zip(avals, dims) if d is not None}
+    sizes = {aval.shape[d] for aval, d in zip(avals, dims) if d is not None and not aval.is_high}
     # axis_size is one size more, so that an argument that contradicts it is an error.
     if given is not None:
         sizes.add(given)
@@ -230,6 +246,10 @@ def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
         raise ValueError(f"{names.what} wrapped function must be passed at least one argument "
                          "containing an array or axis_size must be specified, got empty "
                          f"{names.given()}: {name_of(names.fun)} is called without any array.")
+    if any(d is not None for d in dims):
+        raise ValueError(f"{names.what}: axis_size must be specified for {name_of(names.fun)}: its "
+                         "mapped arguments are of users' types, which do not tell how many "
+                         "elements they have.")
     raise ValueError(f"{names.what} must have at least one non-None value in in_axes or axis_size "
                      f"must be specified:\n  no argument of {name_of(names.fun)} is mapped; give 0 "
                      "for one, or call the function itself.")
@@ -240,7 +260,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
     """The error for sizes that differ: a line for each size, the most frequent first."""
     places: dict[int, list[str]] = {}
     for i, (aval, d) in enumerate(zip(avals, dims, strict=True)):
-        if d is not None:
+        if d is not None and not aval.is_high:
             places.setdefault(aval.shape[d], []).append(
                 f"axis {d} of {names.where(i)} of type {aval}")
     # The most frequent size is most likely the one that was meant: it comes first.
@@ -286,13 +306,20 @@ def _place(x: Array, src: int | None, dst: int | None, axis: Axis, sum_match: bo
         return x
     if dst is None:     # but the result differs from example to example
         assert src is not None
-        if sum_match:
+        if sum_match and not typeof(x).is_high:
             return reduce_sum(x, (src,))
         mapped = ("" if axis.name is None else
                   f"vmap has mapped output (axis_name={axis.name!r}) but out_axes is None: ")
         raise ValueError(f"vmap: {mapped}at vmap out_axes{path(index)}, got axis spec None but "
                          f"output was batched on axis {src}; an int is required; None is for "
                          f"results of {fun_name} that are the same for all examples.")
+    if typeof(x).is_high:
+        to: Any = dst if isinstance(dst, MappingSpec) else src
+        return to_axis(x, src, to, axis.size)
+    if isinstance(dst, MappingSpec):
+        raise TypeError(f"vmap: out_axes of result{path(index)} of {fun_name} has {dst!r:.60}, and "
+                        f"the result is {typeof(x)}; an int is required; a MappingSpec is for "
+                        "values of users' types.")
     ndim = typeof(x).ndim + (src is None)
     if not -ndim <= dst < ndim:
         raise ValueError(f"vmap: out_axes of result{path(index)} of {fun_name}: axis {dst} is out "

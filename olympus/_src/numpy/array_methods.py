@@ -6,8 +6,8 @@ tables are installed on two classes: `core.trace.Tracer` and the array class of 
 
 from __future__ import annotations
 
+import importlib
 import itertools
-import sys
 from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import Any
@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 
 from ..arrays.device import device_put
-from ..base import lib
+from ..base import lib, spelling
 from ..base.source import api_boundary, filter_traceback
-from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, DTypeLike
+from ..base.typing import Array, ArrayLike, DTypeLike, Value
 from ..base.util import clipped
 from ..core.ir import Literal
-from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer
+from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer, typeof
 from ..jit.fused import begin_with
 from ..lax import arithmetic as lax_arithmetic
 from ..lax import convert as lax_convert
 from ..lax.sharding import reshard
 from ..runtime.eager import FAILURES
 from ..types import dtypes
+from ..types.avals import HIGH
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
 from ..types.sharding import DeviceLike, NamedSharding, ShardingLike
 from . import (
@@ -67,13 +67,13 @@ _EQUALITIES = frozenset(("equal", "not_equal"))
 def _meet(kind: type) -> bool:
     """Whether operators take a type that was not met before."""
     if (issubclass(kind, (Tracer, np.ndarray, np.generic, SymbolicDim, *SCALAR_TYPES))
-            or kind in FOREIGN_AVALS or array_method(kind) is not None):
+            or kind in FOREIGN_AVALS or spelling.array_method(kind) is not None):
         _accepted.add(kind)
         return True
     return False
 
 
-def _binary(fun: Any, public: Any, swapped: bool) -> Any:
+def _binary(fun: Any, public: Any, swapped: bool, name: str = "") -> Any:
     def method(self: Array, other: ArrayLike) -> object:
         kind = type(other)
         try:
@@ -86,16 +86,34 @@ def _binary(fun: Any, public: Any, swapped: bool) -> Any:
                     f"type {kind.__name__}, given; arrays and numbers are required; convert it "
                     "with float or olympus.numpy.asarray.")
         except FAILURES as error:
+            # Only now is it asked whose operator it is: arrays pay nothing.
+            if HIGH and (found := _by_type(self, other, name)) is not None:
+                return found
             begin_with(public, error)
             raise
         return NotImplemented
     return method
 
 
-def _operator(fun: Any, swapped: bool = False) -> Any:
+def _by_type(self: Value, other: Value, name: str) -> Value:
+    """The result of an operator that an operand's type, of a user, defines; None if none does."""
+    reflected = f"__{name[3:]}" if name.startswith("__r") and name != "__rshift__" else (
+        f"__r{name[2:]}")
+    for x, y, method in ((self, other, name), (other, self, reflected)):
+        aval = typeof(x)
+        if aval.is_high and not isinstance(x, Tracer):
+            return NotImplemented       # an object has operators of its own
+        if aval.is_high:
+            found = getattr(type(aval), method, None)
+            if found is not None and hasattr(found, "fun"):
+                return found.fun(x, y)
+    return None
+
+
+def _operator(fun: Any, swapped: bool = False, name: str = "") -> Any:
     """The method of tracers; its attribute `of_arrays` is that of arrays, which has less to do."""
-    method = _binary(getattr(fun, "while_tracing", fun), fun, swapped)
-    of_arrays = _binary(fun, fun, swapped)
+    method = _binary(getattr(fun, "while_tracing", fun), fun, swapped, name)
+    of_arrays = _binary(fun, fun, swapped, name)
     if hasattr(fun, "wraps"):
         of_arrays = array_operator(fun, of_arrays, swapped)
     method.of_arrays = of_arrays
@@ -112,6 +130,9 @@ _UNROLLED = 32      # elements that iteration reads by one compiled program
 def _iterate(self: Array) -> Iterator[Array]:
     """The slices along the first axis. TypeError for scalars."""
     try:
+        if self.aval.mutable:
+            raise TypeError(f"iter(): a reference {self.aval} given; an array is required; iterate "
+                            "over ref[...], its content.")
         if not self.aval.shape:
             raise TypeError(f"iter(): {self.aval} given; iteration over a 0-d array has no "
                             "meaning; use x.item(), or x[None].")
@@ -462,7 +483,7 @@ def _namespace(self: Array, /, *, api_version: str | None = None) -> ModuleType:
     if api_version is not None and api_version not in VERSIONS:
         raise ValueError(f"__array_namespace__: api_version {api_version!r} given; None or one of "
                          f"{', '.join(VERSIONS)} is required.")
-    return sys.modules["olympus.numpy"]
+    return importlib.import_module(spelling.namespace)
 
 
 # Operators that are asked of the second operand, too, where the first does not know it.
@@ -474,8 +495,8 @@ _REFLECTED = {
     "xor": logic.bitwise_xor, "lshift": logic.left_shift, "rshift": logic.right_shift,
 }
 OPERATORS: dict[str, Callable[..., Any]] = {
-    **{f"__{name}__": _operator(fun) for name, fun in _REFLECTED.items()},
-    **{f"__r{name}__": _operator(fun, swapped=True) for name, fun in _REFLECTED.items()},
+    **{f"__{name}__": _operator(fun, False, f"__{name}__") for name, fun in _REFLECTED.items()},
+    **{f"__r{name}__": _operator(fun, True, f"__r{name}__") for name, fun in _REFLECTED.items()},
     "__eq__": _operator(arithmetic.equal), "__ne__": _operator(arithmetic.not_equal),
     "__lt__": _operator(arithmetic.less), "__le__": _operator(arithmetic.less_equal),
     "__gt__": _operator(arithmetic.greater), "__ge__": _operator(arithmetic.greater_equal),

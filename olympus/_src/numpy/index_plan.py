@@ -447,7 +447,8 @@ def _index_aval(entry: Any) -> ShapedArray:
             f"indexing: the string {entry!r} given; integers, slices, arrays, None or ... are "
             "required; index a dict or tuple of arrays by name instead.")
     try:
-        return typeof(entry)
+        if isinstance(aval := typeof(entry), ShapedArray):
+            return aval
     except TypeError:
         pass
     try:

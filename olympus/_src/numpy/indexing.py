@@ -55,8 +55,8 @@ from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, entries_of, halves, parse, refuse_empty
 from .masks import Layout, Masked, masked_index
 
-__all__ = ["concrete", "getitem", "need_size", "nonzero", "put_along_axis", "read", "take",
-           "take_along_axis", "write"]
+__all__ = ["concrete", "fit_values", "getitem", "need_size", "nonzero", "put_along_axis", "read",
+           "take", "take_along_axis", "write"]
 
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 ArrayImpl = lib.ArrayImpl
@@ -124,6 +124,8 @@ def getitem(self: Array, index: Any) -> Array:
                 return _slice_at_once(self, *window)
         except (*FAILURES, IndexError):
             pass        # the call below makes it plain
+    elif self.aval.mutable:
+        return self.aval.methods["__getitem__"](self, index)
     try:
         plan, operands, _ = parse(shape, index)
         if plan.empty is not None:
@@ -413,7 +415,7 @@ def write(op: str, x: ArrayLike, index: object, values: object, *,
         return found if not x.aval.weak_type else promote.convert(found, x.dtype, True)
     plan, operands, outside = parse(x.shape, index, wrap_negative_indices,
                                     strict and wrap_negative_indices)
-    values = _fit_values(name, x, values, plan.out_shape)
+    values = fit_values(name, x.aval, values, plan.out_shape)
     if outside and mode is FILL:
         return constrain(name, x, out_sharding)
     found = settled(name, functools.partial(_write, plan=plan, how=how), out_sharding, x, values,
@@ -440,7 +442,7 @@ def _warn_of_cast(name: str, values: ShapedArray, to: ShapedArray) -> None:
 def _write_at_mask(name: str, x: Array, masked: Masked, values: promote.Operand, how: How,
                    strict: bool) -> Array:
     plan, operands, outside = parse(x.shape, masked.index, how.wrap, strict)
-    values = _fit_values(name, x, values, masked.layout.values_shape(plan.out_shape))
+    values = fit_values(name, x.aval, values, masked.layout.values_shape(plan.out_shape))
     if (outside and how.mode is FILL) or plan.empty is not None:
         return x
     return _choose(x, values, masked.mask, *operands, plan=plan, how=how, layout=masked.layout)
@@ -457,9 +459,10 @@ def _choose(x: Array, values: Array, mask: ArrayLike, *operands: Array, plan: Pl
     return _write(x, new, *operands, plan=plan, how=how)
 
 
-def _fit_values(name: str, x: ArrayLike, values: promote.Operand, to_fit: tuple[int, ...]) -> Array:
-    """An operand at the dtype of `x`; its shape is checked, not changed."""
-    aval, to = typeof(values), typeof(x)
+def fit_values(name: str, to: ShapedArray, values: promote.Operand, to_fit: tuple[int, ...]
+               ) -> Array:
+    """An operand at the dtype of `to`; its shape is checked, not changed."""
+    aval = typeof(values)
     given = aval.shape
     if given and (len(given) > len(to_fit)
                   or any(n not in (1, m) for n, m in zip(given[::-1], to_fit[::-1]))):

@@ -31,7 +31,7 @@ from ..lax.convert import convert_element_type_p
 from ..lax.shape import broadcast_in_dim_p, broadcast_scalar
 from ..runtime.eager import result_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
+from ..types.avals import AbstractValue, ShapedArray, ShapeDtypeStruct, make_aval, scalar_aval
 from ..types.memory import Space
 from ..types.shape import SymbolicDim, broadcast_shapes
 
@@ -199,12 +199,18 @@ def operand(name: str, x: Any, position: int = 0) -> Operand:
     """
     kind = type(x)
     if hasattr(kind, "aval"):       # its class's: other objects may pass all attributes on
-        if not isinstance(x.aval, ShapedArray):
-            raise TypeError(f"{name}: operand {position} is {describe(x)}; an array is required; "
-                            "read a reference with ref[...].")
-        if kind is ShapeDtypeStruct:
-            refuse(name, x, position)
-        return x
+        aval = x.aval
+        if isinstance(aval, ShapedArray):
+            if kind is ShapeDtypeStruct:
+                refuse(name, x, position)
+            return x
+        if isinstance(aval, AbstractValue):
+            what = describe(x) if isinstance(x, Tracer) else (
+                f"a {'value of type' if aval.is_high else 'reference'} {aval}")
+            instead = ("define an operation on it as a olympus.experimental.hiolympus.HiPrim"
+                       if aval.is_high else "read a reference with ref[...]")
+            raise TypeError(f"{name}: operand {position} is {what}; an array is required; "
+                            f"{instead}.")
     if kind in SCALAR_TYPES:
         if kind is int and not -2**31 <= x < 2**31 and not dtypes.fits(x, dtypes.default_int()):
             return WideInt(name, x, scalar_aval(int))
@@ -474,14 +480,14 @@ def choose(condition: Array, x: Array, y: Array) -> Array:
 
 def unary(op: Callable[[ArrayLike], Array], x: ArrayLike) -> Array:
     """Apply a lax function of one operand to an array or number of any dtype that it takes."""
-    if not hasattr(type(x), "aval"):
+    if not (hasattr(type(x), "aval") and isinstance(x.aval, ShapedArray)):
         x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
     return op(x)
 
 
 def unary_inexact(op: Callable[[ArrayLike], Array], x: Any) -> Array:
     """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
-    if not hasattr(type(x), "aval"):
+    if not (hasattr(type(x), "aval") and isinstance(x.aval, ShapedArray)):
         x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
     return op(x if x.aval.dtype.kind in "fc" else inexact(x))     # saves two frames
 

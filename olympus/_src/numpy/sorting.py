@@ -15,6 +15,7 @@ from ..lax import creation
 from ..lax import shape as lax_shape
 from ..lax import sort as lax_sort
 from ..lax.arithmetic import imag, real
+from ..lax.bits import shift_right_logical
 from ..lax.comparison import ne
 from ..lax.sharding import constrain
 from ..loops.while_loop import fori_loop
@@ -336,18 +337,24 @@ def _search(a: Array, v: Array, *, side: str, compare_all: bool) -> Array:
                          lax_shape.broadcast_in_dim(v, shape, tuple(range(1, len(shape)))), side)
         return lax_shape.reduce_sum(promote.convert(before, dtype), (0,))
 
-    def halved(_: int, ends: tuple[Array, Array]) -> tuple[Array, Array]:
-        low, high = ends        # low <= place <= high
-        middle = low + (high - low) // 2
-        right = _before(take(a, middle, 0, mode="clip"), v, side) & (low < high)
-        return where(right, middle + 1, low), where(right, high, middle)
+    def right(low: Array, size: ArrayLike) -> Array:
+        """Whether the `size`-th element from `low` on lies before the place of `v`."""
+        return _before(take(a, low + (size - 1), 0, mode="clip"), v, side)
 
-    ends = creation.full(v.shape, 0, dtype), creation.full(v.shape, n, dtype)
+    low = creation.full(v.shape, 0, dtype)
     if not is_static((n,)):     # so many steps that they are not written out
-        return fori_loop(0, bit_length(n), halved, ends)[0]
-    for _ in range(bit_length(n)):
-        ends = halved(_, ends)
-    return ends[0]
+        def step(k: Array, low: Array) -> Array:
+            size = shift_right_logical(np.int32(1 << bit_length(n) - 1), k)
+            return where(right(low, size) & (size <= n - low), low + size, low)
+
+        return fori_loop(0, bit_length(n), step, low)
+    # After a first step of any length the place is less than `size` elements on, a power of two,
+    # of which halves need no second end (Knuth, The Art of Computer Programming 3, 6.2.1).
+    size = 1 << n.bit_length() - 1
+    low = where(right(low, size), n - size + 1, low)
+    while size := size // 2:
+        low = where(right(low, size), low + size, low)
+    return low
 
 
 def _before(x: Array, v: Array, side: str) -> Array:
@@ -356,8 +363,8 @@ def _before(x: Array, v: Array, side: str) -> Array:
     if not dtypes.is_inexact(x.dtype):
         return less
     if not dtypes.is_complex(x.dtype):
-        x_nan, v_nan = x != x, v != v
-        return less | (v_nan & ~x_nan if side == "left" else v_nan)
+        v_nan = v != v
+        return less | (v_nan & (x == x) if side == "left" else v_nan)
     pairs = [*zip(_nan_parts(x), _nan_parts(v)), (x.real, v.real), (x.imag, v.imag)]
     found = creation.full(x.shape, side == "right", np.bool_)
     for p, q in reversed(pairs):    # NaN parts are ordered by the flags before them

@@ -271,12 +271,15 @@ def at(self: Array) -> _IndexUpdateHelper:
     >>> print(onp.zeros(4).at[1:3].add(2.0))
     [0. 2. 2. 0.]
     """
-    return _IndexUpdateHelper(self)
+    return self.aval.methods["at"].fget(self) if self.aval.mutable else _IndexUpdateHelper(self)
 
 
 @source.api_boundary
 def setitem(self: Array, index: object, value: object) -> None:
-    """Always raises: arrays are immutable."""
+    """Write to a traced reference; an array raises, since arrays are immutable."""
+    if self.aval.mutable:
+        self.aval.methods["__setitem__"](self, index, value)
+        return
     raise TypeError(
         f"x[index] = y: assignment into an array {self.aval} given;\n  arrays are immutable and do "
         f"not support in-place item assignment;\n  {_written_anew()}instead of x[index] = y use "

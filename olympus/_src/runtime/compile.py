@@ -6,8 +6,9 @@ import gc
 import itertools
 import re
 import threading
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
+from itertools import compress
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary, ref
@@ -18,6 +19,7 @@ from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
 from ..base.typing import Array, Device, DType, IrModule, PyTree
 from ..base.util import Memo
+from ..core.check import check_olympuspr
 from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.identity import identity
@@ -32,15 +34,16 @@ from ..devices.array import (
     refuse_masked_arrays,
 )
 from ..devices.devices import check_process, client
+from ..interpreters.passes import arrays_only, stores_of, without_dead_code
 from ..job.agreement import ModuleKey, check_same_program, spans_processes
-from ..lowering.context import Interface, ModuleContext, concrete
+from ..lowering.context import ForeignCall, Interface, ModuleContext, concrete
 from ..lowering.module import Lowering, lower_program
 from ..lowering.nest import LOADABLE
 from ..lowering.spreading import named
 from ..types.avals import Aval, ShapedArray, is_float0, make_aval, memory_kind, physical_aval
 from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
-from ..types.shape import prod
+from ..types.shape import is_static, prod
 from ..types.sharding import (
     NamedSharding,
     PartitionSpec,
@@ -55,9 +58,11 @@ from .dumps import dump
 from .nans import debugging
 
 __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "compile_program",
-           "compiled_programs", "drop_programs", "load_lowered", "load_program", "relaid",
-           "release", "user_error"]
+           "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
+           "relaid", "release", "user_error"]
 
+brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
+foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
@@ -78,14 +83,15 @@ _Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels",
+    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels", "brief",
                  "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
     def __init__(self, xla: LoadedExecutable, key: ModuleKey | None, size: int, constants: int,
-                 code: bytes | None = None, levels: int = 0) -> None:
+                 code: bytes | None = None, levels: int = 0, brief: bool = False) -> None:
         self.xla, self.key = xla, key
+        self.brief = brief      # whether the thread that calls it runs it
         self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
@@ -221,7 +227,7 @@ class Executable:
 
     __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
                  "in_shardings", "out_shardings", "committed", "demanded", "handlers", "layouts",
-                 "physical_out", "hosts", "effects", "common", "interface",
+                 "physical_out", "hosts", "effects", "common", "interface", "untried",
                  "placement", "arg_names", "donated", "exclusive")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
@@ -234,6 +240,8 @@ class Executable:
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         stored = list(map(physical_aval, self.out_avals))
         self.hosts = interface.host_callbacks       # XLA refers to them weakly
+        #: Foreign calls that have not run: their handlers may refuse what the program gives them.
+        self.untried = interface.foreign
         where = interface.place(placement)
         self.devices, self.committed = where.devices, where.committed
         self.demanded = where.shardings
@@ -287,7 +295,7 @@ class Executable:
         if self.exclusive and lib.may_share([kept[i] for i in self.exclusive]):
             self._check_given_once(kept, self.donated, self.exclusive)
         try:
-            if self.effects or self.hosts:
+            if self.effects or self.hosts or self.untried:
                 ordered = any(e.ordered for e in self.effects)
                 if ordered:     # programs may overlap on a device, ordered effects must not
                     wait_for_ordered()
@@ -296,12 +304,19 @@ class Executable:
                     add_pending(token, ordered)
                 if self.hosts:
                     lib.keep_while_running(token, self.hosts)
+                if self.untried:    # what a handler refuses, it refuses the first time
+                    lib.wait_for([token])
+                    self.untried = ()
                 return outs
             return lib.execute(self.xla, kept, self.handlers)
         except lib.XlaRuntimeError as error:
-            if self.interface.donated and "onate" in str(error):
-                self._check_given_once(kept, self.interface.donated, range(len(kept)))
-            raise user_error(error, self.name) from None
+            if "onate" in str(error):
+                self.check_given_once(kept)
+            raise user_error(error, self.name, self.untried) from None
+
+    def check_given_once(self, kept: Sequence[Array]) -> None:
+        """RuntimeError if a donated argument, of those read, is given as another one, too."""
+        self._check_given_once(kept, self.interface.donated, range(len(kept)))
 
     def _check_given_once(self, kept: Sequence[Array], donated: Sequence[int],
                           exclusive: Sequence[int]) -> None:
@@ -472,8 +487,9 @@ def _fits(x: Array, sharding: Sharding) -> bool:
         x._sharding.is_equivalent_to(sharding, x.aval.ndim))
 
 
-def user_error(error: Exception, what: str) -> BaseException:
-    """The error to raise instead: a callback's own, or one with more words for lack of memory.
+def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -> BaseException:
+    """The error to raise instead: a callback's own, or one with more words for lack of memory, and
+    for what is wrong with foreign calls.
 
     Its class is that of the error: C++ raises no other for calls that it runs by itself.
     """
@@ -481,6 +497,10 @@ def user_error(error: Exception, what: str) -> BaseException:
     if found is not error:
         return found
     text = str(error)
+    if calls or " FFI " in text or "ide-effect HLO" in text:
+        said = foreign.explained(error, calls)
+        if said is not None:
+            return said
     if "RESOURCE_EXHAUSTED" in text or "Out of memory" in text:
         return errors.OlympusRuntimeError(
             f"{what}: not enough memory on the device ({text.splitlines()[0]}); smaller arrays or "
@@ -504,8 +524,10 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if context.refined:
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
+    if context.foreign:
+        foreign.check_targets(tuple(context.foreign.values()), device.platform)
     digest, chosen = b"", ()
-    hosts = list(map(lib.WeakCall, context.host_callbacks))
+    hosts: Sequence[Callable[..., object]] = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
     # process may be equal and call different functions.
     if not context.inspected and not context.hooks:
@@ -517,6 +539,9 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         if found is not None:
             _executables.use(found)
             return found
+    is_brief = not hosts and context.alone is not None and brief.is_brief(context.alone)
+    if is_brief:
+        hosts = lib.IN_THIS_THREAD
     _look_for_room(context.name)
     dump("stablehlo", context.name, lambda: cast("str", module.operation.get_asm(
         enable_debug_info=config.include_debug_info_in_dumps.value)))
@@ -537,7 +562,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         except lib.XlaRuntimeError as error:
             if context.failures:
                 raise context.failures.pop() from None
-            raise user_error(error, f"compiling {context.name}") from None
+            raise user_error(error, f"compiling {context.name}",
+                             tuple(context.foreign.values())) from None
 
     with timed(context.name, event="backend_compile"):
         if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
@@ -564,22 +590,23 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         for _, callback, _ in context.inspected:
             callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
                      else lib.single_device_sharding(device))
-    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest)
+    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, is_brief)
     if key is not None:
         _executables.use(loaded)
     return loaded
 
 
 def adopt(name: str, load: Callable[[], LoadedExecutable], key: ModuleKey, size: int,
-          code: bytes | None = None) -> Loaded:
+          code: bytes | None = None, brief: bool = False) -> Loaded:
     """An executable of `size` bytes that is loaded, not compiled, among those that are kept.
 
-    `code` is what it is loaded from, if it may be serialised again.
+    `code` is what it is loaded from, if it may be serialised again; `brief`, as when it was
+    compiled.
     """
     check_process(f"loading {name}")
     _look_for_room(name)
     xla = load()
-    loaded = Loaded(xla, key, 0, 0, code)
+    loaded = Loaded(xla, key, 0, 0, code, brief=brief)
     loaded.bytes = size
     _executables.use(loaded)
     return loaded
@@ -680,16 +707,106 @@ def _compiled(key: Hashable, module: IrModule, context: ModuleContext, placement
     return loaded, interface
 
 
+def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platform: str = "", *,
+                keep_unused: bool = True, donated: Sequence[bool] = (),
+                arg_names: Sequence[str] = (), hold: str | None = None,
+                out_shardings: Sequence[NamedSharding | None] = (),
+                out_memories: Sequence[str | None] = (), out_layouts: Sequence[str | None] = (),
+                path_of: Callable[[int], str] = str) -> tuple[Lowering, tuple[bool, ...]]:
+    """What is to be lowered of a traced program, and which inputs the module takes.
+
+    The one road from programs to modules; arguments are those of a `Lowering`, for all inputs.
+
+    Args:
+      platform: where it will run, if not as `placement` says.
+      keep_unused: whether inputs stay that the program does not read.
+      hold: None as the option says.
+      path_of: what an input is called where its sizes are wrong.
+    """
+    program = arrays_only(closed)
+    # The content of a reference that is written is given up to the one that replaces it.
+    stores = stores_of(closed)
+    if stores:
+        donated = [d or i in stores for i, d in enumerate(donated or [False] * len(closed.invars))]
+    for aval, sharding in zip(program.in_avals, placement.shardings):
+        if sharding is not None:        # of a struct: an array that is cut so there cannot be
+            sharding.check_compatible_aval(aval.shape)
+    symbolic = not all(is_static(getattr(a, "shape", ())) for a in program.in_avals)
+    program, kept = without_dead_code(program, keep_unused)
+    if config.enable_checks.value:
+        check_olympuspr(program.olympuspr)
+    pr = program.olympuspr
+    info = pr.debug_info
+    if arg_names:
+        info = info._replace(arg_names=tuple(compress(arg_names, kept)))
+        program = program.replace(olympuspr=pr.replace(debug_info=info))
+    # A program that may be run again, to find a NaN, keeps its arguments.
+    donated, aliases = [d and not debugging() for d in compress(donated, kept)], []
+    if any(donated):
+        # Parts of several devices are compared where it is known how results are cut.
+        open_ = bool(placement.several) and not all(out_shardings or [None])
+        fixed = [stores.get(i) for i, k in enumerate(kept) if k]
+        aliases, donated = _aliases(program, donated, open_, fixed)
+    # What is demanded of results is nothing of contents but that they stay where they are.
+    count = len(program.outvars)
+    if stores:
+        where = {stores[i]: x for i, x in enumerate(placement.shardings) if i in stores}
+        kinds = {stores[i]: x for i, x in enumerate(placement.memories) if i in stores}
+        if where or out_shardings:
+            out_shardings = [*out_shardings, *[where.get(i) for i in range(
+                len(out_shardings), count)]]
+        out_memories = [*out_memories, *[kinds.get(i) for i in range(len(out_memories), count)]]
+        if out_layouts:
+            out_layouts = [*out_layouts, *[None] * (count - len(out_layouts))]
+    return Lowering(
+        program, name, platform or placement.platform, donated, aliases, info.result_paths,
+        devices=placement.several, mesh=placement.mesh, hold=hold or config.hold.value,
+        shardings=[*compress(placement.shardings, kept)],
+        memories=[*compress(placement.memories, kept)],
+        layouts=[*compress(placement.layouts, kept)], out_shardings=out_shardings,
+        out_memories=out_memories, out_layouts=out_layouts,
+        arg_names=[path_of(i) for i, k in enumerate(kept) if k] if symbolic else ()), kept
+
+
+def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool,
+             fixed: Sequence[int | None]) -> tuple[list[int | None], list[bool]]:
+    """(for each donated input the first free result of the same type, which XLA may reuse).
+
+    Where that is not left open, inputs for whose buffers no result is left are warned of. `fixed`
+    has the results of inputs for which that is known.
+    """
+    # First results of the same type, which take the buffer over; what is left goes by the number of
+    # elements, as XLA may still reuse it.
+    free: dict[Any, deque[int]] = {}
+    out_avals = program.out_avals
+    for i, aval in enumerate(out_avals):
+        if i not in fixed:
+            free.setdefault((aval.shape, aval.dtype), deque()).append(i)
+    aliases = [f if f is not None else
+               free[kind].popleft() if d and free.get(kind := (a.shape, a.dtype)) else None
+               for a, d, f in zip(program.in_avals, donated, fixed, strict=True)]
+    sizes = Counter(out_avals[i].size for left in free.values() for i in left)
+    usable, unused = [], []
+    for aval, alias, d in zip(program.in_avals, aliases, donated, strict=True):
+        usable.append(d and (open_ or alias is not None or sizes[aval.size] > 0))
+        if usable[-1] and alias is None and not open_:
+            sizes[aval.size] -= 1
+        if d and not usable[-1]:
+            unused.append(str(aval))
+    if unused:
+        source.warn(f"Some donated buffers were not usable: {', '.join(unused)}; no result is left "
+                    "that has as many elements. They are not deleted; donate arguments that "
+                    "results replace.")
+    return aliases, usable
+
+
 def compile_program(closed: ClosedOlympuspr, name: str, placement: Placement,
                     out_layouts: Sequence[str | None] = (),
                     specs: Sequence[PartitionSpec] = ()) -> Executable:
     """Compile a program whose inputs are all kept; `specs` name the shardings of its results."""
-    loaded, interface = load_program(
-        Lowering(closed, name, placement.platform, devices=placement.several,
-                 shardings=placement.shardings, layouts=placement.layouts,
-                 out_layouts=out_layouts, mesh=placement.mesh, hold=config.hold.value), placement)
-    return Executable(loaded, closed, [True] * len(closed.in_avals), placement, interface,
-                      specs=specs)
+    program, kept = lowering_of(closed, name, placement, out_layouts=out_layouts)
+    loaded, interface = load_program(program, placement)
+    return Executable(loaded, arrays_only(closed), kept, placement, interface, specs=specs)
 
 
 def relaid(x: Array, layout: str | None) -> Array:

@@ -21,7 +21,7 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.config import default_device, enable_x64, no_execution, notes_failures
 from ..base.spelling import array_method
-from ..base.typing import Array, ArrayLike, Params, T
+from ..base.typing import Array, ArrayLike, Params, T, Value
 from ..base.util import Memo, bit_key, lazy_module
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
@@ -40,7 +40,7 @@ from ..devices.array import (
 from ..lax.convert import convert_element_type_p
 from ..lax.creation import dim_as_value_p
 from ..types import dtypes
-from ..types.avals import Aval, ShapedArray, make_aval
+from ..types.avals import HIGH, Aval, ShapedArray, make_aval
 from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, demanded_memory
 from ..types.tree_registry import dispatch_registry
@@ -49,10 +49,11 @@ from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
 __all__ = ["BASE", "FAILURES", "MANY", "EvalTrace", "apply_primitive", "argument_array",
-           "check_deleted", "deleted_error", "in_groups", "number_array", "placed", "result_array",
-           "run_program", "scalar", "scalars", "shard_fallback"]
+           "check_deleted", "deleted_error", "in_groups", "number_array", "operation_call",
+           "placed", "result_array", "run_program", "scalar", "scalars", "shard_fallback"]
 
 _failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
+_parts: Any = lazy_module("olympus._src.interpreters.parts")
 ArrayImpl = lib.ArrayImpl
 PjitFunction = lib.PjitFunction
 
@@ -138,6 +139,8 @@ def argument_array(x: Any) -> Array:
             f"leaked tracer: {x!r} is used where its transformation is not the current one; a "
             "traced value may be used only by the function that is traced; return it instead.")
     aval = typeof(x)    # raises the teaching error for what is no array
+    if aval.is_high:
+        return x
     if kind in SCALAR_TYPES:
         return array_from_numpy(np.asarray(x, aval.dtype), aval.weak_type)
     if kind is not np.ndarray and (given := array_method(x)) is not None:
@@ -218,7 +221,7 @@ def in_groups(xs: Sequence[T]) -> list[Sequence[T]]:
 
 # The base trace ----------------------------------------------------------------------------------
 
-def _eager(prim: Primitive, params: Params) -> PjitFunction:
+def operation_call(prim: Primitive, params: Params) -> PjitFunction:
     """The C++ callable of an operation with given params."""
     several = prim.multiple_results
 
@@ -325,8 +328,8 @@ class EvalTrace(Trace):
             if prim.unshaped:
                 raise missing_rule(prim, f"Evaluation rule for {prim.name!r} not implemented; give "
                                    f"one with {prim.name}_p.def_impl(rule).")
-            call = (prim.evaluated(params) if isinstance(prim, Higher) else None) or _eager(
-                prim, params)
+            call = (_evaluated(prim, params) if isinstance(prim, Higher) else None) or (
+                operation_call(prim, params))
             cache[key] = call
         # Operands are looked at once a call has failed: C++ refuses those that are deleted, and
         # asking beforehand would be paid by every call.
@@ -359,6 +362,13 @@ class EvalTrace(Trace):
         return fun(*args)
 
 
+def _evaluated(prim: Higher, params: Params) -> Callable[..., list[Value]] | None:
+    """How a primitive with bodies is evaluated, if not by compiling it as it is."""
+    if HIGH and any(map(_parts.high_types, prim.bodies(params))):
+        return lambda *args: prim.in_parts(args, params)
+    return prim.evaluated(params)
+
+
 def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
     """Compile the operation and run it: `impl` of a primitive that has a lowering rule.
 
@@ -376,7 +386,7 @@ def apply_primitive(prim: Primitive, *args: ArrayLike, **params: Any) -> Any:
     key = prim, bit_key(tuple(params.items()))
     call = _programs.get(key)
     if call is None:
-        call = _programs[key] = _eager(prim, params)
+        call = _programs[key] = operation_call(prim, params)
     return call(*map(argument_array, args))
 
 

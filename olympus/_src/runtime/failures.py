@@ -27,6 +27,7 @@ from ..core.context import ctx
 from ..core.ir import ClosedOlympuspr
 from ..core.trace import ThreadState
 from ..interpreters.checks import Checked, Site, check_program, raise_failure
+from ..interpreters.passes import arrays_only
 
 __all__ = ["checked", "error_checking_behavior", "noted_kinds", "note", "raise_if_error"]
 
@@ -66,7 +67,7 @@ def noted_kinds() -> frozenset[str]:
 
 def checked(closed: ClosedOlympuspr) -> Checked | None:
     """The program with checks to run in place of another; None if it has none."""
-    return check_program(closed, noted_kinds())
+    return check_program(arrays_only(closed), noted_kinds())
 
 
 def note(code: Array, words: Array, sites: Sequence[Site], library: bool) -> None:

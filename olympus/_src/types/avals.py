@@ -8,19 +8,19 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 from weakref import WeakValueDictionary
 
 import numpy as np
 
 from ..base.config import remove_size_one_mesh_axis_from_type
-from ..base.typing import DimSize, DTypeLike, Shape
-from ..base.util import ByKey, memoize
+from ..base.typing import DimSize, DTypeLike, Shape, Value
+from ..base.util import ByKey, lazy_module, memoize
 from . import dtypes
 from .layout import AUTO, Format
 from .memory import Space
-from .mesh import NO_MESH, ManualAxisType, get_abstract_mesh
-from .shape import canonical_shape, prod, static_int
+from .mesh import NO_MESH, AbstractMesh, ManualAxisType, Mesh, get_abstract_mesh
+from .shape import canonical_shape, floor_div, prod, static_int
 from .sharding import (
     Entry,
     NamedSharding,
@@ -34,16 +34,18 @@ from .sharding import (
     space_of,
 )
 
-__all__ = ["AbstractToken", "AbstractValue", "Aval", "ShapeDtypeStruct", "ShapedArray", "Token",
-           "abstract_token", "check_index", "check_scalar", "check_truth", "has_tangent",
-           "is_float0", "make_aval", "memory_kind", "physical_aval", "scalar_aval"]
+__all__ = ["HIGH", "MUTABLE", "AbstractToken", "AbstractValue", "Aval", "ShapeDtypeStruct",
+           "ShapedArray", "Token", "abstract_token", "check_index", "check_scalar", "check_truth",
+           "has_tangent", "is_float0", "make_aval", "matches", "memory_kind", "physical_aval",
+           "scalar_aval"]
 
+_refs: Any = lazy_module("olympus._src.types.refs")       # where there are references
 _EMPTY: frozenset[str] = frozenset()
 _NOT_MANUAL = ManualAxisType()
 
 
 class AbstractValue:
-    """Base of all avals: arrays, typed keys, references and tokens.
+    """Base of all avals: arrays, typed keys, references, tokens and types of users.
 
     >>> import olympus
     >>> isinstance(olympus.typeof(1.0), olympus.core.AbstractValue)
@@ -52,14 +54,54 @@ class AbstractValue:
 
     __slots__ = ("__weakref__",)
     tagged: Any = False
+    is_array = False    # whether its values are arrays: only these have a shape and a dtype
+    is_high = False     # whether its values are objects of a user's class: see `types.hi`
+    mutable = False     # whether its values are references, whose contents operations replace
+    #: What traced values of this type do in another way than arrays; of references
+    methods: ClassVar[dict[str, Callable[..., object]]] = {}
 
     def to_tangent_aval(self) -> AbstractValue:
         """The aval of a tangent of such a value."""
         raise NotImplementedError(type(self).__name__)
 
+    def to_ct_aval(self) -> AbstractValue:
+        """The aval of a cotangent of such a value."""
+        return self.to_cotangent_aval()
+
+    def to_cotangent_aval(self) -> AbstractValue:
+        return self.to_tangent_aval()
+
+    def normalize(self) -> AbstractValue:
+        """The type that values have in programs: without weak types."""
+        return self
+
+    def vspace_add(self, x: Value, y: Value) -> Value:
+        """The sum of two tangents of this type."""
+        return x + y
+
+    # A value of any type is a row of parts, of types that devices know: as a rule itself.
+    def lo_ty(self) -> list[AbstractValue]:
+        """The types of the parts of a value."""
+        return [self]
+
+    def lower_val(self, value: Value, /) -> list[Value]:
+        """The parts of a value."""
+        return [value]
+
+    def raise_val(self, *parts: Value) -> Value:
+        """The value of these parts."""
+        part, = parts
+        return part
+
     def str_short(self, short_dtypes: bool = False) -> str:
         """The text that printed programs and messages show."""
         return type(self).__name__
+
+
+#: The classes of avals of references, and of users' types, once there are any: until then no pass
+#: looks for them.
+MUTABLE: list[type[AbstractValue]] = []
+HIGH: list[type[AbstractValue]] = []
 
 
 class ShapedArray(AbstractValue):
@@ -81,6 +123,7 @@ class ShapedArray(AbstractValue):
 
     __slots__ = ("shape", "dtype", "weak_type", "_sharding", "vma", "_memory_space", "tagged",
                  "ndim", "size", "_tangent")
+    is_array = True
 
     shape: tuple[int, ...]
     dtype: np.dtype
@@ -127,8 +170,8 @@ class ShapedArray(AbstractValue):
         return make_aval(shape, self.dtype, self.weak_type, self._sharding and _respecified(
             self._sharding, lambda p: (*p[:axis], entry, *p[axis:])), self.vma, self._memory_space)
 
-    def without_axis(self, axis: int) -> ShapedArray:
-        """The aval with one axis less."""
+    def without_axis(self, axis: int, size: DimSize | None = None) -> ShapedArray:
+        """The aval with one axis less, which is of `size`."""
         if not self.tagged:
             return _without_axis(self, axis)
         shape = (*self.shape[:axis], *self.shape[axis + 1:])
@@ -153,6 +196,37 @@ class ShapedArray(AbstractValue):
         that are not explicit.
         """
         return self._sharding or NamedSharding(NO_MESH, PartitionSpec(*[None] * self.ndim))
+
+    # What types of users define, too, whose axis is a `MappingSpec`.
+    def inc_rank(self, size: DimSize, spec: int | None) -> ShapedArray:
+        """The type of an array of `size` such values along axis `spec`; None: of one for all."""
+        return self if spec is None else self.with_axis(spec, size)
+
+    def dec_rank(self, size: DimSize, spec: int | None) -> ShapedArray:
+        """The type of one of the `size` values along axis `spec`; None: all are one."""
+        return self if spec is None else self.without_axis(spec)
+
+    def leading_axis_spec(self) -> int:
+        """The axis along which loops take their rows."""
+        return 0
+
+    def shard(self, mesh: AbstractMesh | Mesh, manual_axes: frozenset[str], check_vma: bool,
+              spec: PartitionSpec) -> ShapedArray:
+        """The type of the part that a device has of an array cut as `spec` says."""
+        vma = self.vma.union(*map(axes_of, spec)) if check_vma else self.vma
+        return self.update(vma=vma, shape=tuple([
+            floor_div(n, prod([mesh.shape[name] for name in axes_of(entry)]))
+            for n, entry in zip(self.shape, (*spec, *[None] * self.ndim), strict=False)]))
+
+    def unshard(self, mesh: AbstractMesh | Mesh, check_vma: bool, spec: PartitionSpec
+                ) -> ShapedArray:
+        """The type of the whole of which devices have such parts."""
+        outer = mesh.abstract_mesh
+        return self.update(
+            vma=self.vma - set(mesh.axis_names), shape=tuple([
+                n * prod([mesh.shape[name] for name in axes_of(entry)])
+                for n, entry in zip(self.shape, (*spec, *[None] * self.ndim), strict=False)]),
+            sharding=NamedSharding(outer, spec) if outer.explicit_axes else None)
 
     def agrees(self, other: ShapedArray) -> bool:
         """Whether two types say the same of meshes and memory; along no explicit axis there is
@@ -187,6 +261,8 @@ class ShapedArray(AbstractValue):
     def strong(self) -> ShapedArray:
         """The aval without weak type."""
         return self.update(weak_type=False) if self.weak_type else self
+
+    normalize = strong
 
     def to_tangent_aval(self) -> ShapedArray:
         """Same shape; dtype float0 where derivatives do not exist."""
@@ -311,7 +387,17 @@ def _without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
 
 def is_float0(aval: Aval) -> bool:
     """Whether this is the aval of tangents of what has no derivative."""
-    return aval.dtype == dtypes.float0
+    return aval.is_array and aval.dtype == dtypes.float0
+
+
+def matches(found: Aval, required: Aval) -> bool:
+    """Whether values of a type may stand where another is required: weak types and tags may differ.
+    """
+    if found is required:
+        return True
+    if not (found.is_array and required.is_array):
+        return found == required
+    return found.shape == required.shape and found.dtype == required.dtype
 
 
 def has_tangent(aval: Aval) -> bool:
@@ -321,6 +407,8 @@ def has_tangent(aval: Aval) -> bool:
 
 def physical_aval(aval: Any) -> ShapedArray:
     """The aval of the array that a device holds for a value: of another dtype for some."""
+    if not aval.is_array:
+        return aval.physical
     dtype = aval.dtype
     if not isinstance(dtype, dtypes.ExtendedDType):
         return aval if dtype != dtypes.float0 else make_aval(aval.shape, dtypes.as_dtype(bool))
@@ -351,6 +439,21 @@ class TokenType(dtypes.ExtendedDType):
         return Token(array)
 
 
+class MappingSpec:
+    """How a value of a user's type is mapped by `vmap`: what an axis' number is of an array.
+
+    Subclass it, with `==` and `hash`; the type's `inc_rank` and `dec_rank` know what it means.
+
+    >>> from olympus.experimental import hiolympus
+    >>> class Parts(hiolympus.MappingSpec):
+    ...     pass
+    >>> isinstance(Parts(), hiolympus.MappingSpec)
+    True
+    """
+
+    __slots__ = ()
+
+
 class AbstractToken(AbstractValue):
     """A value without data that orders side effects. Rank 0 for whoever asks.
 
@@ -365,6 +468,7 @@ class AbstractToken(AbstractValue):
     weak_type, ndim, size, sharding, sharded = False, 0, 1, None, False
     vma: frozenset[str] = frozenset()
     memory_space = Space.Device
+    physical = make_aval((0,), TokenType.physical_dtype)
 
     def update(self, **changes: object) -> AbstractToken:
         return self
@@ -500,6 +604,11 @@ class ShapeDtypeStruct(ByKey):
         sharding = getattr(said, "sharding", None) if there else None
         return cls(x.shape, x.dtype, sharding=sharding, weak_type=getattr(x, "weak_type", False))
 
+    @classmethod
+    def of_type(cls, aval: Aval) -> Aval | ShapeDtypeStruct:
+        """The struct of a type; of a user's the type itself, which has no shape."""
+        return aval if aval.is_high else cls.like(aval)
+
     @property
     def sharding(self) -> Sharding | None:
         """Where the array would be; None for anywhere. TypeError for a spec without a mesh."""
@@ -524,8 +633,9 @@ class ShapeDtypeStruct(ByKey):
     @property
     def aval(self) -> ShapedArray:
         dtype = dtypes.canonical_dtype(self.dtype)
-        return make_aval(self.shape, dtype, self.weak_type, self.sharding, self.vma,
+        aval = make_aval(self.shape, dtype, self.weak_type, self.sharding, self.vma,
                          space_of(self.sharding))
+        return _refs.ref_aval(aval) if self.is_ref else aval
 
     @property
     def size(self) -> int:

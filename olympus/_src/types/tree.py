@@ -59,6 +59,9 @@ PathLeaf = tuple[tuple[Any, ...], Any]
 _flatten: Any = registry.flatten
 _REFUSED = (ValueError, TypeError, SystemError, RecursionError)
 
+_LEVELS: Any = functools.reduce(lambda inner, _: (inner,), range(64), int)
+_CALLS = 32     # between two looks whether half as many levels of recursion as these are left
+
 
 def _flatten_to(tree: PyTree, is_leaf: Callable[..., bool] | None, flatten: Any = _flatten) -> Any:
     """The result of `flatten`; an exception of `is_leaf` does not pass through C++.
@@ -69,9 +72,14 @@ def _flatten_to(tree: PyTree, is_leaf: Callable[..., bool] | None, flatten: Any 
     if is_leaf is None:
         return flatten(tree, None)
     raised: list[BaseException] = []
+    calls = 0
 
     def asked(*x: object) -> bool:
+        nonlocal calls
         try:
+            calls += 1
+            if calls % _CALLS == 0 and not raised:  # C++ is deeper by one level at most for each
+                isinstance(0, _LEVELS)      # RecursionError: that of a call would pass through C++
             return bool(raised) or is_leaf(*x)
         except BaseException as error:
             raised.append(error)

@@ -364,12 +364,17 @@ def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
                 f"write [{group!r}]"
             )
     data, meta, drop = groups
+    for kind, group in zip(("data_fields", "meta_fields", "drop_fields"), groups, strict=True):
+        if repeated := sorted({name for name in group if [*group].count(name) > 1}):
+            raise ValueError(
+                f"{what}: {kind} names {repeated} of {nodetype.__name__} more than once; each "
+                "field may be named once; leave out the others."
+            )
     named = [*data, *meta]
-    repeated = sorted({name for name in named if named.count(name) > 1})
-    if repeated:
+    if both := sorted({*data} & {*meta}):
         raise ValueError(
             f"{what}: data_fields and meta_fields must not overlap. Overlapping fields of "
-            f"{nodetype.__name__}: {repeated}."
+            f"{nodetype.__name__}: {both}."
         )
     if not dataclasses.is_dataclass(nodetype):
         return

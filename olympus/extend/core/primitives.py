@@ -36,6 +36,7 @@ from ..._src.control.remat import name_p
 from ..._src.custom.jvp import custom_jvp_call_p
 from ..._src.custom.vjp import custom_lin_p, custom_vjp_call_p
 from ..._src.lax.families import add_p as add_olympusvals_p
+from ..._src.lax.refs import get_p, swap_p
 from ..._src.lax.transcendental import log10_p
 from ..._src.random.ciphers import threefry2x32_p
 from ..._src.random.gamma import random_gamma_p
@@ -52,7 +53,7 @@ __all__ = [
     "custom_jvp_call_p", "custom_lin_p", "custom_vjp_call_p", "device_put_p", "digamma_p",
     "div_p", "dot_general_p", "dynamic_slice_p", "dynamic_update_slice_p", "eig_p", "eigh_p",
     "eq_p", "eq_to_p", "erf_inv_p", "erf_p", "erfc_p", "exp2_p", "exp_p", "expm1_p", "fft_p",
-    "floor_p", "gather_p", "ge_p", "gt_p", "hessenberg_p", "householder_product_p",
+    "floor_p", "gather_p", "ge_p", "get_p", "gt_p", "hessenberg_p", "householder_product_p",
     "igamma_grad_a_p", "igamma_p", "igammac_p", "imag_p", "integer_pow_p", "iota_p",
     "is_finite_p", "jit_p", "le_p", "le_to_p", "lgamma_p", "linear_solve_p", "log1p_p",
     "log10_p", "log2_p", "log_p", "logistic_p", "lt_p", "lt_to_p", "lu_p", "max_p", "min_p",
@@ -69,7 +70,8 @@ __all__ = [
     "scatter_p", "schur_p", "select_and_gather_add_p", "select_and_scatter_add_p",
     "select_and_scatter_p", "select_n_p", "sharding_constraint_p", "shift_left_p",
     "shift_right_arithmetic_p", "shift_right_logical_p", "sign_p", "sin_p", "sinh_p", "slice_p",
-    "sort_p", "sqrt_p", "square_p", "squeeze_p", "stop_gradient_p", "sub_p", "svd_p", "tan_p",
+    "sort_p", "sqrt_p", "square_p", "squeeze_p", "stop_gradient_p", "sub_p", "svd_p", "swap_p",
+    "tan_p",
     "tanh_p", "threefry2x32_p", "top_k_p", "transpose_p", "triangular_solve_p", "tridiagonal_p",
     "tridiagonal_solve_p", "while_p", "xor_p", "zeta_p",
 ]

@@ -41,10 +41,26 @@ from olympus._src.base.lib.arrays import (
     wait_for,
 )
 from olympus._src.base.lib.calls import (
+    TYPED,
+    UNTYPED,
+    Buffer,
+    ExecutionContext,
+    ExecutionStage,
+    buffer_callback_target,
+    call_platform,
+    capsule_address,
+    has_custom_call,
+    include_dir,
+    is_batch_partitionable,
     lapack_names,
     lapack_target,
+    pycapsule,
     python_callback_target,
+    register_batch_partitionable,
     register_custom_call,
+    register_custom_type,
+    registered_calls,
+    registered_names,
 )
 from olympus._src.base.lib.clients import (
     Client,
@@ -64,6 +80,7 @@ from olympus._src.base.lib.distributed import (
 )
 from olympus._src.base.lib.dlpack import from_dlpack, to_dlpack
 from olympus._src.base.lib.executables import (
+    IN_THIS_THREAD,
     CompilerOptionError,
     FastPath,
     LoadedExecutable,
@@ -125,8 +142,9 @@ from olympus._src.base.lib.waiting import check_ending, interruptible
 from olympus._src.base.util import lazy_module
 
 if TYPE_CHECKING:
-    from olympus._src.base.lib import mlir
+    from olympus._src.base.lib import allocator, mlir
 else:
+    allocator = lazy_module("olympus._src.base.lib.allocator")
     mlir = lazy_module("olympus._src.base.lib.mlir")
 
 Config: Any = _jax.config.Config
@@ -159,13 +177,18 @@ def install_config_slots(enable_x64: object, disable_jit: object, post_hook: obj
 
 
 __all__ = [
+    "TYPED", "UNTYPED", "Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback_target",
+    "call_platform", "capsule_address", "has_custom_call", "include_dir", "is_batch_partitionable",
+    "pycapsule", "register_batch_partitionable", "register_custom_type", "registered_calls",
+    "registered_names",
     "Array", "ArrayImpl", "Client", "CompilerOptionError", "Config", "Device", "DeviceList",
     "DictKey", "FastPath", "FlattenedIndexKey", "GSPMDSharding", "GetAttrKey", "HloSharding",
-    "HostFunction", "WeakCall", "WholeArray", "keep_while_running", "LoadedExecutable",
-    "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef", "PyTreeRegistry", "SequenceKey",
-    "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback", "XlaRuntimeError", "addresses",
-    "all_leaves", "answer_for_jax", "array_layout", "array_tracebacks", "block_until_ready",
-    "check_alive", "check_ending", "interruptible", "compile", "config_unset",
+    "HostFunction", "IN_THIS_THREAD", "WeakCall", "WholeArray", "keep_while_running",
+    "LoadedExecutable", "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef",
+    "PyTreeRegistry", "SequenceKey", "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback",
+    "XlaRuntimeError", "addresses",
+    "all_leaves", "allocator", "answer_for_jax", "array_layout", "array_tracebacks",
+    "block_until_ready", "check_alive", "check_ending", "interruptible", "compile", "config_unset",
     "connect", "copied", "copy_to_device",
     "copy_to_host_async", "copy_to_sharding", "cost_analysis", "cpu_collectives",
     "deserialize_executable", "device_put", "device_put_parts", "disconnect_collectives", "execute",

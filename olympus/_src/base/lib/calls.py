@@ -1,13 +1,17 @@
 """Custom calls: foreign functions, LAPACK and Python callbacks, by their names in StableHLO."""
 
 import contextlib
+import ctypes
 import functools
 import importlib
 import importlib.machinery
 import importlib.util
+import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from typing import Any
 
+import jaxlib
 import numpy as np
 
 from olympus._src.base.lib.loading import _jax, xla_client
@@ -16,14 +20,122 @@ _KERNELS = ("scipy.linalg.cython_blas", "scipy.linalg.cython_lapack")
 _PREFIX = {"float32": "s", "float64": "d", "complex64": "c", "complex128": "z"}
 _CALLBACK = {"cpu": "python_cpu_callback", "gpu": "python_gpu_callback",
              "rocm": "python_gpu_callback"}
+_PLATFORMS = {"cpu": "Host", "gpu": "CUDA", "rocm": "ROCM", "tpu": "tpu"}  # XLA's names
+_NAMED_OTHERWISE = {"host": "cpu", "cuda": "gpu"}
+TYPED, UNTYPED = 1, 0  # the versions of the API that targets are registered for
+
+Handlers = Mapping[str, int]  # addresses, by stage
+# What this process has registered: name -> platform -> API version -> handlers.
+_registered: dict[str, dict[str, dict[int, Handlers]]] = {}
+_partitionable: list[str] = []
+_plugins: list[object] = []  # C APIs, which have tables of their own
+_kept: dict[int, object] = {}  # what a capsule points to, by address
+
+Buffer: Any = _jax.ffi.Buffer
+ExecutionContext: Any = _jax.ffi.ExecutionContext
+ExecutionStage: Any = _jax.ffi.ExecutionStage
 
 
-def register_custom_call(name: str, capsule: object, platform: str = "cpu", api_version: int = 1
-                         ) -> None:
-    """Make a function pointer (a PyCapsule) callable from programs as custom call `name`."""
-    xla_client.register_custom_call_target(
-        name, capsule, platform=platform, api_version=api_version
-    )
+def include_dir() -> str:
+    """Return the folder of XLA's headers for foreign functions, which jaxlib brings along."""
+    return os.path.join(next(iter(jaxlib.__path__)), "include")
+
+
+def pycapsule(pointer: object) -> object:
+    """Return a PyCapsule of a function of `ctypes`, or of an address; what it is of is kept."""
+    given: Any = pointer
+    address = given if isinstance(given, int) else ctypes.cast(given, ctypes.c_void_p).value
+    make: Any = ctypes.pythonapi.PyCapsule_New
+    make.restype, make.argtypes = ctypes.py_object, (ctypes.c_void_p, ctypes.c_char_p,
+                                                     ctypes.c_void_p)
+    capsule = make(address, None, None)
+    _kept[address or 0] = pointer
+    return capsule
+
+
+def capsule_address(capsule: object) -> int:
+    """Return where a PyCapsule points to."""
+    name: Any = ctypes.pythonapi.PyCapsule_GetName
+    name.restype, name.argtypes = ctypes.c_char_p, (ctypes.py_object,)
+    pointer: Any = ctypes.pythonapi.PyCapsule_GetPointer
+    pointer.restype, pointer.argtypes = ctypes.c_void_p, (ctypes.py_object, ctypes.c_char_p)
+    return pointer(capsule, name(capsule))
+
+
+def call_platform(name: str) -> str | None:
+    """Return "cpu", "gpu", "rocm" or "tpu" for any of a platform's names; None for no platform."""
+    lower = name.lower()
+    found = _NAMED_OTHERWISE.get(lower, lower)
+    return found if found in _PLATFORMS else None
+
+
+def registered_calls(name: str) -> Mapping[str, Mapping[int, Handlers]]:
+    """Return the handlers of a target that this process registered, by platform and version."""
+    return _registered.get(name, {})
+
+
+def registered_names() -> list[str]:
+    """Return the names of all targets that this process registered."""
+    return list(_registered)
+
+
+def has_custom_call(name: str) -> bool:
+    """Whether XLA itself, or jaxlib's LAPACK, has a target on the CPU."""
+    if name in _jax.custom_call_targets(_PLATFORMS["cpu"]):
+        return True
+    return name.startswith(("lapack_", "tridiagonal_")) and name in lapack_names()
+
+
+def register_custom_call(name: str, handler: object, platform: str = "cpu",
+                         api_version: int = TYPED, **options: object) -> None:
+    """Make a function (a PyCapsule), or one for each stage, callable as custom call `name`.
+
+    `options` are those of jaxlib's own function. XLA ends the process where another function of the
+    untyped API has the name already: `registered_calls` knows.
+    """
+    _register_at_once()
+    register: Any = xla_client.register_custom_call_target
+    register(name, handler, platform=_PLATFORMS[platform], api_version=api_version, **options)
+    stages = handler if isinstance(handler, dict) else {"execute": handler}
+    _registered.setdefault(name, {}).setdefault(platform, {})[api_version] = {
+        stage: capsule_address(capsule) for stage, capsule in stages.items()}
+
+
+def register_custom_type(name: str, capsules: Mapping[str, object], platform: str = "cpu") -> None:
+    """Give XLA a type of a user's: PyCapsules of its id and of its functions."""
+    _register_at_once()
+    xla_client.register_custom_type(name, dict(capsules), platform=_PLATFORMS[platform])
+
+
+@functools.cache
+def _register_at_once() -> None:
+    """Let XLA register for the CPU at once, and refuse at once.
+
+    Until there is a client jaxlib keeps what it is given. It would then hand targets on before the
+    types that they need, and whoever needs the client next would get the error.
+    """
+    xla_client.register_custom_type_handler("cpu", _jax.register_custom_type)
+    xla_client.register_custom_call_handler("cpu", _jax.register_custom_call_target)
+
+
+def register_batch_partitionable(name: str) -> None:
+    """Let XLA cut calls of a target along their first axes, as many as the call says."""
+    _partitionable.append(name)
+    _jax.register_custom_call_as_batch_partitionable(name)
+    for api in _plugins:
+        _jax.register_custom_call_as_batch_partitionable(name, api)
+
+
+def connect_plugin(api: object) -> None:
+    """Tell a plugin, too, which targets are batch partitionable."""
+    _plugins.append(api)
+    for name in _partitionable:
+        _jax.register_custom_call_as_batch_partitionable(name, api)
+
+
+def is_batch_partitionable(name: str) -> bool:
+    """Whether XLA may cut calls of a target along their first axes."""
+    return name in _partitionable
 
 
 @functools.cache
@@ -35,7 +147,7 @@ def lapack_names() -> frozenset[str]:
         register_custom_call(name, capsule, "cpu", api_version)
         names.append(name)
     for name in lapack.batch_partitionable_targets():
-        _jax.register_custom_call_as_batch_partitionable(name)
+        register_batch_partitionable(name)
     with _kernels_alone():
         lapack._lapack.initialize()
     return frozenset(names)
@@ -84,3 +196,14 @@ def python_callback_target(platform: str, partitioned: bool = False) -> str:
             f"{', '.join(_CALLBACK)} only."
         )
     return f"xla_ffi_{'partitioned_' if partitioned else ''}{_CALLBACK[platform]}"
+
+
+def buffer_callback_target(platform: str, replayed: bool = False) -> str | None:
+    """Return the custom call by which programs on `platform` hand buffers to Python, or None.
+
+    `replayed`: a GPU records once what the function starts, and repeats that.
+    """
+    if platform not in _CALLBACK:
+        return None
+    again = "_cmd_buffer" if replayed and platform != "cpu" else ""
+    return f"xla_buffer_{_CALLBACK[platform]}{again}"

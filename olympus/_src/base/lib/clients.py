@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olympus._src.base.lib.calls import connect_plugin
 from olympus._src.base.lib.loading import _jax, jaxlib_version, warn_if_jax_loaded, xla_client
 from olympus._src.base.util import lazy_module
 
@@ -174,6 +175,7 @@ def _load_cuda_plugin() -> None:
                 name, value, platform="CUDA", api_version=api_version
             )
     importlib.import_module("jaxlib.gpu_rnn")  # registers its own
+    connect_plugin(api)
     _jax.initialize_pjrt_plugin("cuda")
     importlib.import_module("jaxlib._profiler").register_plugin_profiler(api)
 

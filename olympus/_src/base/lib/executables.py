@@ -199,6 +199,16 @@ def _to_the_end(call: Callable[[], object]) -> object:
     return results[0]
 
 
+def _never_called(*_: object) -> object:
+    raise AssertionError("a host callback that no program names")
+
+
+# The host callbacks of a program that calls none and is to run in the thread that calls it: XLA:CPU
+# runs programs with host callbacks there, so that a callback may call others, and has no other
+# option by program. Where operands are still computed, it hands them to its own threads as always.
+IN_THIS_THREAD: Sequence[Callable[..., object]] = (_never_called,)
+
+
 def execute(executable: Any, arrays: Sequence[Array], handlers: Sequence[object]) -> list[Array]:
     """Start `executable` on device arrays and return its outputs, whose values may come later."""
     return executable.execute_sharded(arrays).consume_with_handlers(handlers)

@@ -23,7 +23,7 @@ __all__ = [
     "OlympusIrContext", "TracebackToLocationCache", "bytecode", "chlo", "computation", "context",
     "deserialize_portable_artifact", "digest", "eval_module", "func", "hlo", "hlo_module",
     "hlo_module_text", "hlo_to_stablehlo", "ir", "legalize_chlo", "new_context", "parse",
-    "passmanager", "refine", "refine_polymorphic_shapes", "renew_context", "sdy",
+    "passmanager", "refine", "refine_polymorphic_shapes", "renew_context", "sdy", "sdy_attributes",
     "serialize_portable_artifact", "stablehlo_versions", "upstream_dialects",
 ]
 
@@ -32,6 +32,8 @@ chlo: Any = lazy_module("jaxlib.mlir.dialects.chlo")
 func: Any = lazy_module("jaxlib.mlir.dialects.func")
 hlo: Any = lazy_module("jaxlib.mlir.dialects.stablehlo")
 sdy: Any = lazy_module("jaxlib.mlir.dialects.sdy")
+# In jaxlib 0.12 what was imported before decides whether that module has all of its attributes.
+sdy_attributes: Any = _sdy
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 _lock = threading.Lock()
 

@@ -1,8 +1,10 @@
 """Calls of C++ that take long: Ctrl-C ends the wait for them, and the process outlives them.
 
 Python runs signal handlers in the main thread only, and not while that is in C++. So a helper waits
-in its place. And a thread that comes back from C++ after Python has ended ends the process by a
-signal. So the process waits for such calls, and threads that begin new ones stop.
+in its place, which costs 30 to 60 us; not where Python has no handler for Ctrl-C, as in a job that
+a shell has put into the background. And a thread that comes back from C++ after Python has ended
+ends the process by a signal. So the process waits for such calls, and threads that begin new ones
+stop.
 """
 
 import atexit
@@ -12,6 +14,7 @@ import queue
 import sys
 import threading
 import time
+from _signal import SIGINT, getsignal  # pyright: ignore  # `signal`'s makes an enum: 3 us
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
@@ -64,7 +67,8 @@ _helpers: list[_Helper] = []    # at most one, which rests
 
 def interruptible(call: Callable[[], T]) -> T:
     """Return what `call()` does. Ctrl-C ends the wait, and leaves the call to itself."""
-    if threading.current_thread() is not threading.main_thread():
+    if threading.current_thread() is not threading.main_thread() or not callable(
+            getsignal(SIGINT)):
         return to_the_end(call)
     try:
         helper = _helpers.pop()

@@ -17,6 +17,7 @@ from ...base.typing import DType, IrAttribute, IrValue
 from ...core.primitive import Builder
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
+from ...types.shape import static_int
 
 __all__ = ["BOOL", "INT32", "KERNELS", "call", "check_implementation", "has", "nan_unless",
            "reported", "triangle", "xla_call"]
@@ -97,8 +98,19 @@ def call(b: Builder, kernel: str, xs: Sequence[IrValue], outs: Sequence[ShapedAr
     ranks = [x.type.rank for x in xs], [a.ndim for a in outs]
     layouts = [[_order(n, n if by_rows else batch) for n in of] for of in ranks]
     return b.custom_call(
-        target, xs, [b.type(a) for a in outs], config=config or {}, aliases=aliases,
+        target, xs, [b.type(a) for a in outs],
+        config={name: _parameter(name, value) for name, value in (config or {}).items()},
+        aliases=aliases,
         layouts=(layouts[0], layouts[1]), shapes=[a.shape for a in outs])
+
+
+def _parameter(name: str, value: str | int) -> np.generic | bool:
+    """A kernel's parameter as it takes it: characters are unsigned bytes, ints have 32 bits."""
+    if isinstance(value, str):
+        return np.uint8(ord(value))
+    if isinstance(value, bool):
+        return value
+    return np.int32(static_int(value, "custom call", f"parameter {name}"))
 
 
 def xla_call(b: Builder, target: str, xs: Sequence[IrValue], outs: Sequence[ShapedArray],

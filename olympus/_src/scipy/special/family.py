@@ -89,7 +89,7 @@ def outside(mask: ArrayLike, x: ArrayLike, safe: float) -> Array:
     return where(mask, safe, x)
 
 
-def horner(x: ArrayLike, coefficients: Sequence[float]) -> Any:
+def horner(x: ArrayLike, coefficients: Sequence[ArrayLike]) -> Any:
     """Sum of coefficients[k] x**k."""
     total = x * 0.0 + coefficients[-1]
     for c in coefficients[-2::-1]:

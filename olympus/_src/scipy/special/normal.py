@@ -39,7 +39,7 @@ _STEP = math.sqrt(math.pi / _TERMS)
 _MIDPOINTS = _STEP * (np.arange(_TERMS) + 0.5)
 _POINTS = _STEP * np.arange(1, _TERMS + 1)
 _POLE = math.pi / _STEP     # above that the contribution of the pole is left out
-_ROOT_PI, _ROOT_TWO = math.sqrt(math.pi), math.sqrt(2.0)
+_ROOT_PI, _ROOT_TWO, _ROOT_HALF = math.sqrt(math.pi), math.sqrt(2.0), math.sqrt(0.5)
 _TO_ERF = 2.0 / _ROOT_PI
 
 
@@ -216,29 +216,63 @@ def _erfi(tol: float, x: Array) -> Array:
 erfi_p = Special("erfi", _erfi, lambda t, y, x: t * _gauss(x, 1.0, _TO_ERF))
 
 
+def _quantile(gap: Array, tail: Array) -> Array:
+    """The normal quantile of 1/2 + gap, to 1e-15; tail is 1/2 - |gap|, of which none is 0.
+
+    Wichura 1988, Applied Statistics 37(3), algorithm AS 241: a rational function of gap in the
+    middle, and two of r = sqrt(-ln tail) up to 5 and beyond.
+    """
+    middle = absolute(gap) <= 0.425
+    near, r = inside(middle, gap, 0.0), sqrt(-log(tail))
+    high = r > 5.0
+    square = 0.180625 - near * near
+    close, far = outside(high, r, 2.0) - 1.6, inside(high, r, 5.0) - 5.0
+    # One quotient, of the parts that are chosen: a division takes as long as a polynomial.
+    above = where(middle, near * horner(square, _MIDDLE[0]), copysign(
+        where(high, horner(far, _FAR[0]), horner(close, _CLOSE[0])), gap))
+    below = where(middle, horner(square, _MIDDLE[1]), where(
+        high, horner(far, _FAR[1]), horner(close, _CLOSE[1])))
+    return above / below
+
+
+_MIDDLE = ((3.387132872796366608, 133.14166789178437745, 1971.5909503065514427,
+            13731.693765509461125, 45921.953931549871457, 67265.770927008700853,
+            33430.575583588128105, 2509.0809287301226727),
+           (1.0, 42.313330701600911252, 687.1870074920579083, 5394.1960214247511077,
+            21213.794301586595867, 39307.89580009271061, 28729.085735721942674,
+            5226.495278852854561))
+_CLOSE = ((1.42343711074968357734, 4.6303378461565452959, 5.7694972214606914055,
+           3.64784832476320460504, 1.27045825245236838258, 0.24178072517745061177,
+           0.0227238449892691845833, 7.7454501427834140764e-4),
+          (1.0, 2.05319162663775882187, 1.6763848301838038494, 0.68976733498510000455,
+           0.14810397642748007459, 0.0151986665636164571966, 5.475938084995344946e-4,
+           1.05075007164441684324e-9))
+_FAR = ((6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358,
+         0.29656057182850489123, 0.026532189526576123093, 0.0012426609473880784386,
+         2.71155556874348757815e-5, 2.01033439929228813265e-7),
+        (1.0, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525,
+         7.868691311456132591e-4, 1.8463183175100546818e-5, 1.4215117583164458887e-7,
+         2.04426310338993978564e-15))
+_NARROW = 1e-12     # tolerances above are those of results that AS 241 gives without a rest
+
+
 def _erfcinv(tol: float, q: Array) -> Array:
-    """Newton's method on log erfc from the asymptotic form, or on erf from XLA's inverse."""
+    """From the quantile a step on log erfc, or on erf where q is near 1."""
     upper = q > 1.0
     p = where(upper, 2.0 - q, q)        # exact for q > 1
     legal = (p > 0.0) & (p <= 1.0)
     p = inside(legal, p, 0.5)
-    far = p < 1e-3
-    level = -log(inside(far, p, 1e-4) * _ROOT_PI)
-    x = sqrt(level)
-    for _ in range(3):
-        x = sqrt(level - log(x) + log1p(-0.5 / (x * x)))
-    x = where(far, x, erf_inv_p.bind(outside(far, 1.0 - p, 0.5)))
-    # erfc(x) = p, of which the relative rest is erfcx(x) / (p exp(x²)) - 1.
-    for _ in range(2):
-        rest = log(_erfcx(x) / p) - x * x
-        rest = where(far, rest, 0.0)
-        x = x + 0.5 * _ROOT_PI * _erfcx(x) * rest * (1.0 - rest * (0.5 - 0.5 * _ROOT_PI * x
-                                                                  * _erfcx(x)))
-    # Of p near 1, the distance 1 - p is the better datum.
-    gap = inside(~far & (p > 0.5), 1.0 - p, 0.25)
-    near = x + (gap - lax_erf(x)) * 0.5 * _ROOT_PI * exp(x * x)
-    middle = x + (_erfc(x) - p) * 0.5 * _ROOT_PI * exp(where(far, 0.0, x * x))
-    x = where(far, x, where(p > 0.5, near, middle))
+    x = _quantile(0.5 - 0.5 * p, 0.5 * p) * _ROOT_HALF
+    if tol < _NARROW:
+        # erfc(x) = p, of which the relative rest is erfcx(x) / (p exp(x²)) - 1.
+        scaled = _erfcx(x)
+        rest = log(scaled / p) - x * x
+        far = x + 0.5 * _ROOT_PI * scaled * rest
+        # Where p is not small, the distance 1 - p is the better datum.
+        near = p > 0.25
+        gap = inside(near, 1.0 - p, 0.25)
+        x = where(near, x + (gap - lax_erf(x)) * 0.5 * _ROOT_PI * exp(inside(near, x * x, 0.0)),
+                  far)
     x = where(upper, -x, x)
     edge = where(q == 0.0, math.inf, where(q == 2.0, -math.inf, math.nan))
     return where(legal & (q < 2.0) & (q > 0.0), x, edge)
@@ -246,6 +280,11 @@ def _erfcinv(tol: float, q: Array) -> Array:
 
 def _erfinv(tol: float, y: Array) -> Array:
     size = absolute(y)
+    if tol > _NARROW:
+        legal = size < 1.0
+        x = _quantile(0.5 * inside(legal, y, 0.0), 0.5 * (1.0 - inside(legal, size, 0.0)))
+        edge = where(size == 1.0, math.inf * y, math.nan)
+        return where(y == 0.0, y, where(legal, x * _ROOT_HALF, edge))
     near = size < 0.5
     x = erf_inv_p.bind(inside(near, y, 0.0))
     x = x + (inside(near, y, 0.0) - lax_erf(x)) * 0.5 * _ROOT_PI * exp(x * x)
@@ -292,6 +331,11 @@ log_ndtr_p = Special("log_ndtr", _log_ndtr, lambda t, y, x: t * mills_p.bind(x))
 
 
 def _ndtri(tol: float, p: Array) -> Array:
+    if tol > _NARROW:
+        legal = (p > 0.0) & (p < 1.0)
+        p_ = inside(legal, p, 0.5)
+        edge = where(p == 0.0, -math.inf, where(p == 1.0, math.inf, math.nan))
+        return where(legal, _quantile(p_ - 0.5, where(p_ < 0.5, p_, 1.0 - p_)), edge)
     near = absolute(p - 0.5) < 0.25
     middle = _erfinv(tol, 2.0 * inside(near, p, 0.5) - 1.0)
     tail = _erfcinv(tol, outside(near, 2.0 * where(p < 0.5, p, 1.0 - p), 0.5))

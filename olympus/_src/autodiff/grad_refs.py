@@ -1,0 +1,109 @@
+"""Gradients that are added to references: the pullback of `vjp`, told where each one goes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from ..base.source import api_boundary
+from ..base.typing import PyTree, Reference
+from ..core.cells import check_aliases, is_ref
+from ..core.trace import typeof
+from ..jit.arguments import structure_path
+from ..types.avals import ShapedArray
+from ..types.tree_registry import PyTreeDef, register_pytree_node
+
+if TYPE_CHECKING:
+    from .derivatives import Pullback
+
+__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "with_refs"]
+
+
+class _Mark:
+    """What is wanted of a gradient, or what became of it; in pytrees a node without leaves."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other)
+
+    def __hash__(self) -> int:
+        return hash(type(self))
+
+
+class GradValue(_Mark):
+    """In `with_refs`: the gradient is returned."""
+
+    __slots__ = ()
+
+
+class DontWant(_Mark):
+    """In `with_refs`: the gradient is not wanted."""
+
+    __slots__ = ()
+
+
+class GradRef(_Mark):
+    """In a result: the gradient was added to the reference."""
+
+    __slots__ = ()
+
+
+class DidntWant(_Mark):
+    """In a result: the gradient was not wanted."""
+
+    __slots__ = ()
+
+
+for _kind in (GradValue, DontWant, GradRef, DidntWant):
+    register_pytree_node(_kind, lambda mark: ((), None), lambda _, children, kind=_kind: kind())
+
+
+def with_refs(pullback: Pullback, wanted: Sequence[PyTree]) -> Callable[..., tuple[PyTree, ...]]:
+    """The pullback whose gradients go where `wanted` says, one tree for each argument."""
+    tree, avals = pullback.meta.in_tree, pullback.meta.lin.avals
+    leaves = _leaves(tree, wanted)
+    for i, (x, aval) in enumerate(zip(leaves, avals, strict=True)):
+        _check(tree, i, x, aval)
+    check_aliases("vjp", pullback.meta.name, (), leaves,
+                  lambda i: f"with_refs{structure_path(tree, i)}")
+
+    @api_boundary
+    def call(*out_cts: PyTree) -> tuple[PyTree, ...]:
+        refs = {i: x for i, x in enumerate(leaves) if is_ref(x)}
+        found = pullback.pulled(out_cts, refs)
+        return tree.unflatten([
+            GradRef() if i in refs else DidntWant() if type(x) is DontWant else ct
+            for i, (x, ct) in enumerate(zip(leaves, found, strict=True))])
+
+    return call
+
+
+def _leaves(tree: PyTreeDef, wanted: Sequence[PyTree]) -> list[Reference]:
+    """For each leaf of the arguments a reference or a mark; a mark stands for a whole argument."""
+    trees = tree.children()
+    if len(wanted) != len(trees):
+        raise ValueError(f"vjp: {len(wanted)} given to with_refs for {len(trees)} arguments; one "
+                         "for each is required: a reference, GradValue() or DontWant(), or a tree "
+                         "of them.")
+    found = []
+    for its, given in zip(trees, wanted, strict=True):
+        found += [given] * its.num_leaves if isinstance(given, _Mark) else its.flatten_up_to(given)
+    return found
+
+
+def _check(tree: PyTreeDef, index: int, x: Reference, aval: ShapedArray) -> None:
+    if type(x) in (GradValue, DontWant):
+        return
+    where = f"with_refs{structure_path(tree, index)}"
+    if not is_ref(x):
+        raise TypeError(f"vjp: {x!r:.60} of type {type(x).__name__} given as {where}; a reference, "
+                        "olympus.ad.GradValue() or olympus.ad.DontWant() is required.")
+    have, want = typeof(x), aval.to_cotangent_aval()
+    if have.shape != want.shape or have.dtype != want.dtype:
+        raise ValueError(f"vjp: {have} given as {where} for the argument {aval}; a reference of "
+                         f"the gradient's type {want} is required; make it of "
+                         "olympus.numpy.zeros_like of the argument.")

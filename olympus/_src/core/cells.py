@@ -1,0 +1,227 @@
+"""Cells: references while values are known.
+
+A reference is a cell: a place whose content is a value of the trace in which it was made. Only a
+trace that records a program records what is done to it; for all others the cell is there, and its
+content is read and replaced at once (`at_hand`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn
+
+from ..base import errors, source
+from ..base.source import Source
+from ..base.typing import Array, Reference
+from ..types.refs import RefAval, ref_aval
+from .staging import StagingTrace, recorder
+from .trace import REFERENCES, ThreadState, Trace, Tracer, ctx, typeof
+
+__all__ = ["Ref", "at_hand", "check_value", "is_ref", "lock"]
+
+class _Lock:
+    """A lock that a thread may take again, and that no callback waits for without an end."""
+
+    __slots__ = ("lock",)
+    LONGEST = 60.0      # seconds: who takes a content puts one back once a program is started
+
+    def __init__(self) -> None:
+        self.lock = threading.RLock()
+
+    def __enter__(self) -> None:
+        if not self.lock.acquire(False) and not self.lock.acquire(timeout=self.LONGEST):
+            raise RuntimeError("a reference is read or written by a callback of a program that "
+                               "writes references and waits for the callback; pass the callback "
+                               "what it needs, and return what is to be written.")
+
+    def __exit__(self, *_: object) -> None:
+        self.lock.release()
+
+
+#: Held while a program takes contents that it replaces in place, until the new ones are put there,
+#: and whenever a content is read or replaced.
+lock = _Lock()
+
+
+class _RefMeta(type):
+    """A traced reference is an instance of `Ref`, too."""
+
+    def __instancecheck__(cls, x: object) -> bool:
+        return type(x) is Ref or (isinstance(x, Tracer) and type(x.aval) is RefAval)
+
+
+class Ref(metaclass=_RefMeta):
+    """A mutable array: `ref[...]` reads it, `ref[...] = x` writes it. Made by `new_ref`.
+
+    >>> import olympus
+    >>> ref = olympus.new_ref(olympus.numpy.zeros(3))
+    >>> ref[1] = 5.
+    >>> ref
+    Ref([0., 5., 0.], dtype=float32)
+    """
+
+    # `_trace` is where it was made, None for the base trace. `_lent`: whether somebody else has the
+    # array that is its content, so that no program may replace it in place.
+    __slots__ = ("aval", "_value", "_trace", "_lent", "_line", "_ended", "__weakref__")
+    __hash__ = object.__hash__
+
+    aval: RefAval
+
+    def __init__(self, value: Array, trace: Trace | None = None, line: Source | None = None
+                 ) -> None:
+        self.aval = ref_aval(typeof(value))
+        self._value: Any = value
+        self._trace, self._lent, self._line = trace, False, line
+        self._ended: tuple[str, Source | None] | None = None    # by what, and where
+
+    def _content(self, kept: bool = True) -> Reference:
+        """The content; `kept` says whether the caller may keep it."""
+        with self._held():
+            self._lent |= kept
+            return self._value
+
+    def _put(self, value: Array, lent: bool = False) -> None:
+        """Replace the content; `lent` says whether somebody else has the value, too."""
+        with self._held():
+            self._value, self._lent = value, lent
+
+    def _taken(self) -> Reference:
+        """The content for a program that replaces it in place: a copy if somebody else has it.
+
+        For whoever holds the lock until the new content is put there.
+        """
+        with self._held():
+            return self._value.copy() if self._lent else self._value
+
+    def _held(self) -> _Lock:
+        """A context in which the content is there, and nobody else's."""
+        if self._ended is not None:
+            self._refuse()
+        return lock
+
+    def _end(self, how: str) -> None:
+        """No more is read or written."""
+        self._ended, self._value = (how, source.user_frame()), None
+
+    def _refuse(self) -> NoReturn:
+        assert self._ended is not None
+        raise after_end(self.aval, self._line, *self._ended)
+
+
+REFERENCES.add(Ref)
+
+
+def aliased(what: str, name: str, refs: Sequence[Reference], names: Sequence[str]) -> ValueError:
+    """The error for a reference that is given twice; one that is closed over has no name."""
+    places: dict[int, list[str]] = {}
+    for ref, where in zip(refs, names, strict=True):
+        places.setdefault(identity_of(ref), []).append(where)
+    ref, (a, b, *_) = next((ref, found) for ref in refs
+                           if len(found := places[identity_of(ref)]) > 1)
+    instead = ("pass it once: the result would depend on the order in which it is written under "
+               "its two names")
+    if not a or not b:
+        return ValueError(
+            f"{what}: when tracing {name} for {what}, a mutable array reference of type {ref.aval}"
+            f"\n  was both closed over and passed as the argument {a or b};\n  {instead}.")
+    return ValueError(
+        f"{what}: only one reference to a mutable array may be passed as an argument to a function,"
+        f"\n  but when tracing {name} for {what} the mutable array reference of type {ref.aval}\n"
+        f"  appeared at both {a} and {b};\n  {instead}.")
+
+
+def check_aliases(what: str, name: str, consts: Sequence[object], leaves: Sequence[object],
+                  name_of_leaf: Callable[[int], str]) -> None:
+    """ValueError for a reference that is twice among the leaves, or that is also closed over."""
+    given = [(i, x) for i, x in enumerate(leaves) if is_ref(x)]
+    if not given:
+        return
+    inside = [x for x in consts if is_ref(x)]
+    refs = [*inside, *[x for _, x in given]]
+    if len({identity_of(x) for x in refs}) < len(refs):
+        raise aliased(what, name, refs, [*[""] * len(inside), *[name_of_leaf(i) for i, _ in given]])
+
+
+def returned_reference(what: str, name: str, ref: Reference, path: str = "") -> ValueError:
+    """The error for a reference among the results of a function that is traced for `what`."""
+    inputs = getattr(getattr(ref, "_trace", None), "inputs", ())
+    if type(ref) is Ref and ref._line is not None:
+        made = f"The returned mutable array was created on line {source.summarize(ref._line)}"
+    elif isinstance(ref, Tracer) and not any(x is ref for x in inputs):
+        made = f"It is {ref._origin()}"
+    else:
+        made = f"It was passed in as the argument {getattr(ref, '_name', None) or ''}".rstrip()
+    where = f"\n  at output tree path result{path}" if path else ""
+    return ValueError(
+        f"{what}: function {name} traced for {what} returned a mutable array reference of type "
+        f"{ref.aval}{where},\n  but mutable array references cannot be returned.\n  {made};\n"
+        "  return its content, ref[...] or freeze(ref).")
+
+
+def after_end(aval: object, made: Source | None, how: str, ended: Source | None) -> ValueError:
+    """The error for what is done to a reference that was ended."""
+    lines = [f"used at {source.summarize(source.user_frame())}",
+             f"ended by {how} at {source.summarize(ended)}"]
+    if made is not None:
+        lines.append(f"made at {source.summarize(made)}")
+    return ValueError("\n".join([
+        f"{how}: the reference {aval} is used after its end;", *[f"  {x};" for x in lines],
+        "  read it before, or make another one."]))
+
+
+def identity_of(ref: Reference) -> int:
+    """What two names of one reference have in common: a cell, or the variable of a traced one."""
+    return id(getattr(ref, "_bound", ref))
+
+
+def is_ref(x: object) -> bool:
+    """Whether a value is a reference, traced or not."""
+    return type(getattr(x, "aval", None)) is RefAval
+
+
+def at_hand(ref: Reference) -> bool:
+    """Whether nothing is recorded between the current trace and where a reference was made."""
+    if type(ref) is not Ref:
+        return False
+    here, home = ctx.trace, ref._trace
+    if home is None:
+        return not here.recorded
+    if not home.alive:
+        raise errors.UnexpectedTracerError(
+            f"leaked reference: {ref.aval} is used after its transformation ended;\n"
+            f"  used at {source.summarize(source.user_frame())};\n"
+            f"  made at {source.summarize(ref._line)};\n"
+            "  a reference may not outlive the transformed function that made it; make it outside "
+            "and pass it, or return ref[...].")
+    return type(here) is not StagingTrace and recorder(here) is recorder(home)
+
+
+def check_value(name: str, ref: Ref, x: object) -> None:
+    """ValueError for a value of a trace above the one in which the reference was made."""
+    if not isinstance(x, Tracer):
+        return
+    trace: Any = ref._trace
+    while trace is not None:
+        if trace is x._trace:
+            return
+        trace = trace.parent
+    if hasattr(x._trace, "manual"):
+        raise ValueError(
+            f"{name}: a device's part given to the reference {ref.aval}, which was made outside of "
+            "shard_map;\n  outside of jit a part is no value that another function could keep;\n"
+            "  call the mapped function in olympus.jit, or pass the reference as an argument.")
+    if x._trace is not ThreadState.trace:
+        raise outer_reference(name, ref.aval, x._differentiated())
+
+
+def outer_reference(name: str, aval: object, differentiated: bool) -> ValueError:
+    """The error for a mapped or differentiated value given to a reference from outside."""
+    kind, adjective, verb = (
+        ("differentiated", "non-differentiated", "differentiated") if differentiated else
+        ("vmapped", "unbatched", "vmapped"))
+    a, more = ("a ", ", or take lax.stop_gradient of the value") if differentiated else ("", "")
+    return ValueError(
+        f"{name}: performing a set/swap operation with {a}{kind} value\n  on {a or 'an '}"
+        f"{adjective} array reference of type {aval}.\n  Move the array reference to be an "
+        f"argument of the {verb} function, or make it there{more}.")

@@ -1,0 +1,98 @@
+"""Rules of functions whose references have become contents."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import compress
+from typing import Any
+
+from ..base.typing import Array, Reference
+from ..base.util import lazy_module
+from ..core.primitive import Tangent, Zero
+from ..core.trace import Tracer, typeof
+from .rules import Rules, WithTangents
+from .vjp import Forward
+
+__all__ = ["JvpWithContents", "VjpWithContents", "WithContents"]
+
+_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
+
+
+class WithContents(Rules):
+    """The rules of a function whose references are contents: it returns those that it writes.
+
+    `cells` has for each operand the number of its reference, or None; two operands may be one.
+    `new` flags those whose contents are results, behind the function's own.
+    """
+
+    __slots__ = ("code", "identity", "own", "rules", "cells", "new")
+
+    def __init__(self, rules: Rules, cells: Sequence[int | None], new: Sequence[bool]) -> None:
+        super().__init__(rules)
+        self.rules, self.cells, self.new = rules, tuple(cells), tuple(new)
+        self.code, self.own = rules.code, rules.own
+        self.identity = (self.cells, self.new, rules.identity)
+        self.num_contents += sum(self.new)
+
+    def closed_over(self) -> list[Tracer]:
+        return self.rules.closed_over()
+
+    def referred(self, primals: Sequence[Array]) -> list[Reference]:
+        """The operands with new references in place of contents."""
+        refs: dict[int, Reference] = {}
+        return [x if k is None else refs[k] if k in refs else refs.setdefault(
+            k, _refs.new_ref_p.bind(x, memory_space=None, kind=None, pin=False))
+            for x, k in zip(primals, self.cells, strict=True)]
+
+    def contents(self, given: Sequence[Reference]) -> list[Array]:
+        """What references hold once the rule has run."""
+        return [_refs.get_p.bind(x, view=_refs.WHOLE) for x in compress(given, self.new)]
+
+    def check_still(self, what: str, active: Sequence[bool]) -> None:
+        """ValueError if a content has a derivative, of which no rule of the user's knows."""
+        if any(k is not None and a for k, a in zip(self.cells, active, strict=True)):
+            raise ValueError(
+                f"{what}: a reference that holds a differentiated value is read or written by a "
+                f"function with rules {', '.join(self.names)}, which know nothing of it; pass its "
+                "content as an argument and return what is to be written.")
+
+
+class JvpWithContents(WithContents):
+    """Of `custom_jvp`."""
+
+    __slots__ = ()
+
+    def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
+        self.check_still("custom_jvp", [type(t) is not Zero for t in tangents])
+        given = self.referred(primals)
+        outs, out_tangents = self.rules(given, [
+            Zero(typeof(x).to_tangent_aval()) if k is not None else t
+            for x, t, k in zip(given, tangents, self.cells, strict=True)])
+        found = self.contents(given)
+        return [*outs, *found], [*out_tangents,
+                                 *[Zero(typeof(x).to_tangent_aval()) for x in found]]
+
+
+class VjpWithContents(WithContents):
+    """Of `custom_vjp`."""
+
+    __slots__ = ()
+
+    def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
+        self.check_still("custom_vjp", perturbed)
+        given = self.referred(primals)
+        outs, res, bwd = self.rules(given, perturbed)
+        # A reference among the residuals is its content there, and another one in bwd.
+        refs = [x for x, k in zip(given, self.cells, strict=True) if k is not None]
+        kept = [any(x is ref for ref in refs) for x in res]
+        res = [_refs.get_p.bind(x, view=_refs.WHOLE) if k else x
+               for x, k in zip(res, kept, strict=True)]
+        still = [None if k is None else Zero(typeof(x).to_cotangent_aval())
+                 for x, k in zip(primals, self.cells, strict=True)]
+
+        def back(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
+            found = bwd([_refs.new_ref_p.bind(x, memory_space=None, kind=None, pin=False) if k
+                         else x for x, k in zip(res, kept, strict=True)], cts[:len(outs)])
+            return [ct if zero is None else zero for ct, zero in zip(found, still, strict=True)]
+
+        return [*outs, *self.contents(given)], res, back

@@ -1,0 +1,154 @@
+"""Discharge: a program with references as one of arrays.
+
+    program     inputs, references      ->  results
+    discharged  inputs, their contents  ->  results, their contents at the end
+
+Each reference is a cell while the program runs on tracers, and its primitives' own functions
+(`on_cells`) read and replace the content. A primitive with a body that takes or makes references
+gives the body the contents of those, as more operands and results (`discharged`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from ..base.typing import Array, Params, Reference
+from ..core.cells import Ref, is_ref, returned_reference
+from ..core.context import ROOT
+from ..core.effects import input_effects
+from ..core.evaluate import evaluate
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
+from ..core.primitive import Primitive
+from ..core.staging import stage
+from ..core.trace import ctx
+from ..types.refs import inner
+
+__all__ = ["content", "discharge", "has_refs", "makes_refs", "put_back", "stores_of", "written"]
+
+
+def has_refs(closed: ClosedOlympuspr) -> bool:
+    """Whether a program takes or makes references; kept with it."""
+    return _found(closed)[0]
+
+
+def makes_refs(closed: ClosedOlympuspr) -> bool:
+    """Whether a program, or one that it applies, makes references; kept with it."""
+    return _found(closed)[1]
+
+
+def _found(closed: ClosedOlympuspr) -> tuple[bool, bool]:
+    pr = closed.olympuspr
+    found = pr.cache.get("references")
+    if found is None:
+        takes = any(v.aval.mutable for v in (*pr.constvars, *pr.invars))
+        makes = any(v.aval.mutable for eqn in pr.eqns for v in eqn.outvars)
+        for eqn in pr.eqns:
+            if makes:
+                break
+            if eqn.primitive.programs != ():
+                makes = any(makes_refs(body) for body in eqn.primitive.bodies(eqn.params)
+                            if type(body) is ClosedOlympuspr)
+        found = pr.cache["references"] = takes or makes, makes
+    return found
+
+
+def written(closed: ClosedOlympuspr) -> tuple[bool, ...]:
+    """Per input, whether it is a reference that the program writes."""
+    lead = len(closed.consts)
+    places = {e.index - lead for e in input_effects(closed.effects) if e.kind != "read"}
+    return tuple([i in places for i in range(len(closed.olympuspr.invars))])
+
+
+def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
+              returned: Sequence[bool] | None = None) -> ClosedOlympuspr:
+    """The program on contents of references; it returns those it writes; kept with the program.
+
+    Args:
+      closed: the program.
+      which: of which inputs; of all that are references, if left out. Others stay references, which
+        the program hands on to what does not run now.
+      returned: which of the inputs' contents are results, if not those that it writes.
+    """
+    if which is None:
+        if not has_refs(closed):
+            return closed
+        which = [a.mutable for a in closed.in_avals]
+    elif not any(which) and not makes_refs(closed):
+        return closed
+    which, returned = tuple(which), tuple(written(closed) if returned is None else returned)
+    return closed.derived(("discharged", which, returned),
+                          lambda: _discharged(closed, which, returned))
+
+
+def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tuple[bool, ...]
+                ) -> ClosedOlympuspr:
+    def body(*args: Reference) -> list[Reference]:
+        trace: Any = ctx.trace
+        pr = closed.olympuspr
+        read = {v for atoms in (*[eqn.invars for eqn in pr.eqns], pr.outvars)
+                for v in atoms if type(v) is not Literal}
+        cells: list[Any] = [Ref(x, trace) if w else x for x, w in zip(args, which, strict=True)]
+
+        def step(eqn: OlympusprEqn, ins: list[Reference]) -> Reference:
+            trace.source = eqn.source       # of all that comes of it
+            prim, outer = eqn.primitive, ctx.scope
+            ctx.scope = outer.extend(*eqn.ctx.names) if eqn.ctx is not ROOT else outer
+            try:
+                # What was there before a write is not read where nobody asks for it.
+                if prim.on_set is not None and eqn.outvars[0] not in read and _is_cell(ins[0]):
+                    return prim.on_set(*ins, **eqn.params)
+                return _step(prim, ins, eqn.params)
+            finally:
+                ctx.scope = outer
+
+        outs = evaluate(closed.olympuspr, closed.consts, cells, step)
+        for x in outs:
+            if _is_cell(x):
+                raise returned_reference(closed.debug_info.traced_for,
+                                         closed.debug_info.func_name, x)
+        return [*outs, *[x._value for x, r in zip(cells, returned, strict=True) if r]]
+
+    info = closed.debug_info
+    if info.result_paths:
+        info = info._replace(result_paths=(
+            *info.result_paths, *[f"the content of reference {i}" for i, r in enumerate(returned)
+                                  if r]))
+    return stage(body, [inner(a) if w else a for a, w in zip(closed.in_avals, which, strict=True)],
+                 info)
+
+
+def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
+    """Of each input that is a reference that is written, which result of `discharge` that is."""
+    if not has_refs(closed):
+        return {}
+    places = [i for i, w in enumerate(written(closed)) if w]
+    return {i: len(closed.outvars) + k for k, i in enumerate(places)}
+
+
+def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
+    # What is done to a reference that stays one, of an outer trace, is recorded.
+    if prim.on_cells is not None and (not ins or _is_cell(ins[0]) or not is_ref(ins[0])):
+        return prim.on_cells(ins, params)
+    if prim.programs != () and (any(map(_is_cell, ins)) or any(
+            makes_refs(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)):
+        return prim.discharged(ins, params)
+    return prim.bind(*ins, **params)
+
+
+def _is_cell(x: object) -> bool:
+    """Whether a value is a reference of the program that is discharged."""
+    return type(x) is Ref and x._trace is ctx.trace
+
+
+def content(x: Reference) -> Reference:
+    """The content of a cell, anything else as it is."""
+    return x._value if type(x) is Ref else x
+
+
+def put_back(cells: Sequence[Ref], outs: Sequence[Array]) -> list[Array]:
+    """Take the contents of these references off the results."""
+    n = len(outs) - len(cells)
+    for cell, x in zip(cells, outs[n:], strict=True):
+        cell._put(x)
+    return list(outs[:n])

@@ -1,0 +1,127 @@
+"""The type of references: places whose content, an array, operations replace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from operator import attrgetter
+from typing import Any, ClassVar
+from weakref import WeakValueDictionary
+
+from ..base.typing import DimSize
+from .avals import MUTABLE, AbstractValue, Aval, ShapedArray, make_aval
+from .dtypes import float0
+from .sharding import Entry, Sharding
+
+__all__ = ["RefAval", "inner", "ref_aval"]
+
+
+def _inner(name: str, doc: str) -> property:
+    return property(attrgetter(f"inner.{name}"), doc=doc)
+
+
+class RefAval(AbstractValue):
+    """The aval of a reference: that of the array that is its content, `inner`.
+
+    >>> import olympus
+    >>> olympus.typeof(olympus.new_ref(1.0))
+    Ref{float32[]}
+    """
+
+    __slots__ = ("inner",)
+    inner: ShapedArray
+    mutable = True
+    #: What traced references do as references and not as arrays; set by `numpy.refs`.
+    methods: ClassVar[dict[str, Callable[..., object]]] = {}
+
+    shape = _inner("shape", "The content's shape.")
+    dtype = _inner("dtype", "The content's dtype.")
+    weak_type = _inner("weak_type", "Whether the content's dtype is weak.")
+    ndim = _inner("ndim", "The content's number of axes.")
+    size = _inner("size", "The content's number of elements.")
+    tagged = _inner("tagged", "Whether the content's type has tags.")
+    vma = _inner("vma", "The axes of a mesh along which the content varies.")
+    sums = _inner("sums", "The axes along which the content is unreduced, and reduced.")
+    sharding = _inner("sharding", "How the content is spread over a mesh.")
+    sharded = _inner("sharded", "Whether the content is spread over a mesh.")
+    explicit = _inner("explicit", "Whether the type says how the content is cut.")
+    memory_space = _inner("memory_space", "The memory of the device that the content is in.")
+    manual_axis_type = _inner("manual_axis_type", "The content's manual axes.")
+
+    @property
+    def inner_aval(self) -> ShapedArray:
+        """The content's aval, by JAX's name."""
+        return self.inner
+
+    def update(self, **changes: object) -> RefAval:
+        """The aval of a reference to an array of the changed type."""
+        return ref_aval(self.inner.update(**changes))
+
+    def strong(self) -> RefAval:
+        """The aval without weak type."""
+        return ref_aval(self.inner.strong())
+
+    def at(self, sharding: Sharding | None) -> RefAval:
+        """The aval of a reference whose content has a sharding."""
+        return ref_aval(self.inner.at(sharding))
+
+    def with_axis(self, axis: int, size: DimSize, entry: Entry = None) -> RefAval:
+        """The aval of a reference to an array with one axis more."""
+        return ref_aval(self.inner.with_axis(axis, size, entry))
+
+    def without_axis(self, axis: int, size: DimSize | None = None) -> RefAval:
+        """The aval of a reference to one slice of the content."""
+        return ref_aval(self.inner.without_axis(axis, size))
+
+    def leading_axis_spec(self) -> int:
+        """The axis along which loops take their rows."""
+        return 0
+
+    def to_tangent_aval(self) -> RefAval | ShapedArray:
+        """A reference to the tangent; of what has none, float0."""
+        tangent = self.inner.to_tangent_aval()
+        return make_aval(self.shape, float0) if tangent.dtype == float0 else ref_aval(tangent)
+
+    def to_cotangent_aval(self) -> RefAval | ShapedArray:
+        """A reference to the cotangent; of what has none, float0."""
+        tangent = self.inner.to_cotangent_aval()
+        return make_aval(self.shape, float0) if tangent.dtype == float0 else ref_aval(tangent)
+
+    def agrees(self, other: Aval | RefAval) -> bool:
+        """Whether two types say the same of meshes and memory."""
+        return type(other) is RefAval and self.inner.agrees(other.inner)
+
+    def str_short(self, short_dtypes: bool = False) -> str:
+        return f"Ref{{{self.inner.str_short(short_dtypes)}}}"
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+    def __str__(self) -> str:
+        return self.str_short()
+
+    __repr__ = __str__
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return ref_aval, (self.inner,)
+
+
+_table: WeakValueDictionary[ShapedArray, RefAval] = WeakValueDictionary()
+
+
+def ref_aval(content: ShapedArray) -> RefAval:
+    """The one aval of references to arrays of a type."""
+    found = _table.get(content)
+    if found is None:
+        found = object.__new__(RefAval)
+        found.inner = content
+        found = _table.setdefault(content, found)
+    return found
+
+
+def inner(aval: object) -> ShapedArray:
+    """The content's aval of a reference's, any other as it is."""
+    found: Any = aval
+    return found.inner if type(aval) is RefAval else found
+
+
+MUTABLE.append(RefAval)

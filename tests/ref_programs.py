@@ -1,0 +1,231 @@
+"""Generated programs with references beside the same programs on plain arrays.
+
+A program is a tree of statements on three places: `a` and `b` of shape [4], `m` of shape [3, 4].
+On references a place is a `Ref`, made inside or, where it is only read, outside; control flow is
+that of `lax`, whose bodies close over the references or get rows of them. On plain arrays a place
+is a name in a dict; loops are Python's, both sides of a branch are computed and selected.
+
+Both are functions of x float32[4] with a scalar result, which pairs of transformations are applied
+to.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import olympus
+from olympus import lax
+from olympus import numpy as onp
+from olympus.ref import Ref, addupdate, freeze, new_ref, swap
+
+Statement = tuple[Any, ...]
+MASK = np.array([True, False, True, True])
+WEIGHTS = np.array([0.3, -1.0, 0.5, 0.8], np.float32)
+OUTSIDE = np.array([0.5, -0.25, 1.5, 0.75], np.float32)
+
+# An index of [4], by name: what it is, given a traced int; whether the values may be a vector.
+INDICES: dict[str, tuple[Callable[[Any], Any], bool]] = {
+    "all": (lambda i: Ellipsis, True), "int": (lambda i: 1, False), "last": (lambda i: -1, False),
+    "slice": (lambda i: slice(1, 3), False), "strided": (lambda i: slice(None, None, 2), False),
+    "backwards": (lambda i: slice(None, None, -1), True),
+    "new": (lambda i: (None, slice(2)), False),
+    "array": (lambda i: np.array([0, 3]), False), "twice": (lambda i: np.array([2, 2]), False),
+    "mask": (lambda i: MASK, False), "traced": (lambda i: i, False),
+    "ellipsis": (lambda i: (Ellipsis, 0), False),
+}
+NESTS = ("scan", "rows", "fori", "while", "cond", "switch", "jit", "remat", "vmap", "map")
+
+
+def statements(rng: random.Random, depth: int, places: tuple[str, ...], loops: bool
+               ) -> list[Statement]:
+    """A block: writes, reads, and blocks in loops, branches and calls."""
+    found: list[Statement] = []
+    for _ in range(rng.randint(1, 3)):
+        if depth and rng.random() < 0.55:
+            kind = rng.choice([k for k in NESTS if (loops or k != "while")
+                               and ("m" in places or k not in ("rows", "vmap"))])
+            inner = places if kind not in ("rows", "vmap") else (
+                *[p for p in places if p != "m"], "row")
+            inner = ("row",) if kind == "vmap" else inner
+            blocks = [statements(rng, depth - 1, inner, loops)
+                      for _ in range({"cond": 2, "switch": 3}.get(kind, 1))]
+            found.append((kind, rng.choice(places), blocks))
+            continue
+        to, of = [rng.choice([p for p in places if p != "m"]) for _ in range(2)]
+        how = rng.choice(["set", "set", "add", "swap", "part"])
+        index = rng.choice([k for k in INDICES if how == "add" or k != "twice"])
+        found.append((how, to, of, index, round(rng.uniform(-1, 1), 2)))
+    return found
+
+
+class Program:
+    """A generated program, by its seed."""
+
+    def __init__(self, seed: int, loops: bool = True) -> None:
+        rng = random.Random(seed)
+        self.block = statements(rng, 2, ("a", "b", "m"), loops)
+        self.outside = rng.random() < 0.5
+
+    def on_refs(self, x: Any) -> Any:
+        """The program on references."""
+        outside = new_ref(OUTSIDE)
+        places = {"a": new_ref(x), "b": new_ref(x * 0.5 + 1),
+                  "m": new_ref(onp.stack([x, x * x, 1 - x]))}
+        OnRefs(outside if self.outside else None).run(self.block, places, onp.int32(1))
+        return (places["a"][...] * freeze(places["b"])).sum() + onp.cos(places["m"][...]).sum()
+
+    def on_arrays(self, x: Any) -> Any:
+        """The program on plain arrays."""
+        places = {"a": x, "b": x * 0.5 + 1, "m": onp.stack([x, x * x, 1 - x])}
+        OnArrays(OUTSIDE if self.outside else None).run(self.block, places, onp.int32(1))
+        return (places["a"] * places["b"]).sum() + onp.cos(places["m"]).sum()
+
+    def __repr__(self) -> str:
+        return repr(self.block)
+
+
+def value(read: Callable[[], Any], vector: bool, scale: float, outside: Any, i: Any) -> Any:
+    """What is written: of what another place has."""
+    x = onp.sin(read()) * scale + 0.1 * i
+    if outside is not None:
+        x = x * outside[...] if vector else x * outside[1]
+    return x if vector else x.mean()
+
+
+class OnRefs:
+    def __init__(self, outside: Ref | None) -> None:
+        self.outside = outside
+
+    def run(self, block: list[Statement], places: dict[str, Ref], i: Any) -> None:
+        for statement in block:
+            if statement[0] in NESTS:
+                self.nest(*statement, places, i)
+                continue
+            how, to, of, name, scale = statement
+            make, vector = INDICES[name]
+            ref, index = places[to], make(i)
+            v = value(lambda: places[of][...], vector, scale, self.outside, i)
+            if how == "set":
+                ref[index] = v
+            elif how == "add":
+                addupdate(ref, index, v)
+            elif how == "swap":
+                ref[0] = swap(ref, index, v).sum() * 0.5
+            else:
+                ref.at[1:].at[0:2][...] = v.mean() + ref.at[index][...].sum() * 0.1
+
+    def nest(self, kind: str, on: str, blocks: list[list[Statement]], places: dict[str, Ref],
+             i: Any) -> None:
+        def body(i: Any, places: dict[str, Ref] = places, k: int = 0) -> None:
+            self.run(blocks[k], places, i)
+
+        if kind == "scan":
+            lax.scan(lambda c, j: (c, body(j)), 0, onp.arange(3, dtype=onp.int32))
+        elif kind == "rows":
+            lax.scan(lambda c, row: (c + 1, body(c, {**places, "row": row})), onp.int32(0),
+                     places["m"])
+        elif kind == "fori":
+            lax.fori_loop(0, 2, lambda j, c: (body(j), c)[1], 0)
+        elif kind == "while":
+            lax.while_loop(lambda j: j < 2, lambda j: (body(j), j + 1)[1], onp.int32(0))
+        elif kind == "map":
+            lax.map(body, onp.arange(2, dtype=onp.int32))
+        elif kind == "cond":
+            lax.cond(places[on][...].sum() > 0.3, lambda: body(i), lambda: body(i, k=1))
+        elif kind == "switch":
+            lax.switch(onp.int32(places[on][...].sum() > 0) + 1, [
+                lambda k=k: body(i, k=k) for k in range(3)])
+        elif kind == "jit":
+            olympus.jit(body)(i)
+        elif kind == "remat":
+            olympus.checkpoint(body)(i)
+        else:
+            olympus.vmap(lambda row, j: body(j, {"row": row}))(
+                places["m"], onp.arange(3, dtype=onp.int32))
+
+
+class OnArrays:
+    def __init__(self, outside: Any) -> None:
+        self.outside = outside
+
+    def run(self, block: list[Statement], places: dict[str, Any], i: Any) -> None:
+        for statement in block:
+            if statement[0] in NESTS:
+                self.nest(*statement, places, i)
+                continue
+            how, to, of, name, scale = statement
+            make, vector = INDICES[name]
+            x, index = places[to], make(i)
+            v = value(lambda: places[of], vector, scale, self.outside, i)
+            if how == "set":
+                x = x.at[index].set(v)
+            elif how == "add":
+                x = x.at[index].add(v)
+            elif how == "swap":
+                old = x[index]
+                x = x.at[index].set(v).at[0].set(old.sum() * 0.5)
+            else:
+                x = x.at[1:3].set(v.mean() + x[index].sum() * 0.1)
+            places[to] = x
+
+    def nest(self, kind: str, on: str, blocks: list[list[Statement]], places: dict[str, Any],
+             i: Any) -> None:
+        if kind in ("cond", "switch"):
+            found = []
+            for block in blocks:
+                copy = dict(places)
+                self.run(block, copy, i)
+                found.append(copy)
+            total = places[on].sum()
+            first, second = found if kind == "cond" else found[1:]
+            if kind == "cond":
+                taken = total > 0.3
+                second, first = second, first
+            else:
+                taken = onp.logical_not(total > 0)
+            for name in places:
+                places[name] = onp.where(taken, first[name], second[name])
+        elif kind in ("rows", "vmap"):
+            for j in range(3):
+                inner = {"row": places["m"][j]}
+                if kind == "rows":
+                    inner |= {k: v for k, v in places.items() if k not in ("m", "row")}
+                self.run(blocks[0], inner, onp.int32(j))
+                places["m"] = places["m"].at[j].set(inner.pop("row"))
+                places.update(inner)
+        else:
+            for j in {"scan": range(3), "fori": range(2), "while": range(2), "map": range(2)}.get(
+                    kind, [i]):
+                self.run(blocks[0], places, j if j is i else onp.int32(j))
+
+
+Fun = Callable[[Any], Any]
+#: Of a function of x with a scalar result another one.
+TRANSFORMATIONS: dict[str, Callable[[Fun], Fun]] = {
+    "same": lambda f: f,
+    "jit": olympus.jit,
+    "grad": lambda f: lambda x: (olympus.grad(f)(x) * WEIGHTS).sum(),
+    "jvp": lambda f: lambda x: olympus.jvp(f, (x,), (onp.asarray(WEIGHTS),))[1],
+    "linearize": lambda f: lambda x: olympus.linearize(f, x)[1](onp.asarray(WEIGHTS)),
+    "vmap": lambda f: lambda x: (olympus.vmap(f)(onp.stack([x, -x, 2 * x])) * WEIGHTS[:3]).sum(),
+    "remat": olympus.checkpoint,
+    "scan": lambda f: lambda x: lax.scan(
+        lambda c, y: (c * 0.5 + f(y), None), onp.float32(0), onp.stack([x, -x]))[0],
+}
+REVERSE = ("grad",)
+PAIRS = [(s, t) for s in TRANSFORMATIONS for t in TRANSFORMATIONS]
+
+
+def difference(seed: int, outer: str, inner: str) -> float:
+    """How far the two programs of a seed are apart under a pair of transformations, relatively."""
+    program = Program(seed, not {outer, inner} & {*REVERSE})
+    x = onp.array([0.3, -0.2, 0.5, 0.9])
+    found, wanted = [
+        float(TRANSFORMATIONS[outer](TRANSFORMATIONS[inner](fun))(x)) if k == 0 else
+        float(olympus.jit(TRANSFORMATIONS[outer](TRANSFORMATIONS[inner](fun)))(x))
+        for k, fun in enumerate((program.on_refs, program.on_arrays))]
+    return abs(found - wanted) / (1 + abs(wanted))

@@ -1,0 +1,164 @@
+"""What stands on references: gradients added to them, functions of state, generators."""
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+from olympus.ad import DidntWant, DontWant, GradRef, GradValue
+from olympus.extend.state import (
+    AccumEffect,
+    ReadEffect,
+    RefEffect,
+    WriteEffect,
+    discharge_state,
+    for_loop,
+    run_state,
+)
+from olympus.random import fold_in, key, key_data, uniform
+from olympus.ref import addupdate, new_ref
+
+X = onp.array([0.5, -1.0, 2.0, 0.25, 1.0])
+READS = {
+    "whole": lambda x, y: onp.sin(x).sum() * y, "element": lambda x, y: x[1] * y,
+    "slice": lambda x, y: (x[1:3] ** 2).sum() * y, "strided": lambda x, y: x[::2].prod() * y,
+    "dynamic": lambda x, y: lax.dynamic_slice(x, (onp.int32(2),), (2,)).prod() * y,
+    "gather": lambda x, y: (x[onp.array([0, 0, 4])] ** 2).sum() * y,
+    "row of a scan": lambda x, y: lax.scan(lambda c, v: (c * v + y, None), 1.0, x)[0],
+    "call": lambda x, y: olympus.jit(lambda x: x[3] * y + x.sum())(x),
+    "unused": lambda x, y: y * 2, "itself": lambda x, y: x,
+    "all": lambda x, y: x[1] * y + x[2:4].sum() + onp.cos(x).sum() + x[onp.array([4, 4])].sum(),
+}
+
+
+@pytest.mark.parametrize("name", READS)
+def test_gradients_are_added_to_references(name):
+    fun = READS[name]
+
+    def run(x, y):
+        ref = new_ref(onp.ones_like(x))
+        out, pullback = olympus.vjp(fun, x, y)
+        ct = onp.ones_like(out)
+        marks = pullback.with_refs(ref, GradValue())(ct)
+        assert marks[0] == GradRef()
+        assert pullback.with_refs(ref, DontWant())(2 * ct) == (GradRef(), DidntWant())
+        return ref[...], marks[1]
+
+    _, pullback = olympus.vjp(fun, X, 2.0)
+    dx, dy = pullback(onp.ones_like(fun(X, 2.0)))
+    for found, value in (run(X, 2.0), olympus.jit(run)(X, 2.0)):
+        np.testing.assert_allclose(found, 1 + 3 * dx, rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(value, dy, rtol=1e-5)
+
+
+def test_a_slice_of_a_gradient_makes_no_dense_zeros():
+    def step(total, table, i):
+        olympus.vjp(lambda t: (t[i] ** 2).sum(), table)[1].with_refs(total)(1.0)
+
+    table, total = onp.ones((1000, 8)), new_ref(onp.zeros((1000, 8)))
+    compiled = olympus.jit(step).lower(total, table, onp.array([3, 7])).compile()
+    found = compiled.memory_analysis()
+    assert found.alias_size_in_bytes == 32000 and found.temp_size_in_bytes < 4000
+    compiled(total, table, onp.array([3, 7]))
+    assert total[...].sum() == 32 and total[3, 0] == 2
+
+
+@pytest.mark.parametrize(("wanted", "message"), [
+    ((new_ref(X),), "1 given to with_refs for 2 arguments"),
+    ((3, GradValue()), r"3 of type int given as with_refs\[0\]"),
+    ((new_ref(onp.zeros(2)), GradValue()), r"Ref\{float32\[2\]\} given as with_refs\[0\]"),
+    ((new_ref(X), new_ref(X)), r"the gradient's type float32\[\] is required")])
+def test_what_cannot_take_a_gradient_is_refused(wanted, message):
+    _, pullback = olympus.vjp(lambda x, y: x.sum() * y, X, 1.0)
+    with pytest.raises((TypeError, ValueError), match=message):
+        pullback.with_refs(*wanted)
+
+
+def test_trees_of_references_take_trees_of_gradients():
+    ref = new_ref(onp.float32(0))
+    _, pullback = olympus.vjp(lambda d: d["a"] * 3 + d["b"], {"a": 1.0, "b": 2.0})
+    assert pullback.with_refs({"a": ref, "b": GradValue()})(1.0) == ({"a": GradRef(), "b": 1.0},)
+    assert ref[...] == 3
+    assert pullback.with_refs(DontWant())(1.0) == ({"a": DidntWant(), "b": DidntWant()},)
+    with pytest.raises(ValueError, match="only one reference"):
+        olympus.vjp(lambda x, y: x * y, 1.0, 2.0)[1].with_refs(ref, ref)
+
+
+def test_a_function_of_references_is_one_of_arrays():
+    def body(refs):
+        x, n = refs
+        x[...] = onp.sin(x[...]) * 2
+        n[...] += 1
+
+    run = run_state(body)
+    for found, count in (run((X, 0)), olympus.jit(run)((X, 0))):
+        np.testing.assert_allclose(found, 2 * np.sin(X), rtol=1e-6)
+        assert count == 1
+    grad = olympus.grad(lambda x: run((x, 0))[0].sum())(X)
+    np.testing.assert_allclose(grad, 2 * np.cos(X), rtol=1e-6)
+    np.testing.assert_allclose(olympus.vmap(lambda x: run((x, 0))[0])(X[:, None])[:, 0],
+                               2 * np.sin(X), rtol=1e-6)
+    with pytest.raises(TypeError, match="returned .*; None is required"):
+        run_state(lambda ref: ref[...])(X)
+
+
+def test_a_loop_over_references():
+    def pascal(i, j, refs):
+        table, = refs
+        table[i + 1, j + 1] = table[i, j] + table[i, j + 1]
+
+    start = np.zeros((6, 6), np.int32)
+    start[:, 0] = 1
+    start[0, :] = 0
+    start[0, 0] = 1
+    want = start.copy()
+    for i in range(5):
+        for j in range(5):
+            want[i + 1, j + 1] = want[i, j] + want[i, j + 1]
+    found, = for_loop((5, 5), pascal, (start,))
+    np.testing.assert_array_equal(found, want)
+    backwards = for_loop(3, lambda i, ref: addupdate(ref, (), ref[...] * i), onp.float32(1),
+                         reverse=True, unroll=2)
+    assert backwards == 3 * 2 * 1
+    grad = olympus.grad(lambda x: for_loop(4, lambda i, r: r.set(onp.sin(r[...])), x))(0.5)
+    want = np.cos(0.5) * np.cos(np.sin(0.5)) * np.cos(np.sin(np.sin(0.5))) * np.cos(
+        np.sin(np.sin(np.sin(0.5))))
+    np.testing.assert_allclose(grad, want, rtol=1e-5)
+
+
+def test_a_program_is_discharged():
+    def f(a, b, x):
+        a[0] = x
+        return b[0] + x
+
+    closed = olympus.make_olympuspr(f)(new_ref(X), new_ref(X * 2), 3.0)
+    kinds = {kind.__name__: sum(isinstance(e, kind) for e in closed.effects)
+             for kind in (RefEffect, ReadEffect, WriteEffect, AccumEffect)}
+    assert kinds == {"RefEffect": 2, "ReadEffect": 1, "WriteEffect": 1, "AccumEffect": 0}
+    pure, consts = discharge_state(closed.olympuspr, closed.consts)
+    assert not pure.effects and [str(v.aval) for v in pure.outvars] == [
+        "float32[]", "float32[5]", "float32[5]"]
+    out, a, b = olympus.core.eval_olympuspr(pure, consts, X, X * 2, 3.0)
+    assert out == 4 and a[0] == 3 and b[0] == 1
+    part, _ = discharge_state(closed.olympuspr, closed.consts,
+                              should_discharge=[False, True, False])
+    assert [str(v.aval) for v in part.invars] == ["Ref{float32[5]}", "float32[5]", "float32[]"]
+
+
+def test_a_generator_counts_its_draws():
+    rng = olympus.experimental.random.stateful_rng(0)
+    base = key(0)
+    np.testing.assert_array_equal(key_data(rng.key()), key_data(fold_in(base, 0)))
+    assert rng.random() == uniform(fold_in(base, 1))
+    np.testing.assert_array_equal(olympus.jit(lambda r: r.uniform(size=3))(rng),
+                                  uniform(fold_in(base, 2), (3,)))
+    _, drawn = lax.scan(lambda c, _: (c, rng.random()), 0, None, length=2)
+    np.testing.assert_array_equal(drawn, [uniform(fold_in(base, k)) for k in (3, 4)])
+    own = olympus.vmap(lambda r: (r.normal(), r.integers(100)))(rng.split(3))
+    assert len(np.unique(own[0])) == 3 and rng._counter[...] == 6
+    assert len({float(r.random()) for r in rng.spawn(3)}) == 3
+    assert rng.uniform(onp.zeros(2), onp.ones((3, 1))).shape == (3, 2)
+    with pytest.raises(ValueError, match=r"it was split; one generator is required"):
+        rng.split(2).key()
+    assert olympus.experimental.random.stateful_rng().random() != rng.random()
