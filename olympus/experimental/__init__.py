@@ -21,7 +21,8 @@ if _typing.TYPE_CHECKING:      # imported when they are first named
         profiler as profiler, random as random, rnn as rnn, roofline as roofline,
         scheduling_groups as scheduling_groups,
         serialize_executable as serialize_executable, shard_alike as shard_alike,
-        shard_map as shard_map, topologies as topologies, xla_metadata as xla_metadata,
+        shard_map as shard_map, sparse as sparse, topologies as topologies,
+        xla_metadata as xla_metadata,
     )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)
