@@ -22,7 +22,7 @@ ARRAYS = JIT, NUMPY, TORCH
 
 # One file each, in the order of the tables.
 GROUPS = ("start", "eager", "calls", "trees", "trace", "lower", "compile", "transform", "execute",
-          "growth", "depth", "chains", "checkpoint", "memory", "libraries")
+          "growth", "depth", "chains", "checkpoint", "memory", "libraries", "sparse")
 
 
 class Loop(NamedTuple):
