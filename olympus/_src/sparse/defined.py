@@ -83,7 +83,8 @@ class Defined(Primitive):
         closed = stage(self.flat(params), [x.aval if type(x) is Linear else typeof(x)
                                            for x in args])
         given = cts if isinstance(cts, (list, tuple)) else [cts]
-        return apply_transpose(closed.olympuspr, closed.consts, args, given, self.name)
+        return apply_transpose(closed.olympuspr, closed.consts, args,
+                               given, self.name)    # pyright: ignore[reportArgumentType]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
              **params: Hashable

@@ -26,7 +26,7 @@ __all__ = [
 Shape = tuple[int, ...]
 #: what parameters are, for the docstrings of this room
 WORDS = {
-    "mat, arr, operand, sp_mat": "the array.", "mat": "the array.", "arr": "the array.",
+    "mat": "the array.", "arr": "the array.",
     "operand": "the array.", "operands": "the arrays.", "lhs, rhs": "the arrays.",
     "nse": "the number of stored elements, static; None counts them.",
     "index_dtype": "the dtype of the indices.", "permutation": "where each axis comes from.",

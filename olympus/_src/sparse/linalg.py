@@ -63,8 +63,9 @@ def _spsolve(data: Array, indices: Array, indptr: Array, b: Array, *, tol: float
     def solver(transposed: bool) -> Callable[..., Array]:
         def solve(_: object, right: Array) -> Array:
             return pure_callback(
-                lambda d, i, p, x: _by_scipy(d, i, p, x, transposed), make_aval(right.shape, right.dtype),
-                data, indices, indptr, right, vmap_method="sequential")
+                lambda d, i, p, x: _by_scipy(d, i, p, x, transposed),
+                make_aval(right.shape, right.dtype), data, indices, indptr, right,
+                vmap_method="sequential")
         return solve
 
     return custom_linear_solve(product, b, solver(False), solver(True))
@@ -146,7 +147,7 @@ def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: in
     >>> print(sparse.linalg.lobpcg_standard(A, X, m=40)[0].round(3))
     [10.  9.]
     """
-    product = A if callable(A) else (lambda x: A @ x)   # pyright: ignore
+    product = A if callable(A) else (lambda x: A @ x)
     X = asarray(X)
     if X.ndim != 2 or not 0 < 5 * X.shape[1] <= X.shape[0]:
         raise ValueError(f"lobpcg_standard: X {typeof(X)} given; expected search dim * 5 < matrix "

@@ -309,10 +309,11 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
             found = _applied(spenv, eqn.primitive, [value(x) for x in ins], eqn.params)
             return list(found) if eqn.primitive.multiple_results else found[0]
         arrays = [spenv.data(x) if isinstance(x, SparsifyValue) else x for x in ins]
-        out = eqn.primitive.bind_eqn(arrays, eqn.params)    # pyright: ignore
+        out = eqn.primitive.bind_eqn(arrays, eqn.params)
         return [spenv.dense(x) for x in out] if eqn.primitive.multiple_results else spenv.dense(out)
 
-    return [value(x) for x in evaluate(olympuspr, consts, list(spvalues), step)]
+    found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore[reportArgumentType]
+    return [value(x) for x in found]
 
 
 def _sparse_call(closed: ClosedOlympuspr, *args: PyTree) -> list[PyTree]:
@@ -407,7 +408,7 @@ class SparseTracer(Tracer):
     @property
     def spenv(self) -> SparsifyEnv:
         """The environment of its buffers."""
-        return self._trace.spenv    # pyright: ignore[reportAttributeAccessIssue]
+        return self._trace.spenv
 
 
 class SparseTrace(Trace):
@@ -436,7 +437,7 @@ class SparseTrace(Trace):
     def _value(self, x: object) -> SparsifyValue:
         if isinstance(x, SparseTracer) and x._trace is self:
             return x._spvalue
-        return self.spenv.dense(x.val if isinstance(x, Literal) else x)     # pyright: ignore
+        return self.spenv.dense(x.val if isinstance(x, Literal) else x)
 
     def process(self, prim: Primitive, args: Sequence[object], params: dict[str, Hashable]
                 ) -> object:
