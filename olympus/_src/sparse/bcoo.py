@@ -18,12 +18,12 @@ from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import Tracer
 from ..lax.contract import dot_general
 from ..lax.shape import transpose
+from ..numpy.arithmetic import not_equal
 from ..numpy.creation import asarray, full, ones, zeros
 from ..numpy.diagonals import eye
 from ..numpy.grids import arange
 from ..numpy.joining import stack
 from ..numpy.reductions import all as all_of
-from ..numpy.reductions import any as any_of
 from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import canonical_shape
@@ -315,9 +315,11 @@ def bcoo_todense(mat: BCOO) -> Array:
 
 def stored_count(what: str, mat: Array, n_batch: int, n_dense: int) -> int:
     """How many elements of a batch are stored: those that are not 0, in the fullest batch."""
-    stored = mat != 0
-    if n_dense:
-        stored = any_of(stored, tuple(range(mat.ndim - n_dense, mat.ndim)))
+    # What is known is counted by NumPy, since its value must be known where another function is
+    # traced; a value under derivatives is known, too.
+    known = mat if isinstance(mat, Tracer) else np.asarray(mat)
+    stored = np.not_equal(known, 0) if isinstance(known, np.ndarray) else not_equal(known, 0)
+    stored = stored.any(tuple(range(mat.ndim - n_dense, mat.ndim))) if n_dense else stored
     return concrete_count(what, stored.sum(tuple(range(n_batch, stored.ndim))).max(initial=0))
 
 
