@@ -309,10 +309,10 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
             found = _applied(spenv, eqn.primitive, [value(x) for x in ins], eqn.params)
             return list(found) if eqn.primitive.multiple_results else found[0]
         arrays = [spenv.data(x) if isinstance(x, SparsifyValue) else x for x in ins]
-        out = eqn.primitive.bind_eqn(arrays, eqn.params)
+        out = eqn.primitive.bind(*arrays, **eqn.params)
         return [spenv.dense(x) for x in out] if eqn.primitive.multiple_results else spenv.dense(out)
 
-    found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore[reportArgumentType]
+    found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore
     return [value(x) for x in found]
 
 
@@ -447,8 +447,8 @@ class SparseTrace(Trace):
             if any(o and x._spvalue.is_sparse() for o, x in zip(own, args)):   # pyright: ignore
                 found = _applied(self.spenv, prim, [self._value(x) for x in args], params)
             else:
-                out = prim.bind_eqn([self.spenv.data(x._spvalue) if o else x    # pyright: ignore
-                                     for o, x in zip(own, args)], params)
+                out = prim.bind(*[self.spenv.data(x._spvalue) if o else x       # pyright: ignore
+                                  for o, x in zip(own, args)], **params)
                 found = [self.spenv.dense(x) for x in (out if prim.multiple_results else [out])]
             outs = [SparseTracer(self, spvalue=v) for v in found]
             return outs if prim.multiple_results else outs[0]
