@@ -128,6 +128,7 @@ class Module(Protocol):
 class Emitter(Protocol):
     """Emits operations at the end of a block."""
 
+    emitted: object
     @property
     def module(self) -> Module: ...
     @property
