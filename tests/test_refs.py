@@ -1,5 +1,6 @@
 """References: eagerly, in programs, under transformations; what they cost, and what is refused."""
 
+import copy
 import threading
 
 import numpy as np
@@ -522,3 +523,41 @@ def test_a_thousand_writes_trace_in_linear_time():
     ref = new_ref(onp.zeros(1))
     nest(4, ref)
     assert ref[0] == 16
+
+
+def test_a_donated_reference_keeps_its_content():
+    """Regression: one that was only read was deleted, and one that was written could not be."""
+    ref = new_ref(X)
+    read = olympus.jit(lambda ref, x: ref[...] + x, donate_argnums=(0, 1))
+    np.testing.assert_array_equal(read(ref, onp.ones(4)), X + 1)
+    write = olympus.jit(lambda ref: set(ref, 0, 9.0), donate_argnames="ref")
+    write(ref=ref)
+    write(ref=ref)
+    np.testing.assert_array_equal(ref[...], [9.0, *X[1:]])
+
+
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rows_of_a_reference_are_scanned_step_by_step(reverse):
+    """Regression: under disable_jit rows of references were refused, as arrays."""
+    def run(x):
+        ref = new_ref(x)
+
+        def body(before, row):
+            row[0] = before
+            return row[1], row[...] * 2
+        return lax.scan(body, 0.0, ref, reverse=reverse), ref[...]
+
+    x = np.arange(6.0, dtype=np.float32).reshape(3, 2)
+    want = x.copy()
+    want[:, 0] = [3, 5, 0] if reverse else [0, 1, 3]
+    for (last, ys), left in ways(run, x):
+        assert last == (1 if reverse else 5)
+        np.testing.assert_array_equal(ys, want * 2)
+        np.testing.assert_array_equal(left, want)
+
+
+def test_a_copy_is_another_reference():
+    ref = new_ref(X)
+    for other in (copy.copy(ref), copy.deepcopy(ref)):
+        other[0] = 7.0
+        assert (ref[0], other[0], other[1]) == (0.5, 7, -1)

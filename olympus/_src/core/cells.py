@@ -151,7 +151,8 @@ def returned_reference(what: str, name: str, ref: Reference, path: str = "") -> 
     elif isinstance(ref, Tracer) and not any(x is ref for x in inputs):
         made = f"It is {ref._origin()}"
     else:
-        made = f"It was passed in as the argument {getattr(ref, '_name', None) or ''}".rstrip()
+        argument = getattr(ref, "_name", None)
+        made = f"It was passed in as {f'the argument {argument}' if argument else 'an argument'}"
     where = f"\n  at output tree path result{path}" if path else ""
     return ValueError(
         f"{what}: function {name} traced for {what} returned a mutable array reference of type "

@@ -286,7 +286,7 @@ class Signature:
         return TypeError(f"jit: an argument of {self.name} is not an array")
 
     def donated(self, arguments: Arguments) -> tuple[bool, ...]:
-        """For each leaf, whether its buffer may be reused."""
+        """For each leaf, whether its buffer may be reused; of a reference its writes say it."""
         if not self.donates:
             return (False,) * len(arguments.leaves)
         dynamic, kwargs = tree_unflatten(arguments.in_tree, arguments.leaves)
@@ -298,7 +298,8 @@ class Signature:
             flags += [position in donated] * len(tree_flatten(arg)[0])
         for key in sorted(kwargs):
             flags += [key in self.donate_argnames] * len(tree_flatten(kwargs[key])[0])
-        return tuple(flags)
+        return tuple([given and not a.mutable
+                      for given, a in zip(flags, arguments.avals, strict=True)])
 
     def input_shardings(self, arguments: Arguments) -> list[Sharding | None]:
         """The sharding that each leaf must have, or None; empty where nothing is demanded."""
