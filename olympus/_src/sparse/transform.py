@@ -312,7 +312,7 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
         out = eqn.primitive.bind_eqn(arrays, eqn.params)
         return [spenv.dense(x) for x in out] if eqn.primitive.multiple_results else spenv.dense(out)
 
-    found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore[reportArgumentType]
+    found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore
     return [value(x) for x in found]
 
 
