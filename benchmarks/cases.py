@@ -22,7 +22,8 @@ ARRAYS = JIT, NUMPY, TORCH
 
 # One file each, in the order of the tables.
 GROUPS = ("start", "eager", "calls", "trees", "trace", "lower", "compile", "transform", "execute",
-          "growth", "depth", "chains", "checkpoint", "memory", "references", "libraries", "ffi")
+          "kernels", "growth", "depth", "chains", "checkpoint", "memory", "references", "libraries",
+          "ffi", "sparse")
 
 
 class Loop(NamedTuple):

@@ -80,6 +80,21 @@ def case_sums_are_over_the_devices_of_an_axis():
         close(groups, partner.reshape(8, 4))
 
 
+def case_sums_of_16_bits_are_rounded_once():
+    """Ones next to the first number from which the format has no odd ones: each alone is lost."""
+    def f(x):
+        parts = onp.broadcast_to(x, (8,))
+        return lax.psum(x, "i"), lax.psum_scatter(parts, "i", tiled=True), lax.pmean(x, "i")
+
+    for name, first in ("float16", 2048), ("bfloat16", 256):
+        x = onp.asarray([first] + [1] * 7, name)
+        out = both(olympus.shard_map(f, mesh=mesh((8,), ("i",)), in_specs=P("i"),
+                                     out_specs=(P(), P("i"), P())), x)
+        right = np.asarray(first + 7).astype(x.dtype)
+        assert [each.dtype for each in out] == [x.dtype] * 3
+        close(out[0], [right]), close(out[1], [right] * 8), close(out[2], [right / 8])
+
+
 def sm(f, in_specs, out_specs, mesh_=None, **options):
     return olympus.shard_map(f, mesh=mesh_ or mesh(), in_specs=in_specs, out_specs=out_specs,
                              **options)

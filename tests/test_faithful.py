@@ -106,3 +106,13 @@ def test_shrinking_keeps_the_two_steps_that_matter(monkeypatch):
     (program, difference), = sweep.found.values()
     assert difference.kind == "finite-zero" and not program.wrapper
     assert [step.name for step in program.steps] == ["div", "div"]
+
+
+def test_the_order_decides_between_infinity_and_nan():
+    """A power of complex numbers, which are products and sums."""
+    x = Leaf("arg", np.array([1.7e38 - 3.4e38j, 2 + 1j], "complex64"))
+    value, _ = faithful.evaluate(Program((x,), (Step("cube", (0,)), Step("real", (1,)))))
+    for lost in np.nan, np.inf:
+        assert not {d.kind for d in faithful.judge(value, np.float32([lost, 2]))} & {
+            *faithful.FAULTS}
+    assert {d.kind for d in faithful.judge(value, np.float32([np.nan, 0]))} == {"finite-zero"}

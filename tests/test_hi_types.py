@@ -808,3 +808,10 @@ def test_mistakes_name_what_is_required(call, error, parts):
     with pytest.raises(error) as raised:
         call()
     assert parts in " ".join(str(raised.value).split()), str(raised.value)
+
+
+@pytest.mark.parametrize("other", [None, [1.0], "a"])
+def test_operators_of_arrays_refuse_in_their_own_words_where_there_are_types_of_users(other):
+    for fun in (lambda x: x + other, olympus.jit(lambda x: x + other)):
+        with pytest.raises(TypeError, match="add: unsupported operand"):
+            fun(onp.ones(3))

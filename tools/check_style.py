@@ -210,8 +210,9 @@ def dimension_names(function: ast.AST) -> Names:
             return known
 
 
-# Where all sizes are numbers: kernels are taken in programs without symbolic ones.
-NUMBERED = ("olympus/_src/base/", "olympus/_src/lax/kernels/")
+# Where all sizes are numbers: kernels are taken in programs without symbolic ones, and padding of
+# sparse arrays is compared with sizes.
+NUMBERED = ("olympus/_src/base/", "olympus/_src/lax/kernels/", "olympus/_src/sparse/")
 INSTEAD = {"min": "minimum", "max": "maximum", "range": "static_int", "divmod": "floor_div and mod",
            "int": "static_int"}
 INSTEAD_OF = {ast.Lt: "less", ast.LtE: "less", ast.Gt: "less", ast.GtE: "less", ast.Mod: "mod",

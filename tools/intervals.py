@@ -562,6 +562,10 @@ def near(ins: list[Value], x: Any) -> Value:
         r = settled(point(each), of, 4 * APPROXIMATED)
         slack = np.where(np.isfinite(sizes), 4 * APPROXIMATED * of.eps * sizes, 0)
         r = r._replace(lo=r.lo - slack, hi=r.hi + slack)
+        if x.dtype.kind == "c":     # of what overflows, the order decides between inf and NaN
+            lost = ~np.isfinite(sizes)
+            r = Range(np.where(lost, -np.inf, r.lo), np.where(lost, np.inf, r.hi), r.nan | lost,
+                      r.must & ~lost)
         parts.append(r if exact else anything(x, of))
     return Value(x, tuple(parts), None)
 

@@ -15,13 +15,15 @@ if _typing.TYPE_CHECKING:      # imported when they are first named
         checkify as checkify,
         compilation_cache as compilation_cache,
         compute_on as compute_on, control_deps as control_deps,
-        custom_partitioning as custom_partitioning, fused as fused, jet as jet,
+        custom_partitioning as custom_partitioning, fused as fused,
+        hiolympus as hiolympus, jet as jet,
         key_reuse as key_reuse, layout as layout, mesh_utils as mesh_utils,
         multihost_utils as multihost_utils, ode as ode, overlap as overlap, pjit as pjit,
         profiler as profiler, random as random, rnn as rnn, roofline as roofline,
         scheduling_groups as scheduling_groups,
         serialize_executable as serialize_executable, shard_alike as shard_alike,
-        shard_map as shard_map, topologies as topologies, xla_metadata as xla_metadata,
+        shard_map as shard_map, sparse as sparse, topologies as topologies,
+        xla_metadata as xla_metadata,
     )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

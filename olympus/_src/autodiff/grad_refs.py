@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from ..base.source import api_boundary
 from ..base.typing import PyTree, Reference
 from ..core.cells import check_aliases, is_ref
+from ..core.ir import Var
 from ..core.trace import typeof
 from ..jit.arguments import structure_path
 from ..types.avals import ShapedArray
@@ -16,7 +17,7 @@ from ..types.tree_registry import PyTreeDef, register_pytree_node
 if TYPE_CHECKING:
     from .derivatives import Pullback
 
-__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "with_refs"]
+__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "into", "with_refs"]
 
 
 class _Mark:
@@ -107,3 +108,10 @@ def _check(tree: PyTreeDef, index: int, x: Reference, aval: ShapedArray) -> None
         raise ValueError(f"vjp: {have} given as {where} for the argument {aval}; a reference of "
                          f"the gradient's type {want} is required; make it of "
                          "olympus.numpy.zeros_like of the argument.")
+
+
+def into(invars: Sequence[Var], active: Sequence[bool], refs: Mapping[int, Reference]
+         ) -> dict[Var, Reference]:
+    """References by the inputs of a program whose cotangents they take."""
+    places = [i for i, a in enumerate(active) if a]
+    return {v: refs[i] for v, i in zip(invars, places, strict=True) if i in refs}

@@ -6,14 +6,18 @@ from collections.abc import Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, Reference
+from ..base.typing import Array, Params, Reference
 from ..base.util import lazy_module
+from ..core.cells import Ref
+from ..core.evaluate import eval_closed
+from ..core.ir import numbers
 from ..core.primitive import Tangent, Zero
-from ..core.trace import Tracer, typeof
-from .rules import Rules, WithTangents
+from ..core.trace import Tracer, ctx, typeof
+from ..interpreters.discharge import content, discharge, put_back, written
+from .rules import CustomCall, Rules, WithTangents
 from .vjp import Forward
 
-__all__ = ["JvpWithContents", "VjpWithContents", "WithContents"]
+__all__ = ["JvpWithContents", "VjpWithContents", "WithContents", "discharged"]
 
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
@@ -96,3 +100,19 @@ class VjpWithContents(WithContents):
             return [ct if zero is None else zero for ct, zero in zip(found, still, strict=True)]
 
         return [*outs, *self.contents(given)], res, back
+
+
+def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> list[Array]:
+    """The results of a call on cells: as one on contents, whose rules are on contents, too."""
+    body, (rules, rest) = params["call_olympuspr"], prim.unpack(params)
+    is_cell = [type(x) is Ref for x in ins]
+    numbers_of = {id(x): i for i, x in reversed([*enumerate(ins)]) if is_cell[i]}
+    new = [cell and w for cell, w in zip(is_cell, written(body), strict=True)]
+    pure = discharge(body, is_cell, new)
+    if numbers_of:
+        kind = {"JvpWithContents": JvpWithContents, "VjpWithContents": VjpWithContents}[
+            prim.with_contents]
+        rules = kind(rules, [numbers_of.get(id(x)) for x in ins], new)
+    outs = ctx.trace.process_custom(prim, lambda *xs: eval_closed(pure, *xs), rules,
+                                    tuple(numbers(map(content, ins))), rest)
+    return put_back([*compress(ins, new)], outs)

@@ -52,7 +52,6 @@ from ..types.tree_registry import PyTreeDef
 
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _contents: Any = lazy_module("olympus._src.custom.contents")
-_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 __all__ = ["Apart", "Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted",
            "SymbolicZero", "UserRules", "WithTangents", "merged", "packed", "run_batched",
            "zero_from_primal"]
@@ -852,18 +851,7 @@ class CustomCall(Bodied, abstract=True):
         return outs, [batched.out_dim] * len(outs)
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
-        body, (rules, rest) = params["call_olympuspr"], self.unpack(params)
-        numbers_of = {id(x): i for i, x in reversed([*enumerate(ins)]) if type(x) in REFERENCES}
-        new = [w and type(x) in REFERENCES
-               for x, w in zip(ins, _discharge.written(body), strict=True)]
-        pure = _discharge.discharge(body, [type(x) in REFERENCES for x in ins], new)
-        if numbers_of:
-            assert self.with_contents is not None, f"{self.name} takes no references"
-            kind = getattr(_contents, self.with_contents)
-            rules = kind(rules, [numbers_of.get(id(x)) for x in ins], new)
-        outs = ctx.trace.process_custom(self, lambda *xs: eval_closed(pure, *xs), rules,
-                                        tuple(numbers(map(_discharge.content, ins))), rest)
-        return _discharge.put_back([*compress(ins, new)], outs)
+        return _contents.discharged(self, ins, params)
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
         body = checks.body(params["call_olympuspr"])

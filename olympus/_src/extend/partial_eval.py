@@ -123,7 +123,6 @@ def abstract_eval_fun(fun: Callable[..., Sequence[ArrayLike]], *avals: Aval,
     Returns:
       A list of types.
 
-    >>> import olympus.numpy as onp
     >>> names = olympus.extend.core.DebugInfo("tiled", "tiled")
     >>> aval = olympus.typeof(onp.ones(2))
     >>> abstract_eval_fun(lambda x, n: [onp.tile(x, n)], aval, n=3, debug_info=names)
@@ -150,7 +149,6 @@ def partial_eval_olympuspr_nounits(
       residuals and then unknown inputs to unknown outputs; which outputs are unknown; the types of
       the residuals.
 
-    >>> import olympus.numpy as onp
     >>> program = olympus.make_olympuspr(lambda x, y: (onp.cos(x), -onp.sin(x) * y))(1.0, 2.0)
     >>> known, later, unknown_out, _ = partial_eval_olympuspr_nounits(program, [False, True], False)
     >>> print(known)

@@ -175,7 +175,8 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
 
     def flat(*leaves: Array) -> tuple[list[Array], tuple]:
         if ins:
-            leaves = tuple(constrain("jit in_shardings", *pair) for pair in zip(leaves, ins))
+            leaves = tuple(x if x.aval.mutable else constrain("jit in_shardings", x, s)
+                           for x, s in zip(leaves, ins))
         dynamic, kwargs = tree_unflatten(arguments.in_tree, leaves)
         out = signature.fun(*arguments.merged(dynamic), **kwargs, **arguments.static_kwargs)
         outs, out_tree = tree_flatten(out)

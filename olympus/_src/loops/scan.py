@@ -166,8 +166,8 @@ def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: s
 def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -> int:
     names = leaf_names(tree, "xs")
     mapped = len(names)     # of which types of users do not tell how many rows they have
-    names = [name for name, aval in zip(names, avals, strict=True) if not aval.is_high]
-    avals = [aval for aval in avals if not aval.is_high]
+    names = [name for name, aval in zip(names, avals, strict=True) if aval.has_axes]
+    avals = [aval for aval in avals if aval.has_axes]
     for name, aval in zip(names, avals, strict=True):
         if not aval.shape:
             raise ValueError(f"scan: scan got value with no leading axis to scan over: {name} is "

@@ -473,6 +473,10 @@ class Builder(Emitter):
         # Of one device it is the array. XLA:CPU does not compile two of them of different ranks.
         if all(len(group) == 1 for group in self.replica_groups(names, groups)):
             return x
+        wide = self.sum_aval(aval) if combiner == "stablehlo.add" else aval
+        if wide is not aval:
+            out = self.all_reduce(combiner, self.convert(x, wide), wide, names, groups)
+            return self.convert(out, aval)
         scalar = make_aval((), aval.dtype)
         kind = tensor_type(scalar)
         op = self.ops("stablehlo.all_reduce", [x], {
@@ -480,6 +484,11 @@ class Builder(Emitter):
             "use_global_device_ids": mlir.ir.UnitAttr.get()}, [x.type], regions=1)
         self.region(op, 0, [kind, kind], lambda p, q: [self.op(combiner, [p, q], None, scalar)])
         return op.result
+
+    def sum_aval(self, aval: ShapedArray) -> ShapedArray:
+        """What devices' parts of an aval are summed as: CPUs would round each sum of 16 bits."""
+        wide = dtypes.wide_dtype(aval.dtype) if self.module.fences else aval.dtype
+        return aval if wide == aval.dtype else aval.update(dtype=wide)
 
     def position(self, name: Hashable) -> IrValue:
         """This device's position along an axis of a mesh, i32."""

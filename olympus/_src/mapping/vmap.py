@@ -234,7 +234,7 @@ def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
 def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
                  names: _Names) -> int:
     """The one size of all mapped axes."""
-    sizes = {aval.shape[d] for aval, d in zip(avals, dims) if d is not None and not aval.is_high}
+    sizes = {aval.shape[d] for aval, d in zip(avals, dims) if d is not None and aval.has_axes}
     # axis_size is one size more, so that an argument that contradicts it is an error.
     if given is not None:
         sizes.add(given)
@@ -260,7 +260,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
     """The error for sizes that differ: a line for each size, the most frequent first."""
     places: dict[int, list[str]] = {}
     for i, (aval, d) in enumerate(zip(avals, dims, strict=True)):
-        if d is not None and not aval.is_high:
+        if d is not None and aval.has_axes:
             places.setdefault(aval.shape[d], []).append(
                 f"axis {d} of {names.where(i)} of type {aval}")
     # The most frequent size is most likely the one that was meant: it comes first.

@@ -100,13 +100,12 @@ def _by_type(self: Value, other: Value, name: str) -> Value:
     reflected = f"__{name[3:]}" if name.startswith("__r") and name != "__rshift__" else (
         f"__r{name[2:]}")
     for x, y, method in ((self, other, name), (other, self, reflected)):
-        aval = typeof(x)
-        if aval.is_high and not isinstance(x, Tracer):
-            return NotImplemented       # an object has operators of its own
-        if aval.is_high:
-            found = getattr(type(aval), method, None)
+        if isinstance(x, Tracer) and x.aval.is_high:
+            found = getattr(type(x.aval), method, None)
             if found is not None and hasattr(found, "fun"):
                 return found.fun(x, y)
+        elif type(x) in FOREIGN_AVALS and typeof(x).is_high:
+            return NotImplemented       # an object has operators of its own
     return None
 
 

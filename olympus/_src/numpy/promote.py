@@ -205,6 +205,9 @@ def operand(name: str, x: Any, position: int = 0) -> Operand:
                 refuse(name, x, position)
             return x
         if isinstance(aval, AbstractValue):
+            if aval.mutable and not isinstance(x, Tracer):  # as `__array__` says it to C++
+                raise TypeError(f"{name}: a reference {aval} given; an array is required; pass "
+                                "ref[...], its content.")
             what = describe(x) if isinstance(x, Tracer) else (
                 f"a {'value of type' if aval.is_high else 'reference'} {aval}")
             instead = ("define an operation on it as a olympus.experimental.hiolympus.HiPrim"

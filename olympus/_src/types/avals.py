@@ -56,6 +56,7 @@ class AbstractValue:
     tagged: Any = False
     is_array = False    # whether its values are arrays: only these have a shape and a dtype
     is_high = False     # whether its values are objects of a user's class: see `types.hi`
+    has_axes = False    # whether its values have a shape: arrays, and references to them
     mutable = False     # whether its values are references, whose contents operations replace
     #: What traced values of this type do in another way than arrays; of references
     methods: ClassVar[dict[str, Callable[..., object]]] = {}
@@ -123,7 +124,7 @@ class ShapedArray(AbstractValue):
 
     __slots__ = ("shape", "dtype", "weak_type", "_sharding", "vma", "_memory_space", "tagged",
                  "ndim", "size", "_tangent")
-    is_array = True
+    is_array = has_axes = True
 
     shape: tuple[int, ...]
     dtype: np.dtype

@@ -29,7 +29,7 @@ class RefAval(AbstractValue):
 
     __slots__ = ("inner",)
     inner: ShapedArray
-    mutable = True
+    mutable = has_axes = True
     #: What traced references do as references and not as arrays; set by `numpy.refs`.
     methods: ClassVar[dict[str, Callable[..., object]]] = {}
 
@@ -73,7 +73,7 @@ class RefAval(AbstractValue):
         return ref_aval(self.inner.without_axis(axis, size))
 
     def leading_axis_spec(self) -> int:
-        """The axis along which loops take their rows."""
+        """How rows of the content are mapped: along its first axis."""
         return 0
 
     def to_tangent_aval(self) -> RefAval | ShapedArray:

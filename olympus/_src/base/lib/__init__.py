@@ -61,6 +61,7 @@ from olympus._src.base.lib.calls import (
     register_custom_type,
     registered_calls,
     registered_names,
+    sparse_product_target,
 )
 from olympus._src.base.lib.clients import (
     Client,
@@ -203,7 +204,8 @@ __all__ = [
     "runtime_error",
     "safe_map", "safe_zip", "same_tiles", "serialize_executable", "set_explain_collective",
     "set_text_of_failure", "set_tracer_class", "shard_slices", "shardings", "shards",
-    "shared_signatures", "single_device_sharding", "start_service", "thread_guard", "tile_counts",
+    "shared_signatures", "single_device_sharding", "sparse_product_target",
+    "start_service", "thread_guard", "tile_counts",
     "tiled_sharding", "to_dlpack", "to_numpy", "topology", "trace_context", "treedef_tuple",
     "unsafe_buffer_pointer", "wait_for", "wait_for_hosts", "warn_if_jax_loaded", "watch_preemption",
     "weakref_lru_cache",

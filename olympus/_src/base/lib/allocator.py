@@ -22,7 +22,6 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 __all__ = ["give_memory_back", "keep_memory", "kept_memory"]
 
@@ -46,7 +45,7 @@ class _Info(ctypes.Structure):
 
 
 @functools.cache
-def _libc() -> Any:
+def _libc() -> ctypes.CDLL | None:
     """glibc, or None where the process has another library."""
     if sys.platform != "linux":
         return None

@@ -187,7 +187,10 @@ class ReduceScatter(Move):
 
     def lower(self, b: Builder, x: IrValue, *, axis_name: Names, axis_index_groups: Groups | None,
               dimension: int, **params: Hashable) -> IrValue:
-        aval = self.unit(b.avals_in[0], dimension)
+        out = self.unit(b.avals_in[0], dimension)
+        aval = b.sum_aval(out)
+        if aval is not out:
+            x = b.convert(x, b.sum_aval(b.avals_in[0]))
         scalar = aval.update(shape=())
         op = b.ops("stablehlo.reduce_scatter", [x], {
             "scatter_dimension": b.attr(f"{dimension} : i64"),
@@ -195,7 +198,8 @@ class ReduceScatter(Move):
             **b.group_attributes(axis_name, axis_index_groups)}, [b.type(aval)], regions=1)
         b.region(op, 0, [b.type(scalar)] * 2,
                  lambda p, q: [b.op("stablehlo.add", [p, q], None, scalar)])
-        return b.op("stablehlo.reshape", [op.result])
+        found = op.result if aval is out else b.convert(op.result, out)
+        return b.op("stablehlo.reshape", [found])
 
     def transpose(self, ct: Array, x: Linear, **params: Hashable) -> list[Array | None]:
         return [all_gather_p.bind(ct, **params)]

@@ -1,0 +1,106 @@
+"""What Olympus lowers by formulas of its own on one CPU (`olympus/_src/lax/kernels`)."""
+
+from ..cases import ARRAYS, JIT, NUMPY, TORCH, Group
+from ..inputs import normal, positive_definite, uniform
+from .execute import run
+
+group = Group("kernels", "Kernels on one CPU")
+
+
+def convolution(L, groups):
+    if L.family == TORCH:
+        return lambda x, w: L.nn.functional.conv2d(x, w, padding=1, groups=groups)
+    return lambda x, w: L.lax.conv_general_dilated(x, w, (1, 1), "SAME", feature_group_count=groups)
+
+
+def gradients(L, fun, of):
+    if L.family == TORCH:
+        return L.grad(lambda x, w: (fun(x, w) ** 2).sum(), of)
+    return L.grad(lambda x, w: L.np.sum(fun(x, w) ** 2), of)
+
+
+def images():
+    return normal(16, 64, 32, 32)
+
+
+for title, count, kernel in (("depthwise convolution", 64, (64, 1, 3, 3)),
+                             ("convolution in 4 groups", 4, (64, 16, 3, 3))):
+    @group.case(title, JIT, TORCH)
+    def _(L, count=count, kernel=kernel):
+        return run(L, convolution(L, count), images(), normal(*kernel, seed=1))
+
+    for name, argument in (("image", 0), ("kernel", 1)):
+        @group.case(f"{title}, gradient by the {name}", JIT, TORCH, slow=True)
+        def _(L, count=count, kernel=kernel, argument=argument):
+            return run(L, gradients(L, convolution(L, count), argument), images(),
+                       normal(*kernel, seed=1))
+
+
+for size in (4, 8):
+    @group.case(f"{100_000 // size ** 2 * 10:,} products of {size} × {size} matrices", *ARRAYS)
+    def _(L, size=size):
+        count = 100_000 // size ** 2 * 10
+        return run(L, lambda x, y: x @ y, normal(count, size, size),
+                   normal(count, size, size, seed=1))
+
+
+def definite(count, size):
+    x = normal(count, size, size)
+    return x @ x.swapaxes(1, 2) + positive_definite(size)
+
+
+for size in (2, 3, 4):
+    @group.case(f"100,000 systems of {size} equations", *ARRAYS)
+    def _(L, size=size):
+        return run(L, L.np.linalg.solve, definite(100_000, size), normal(100_000, size, 1))
+
+    @group.case(f"100,000 inverses of {size} × {size} matrices", *ARRAYS)
+    def _(L, size=size):
+        return run(L, L.np.linalg.inv, definite(100_000, size))
+
+    @group.case(f"100,000 Cholesky factors, {size} × {size}", *ARRAYS)
+    def _(L, size=size):
+        return run(L, L.np.linalg.cholesky, definite(100_000, size))
+
+
+for shape in ((8, 1_000_000), (64, 100_000), (1_000, 10_000)):
+    @group.case(f"sum over {shape[0]:,} rows of {shape[1]:,}", *ARRAYS)
+    def _(L, shape=shape):
+        return run(L, lambda x: L.np.sum(x, 0), normal(*shape))
+
+
+@group.case("how many of 10⁷ are true", *ARRAYS)
+def _(L):
+    return run(L, lambda x: L.np.sum(x), normal(10_000_000) > 0, check=False)    # int64 sums
+
+
+@group.case("whether any of 10⁷ is true", *ARRAYS)
+def _(L):
+    return run(L, lambda x: L.np.any(x), normal(10_000_000) > 9)
+
+
+for shape, axis in (((10_000_000,), 0), ((1_000, 1_024), 1), ((10_000, 100), 0)):
+    @group.case(f"argmax of {' × '.join(f'{n:,}' for n in shape)}, axis {axis}", *ARRAYS)
+    def _(L, shape=shape, axis=axis):
+        return run(L, lambda x: L.np.argmax(x, axis), normal(*shape), check=False)
+
+
+for shape, axis in (((1_000_000,), 0), ((1_000, 1_000), 0), ((1_000, 1_000), 1)):
+    @group.case(f"cumsum of {' × '.join(f'{n:,}' for n in shape)}, axis {axis}", *ARRAYS)
+    def _(L, shape=shape, axis=axis):
+        return run(L, lambda x: L.np.cumsum(x, axis), normal(*shape, scale=1e-3), check=False)
+
+
+@group.case("cumulative maxima of 10⁶", JIT)
+def _(L):
+    return run(L, lambda x: L.lax.cummax(x), normal(1_000_000))
+
+
+@group.case("cumulative maxima of 10⁶", NUMPY)
+def _(L):
+    return run(L, L.np.maximum.accumulate, normal(1_000_000))
+
+
+@group.case("cumulative products of 10⁶", *ARRAYS)
+def _(L):
+    return run(L, lambda x: L.np.cumprod(x, 0), 1 + 1e-6 * uniform(0, 1, 1_000_000), check=False)

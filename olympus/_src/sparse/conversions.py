@@ -1,0 +1,191 @@
+"""Between dense arrays and the parts of a BCOO: todense, fromdense, extract, sort, sum, transpose.
+
+Functions here take the arrays `data` and `indices`; those of `bcoo.py` take sparse arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from ..base.typing import Array, DType
+from ..lax.creation import iota
+from ..lax.shape import broadcast_in_dim
+from ..lax.sort import sort
+from ..numpy.creation import asarray, full, zeros
+from ..numpy.grids import arange
+from ..numpy.indexing import nonzero
+from ..numpy.joining import concatenate, stack
+from ..numpy.reductions import all as all_of
+from ..numpy.reductions import any as any_of
+from ..numpy.reductions import cumsum
+from ..numpy.selection import where
+from ..types import dtypes
+from .defined import Defined, add_at, batched, largest, read
+from .formats import Shape, SparseInfo, bcoo_properties, index_properties
+
+__all__ = [
+    "bcoo_extract_p", "bcoo_fromdense_p", "bcoo_sort_indices_p", "bcoo_sum_duplicates_p",
+    "bcoo_todense_p", "bcoo_transpose_p", "distinct", "inside", "sparse_permutation",
+]
+
+INT32 = dtypes.as_dtype("int32")
+
+
+def inside(indices: Array, sizes: Sequence[int]) -> Array:
+    """Whether each index, along the last axis, is in an array of these sizes; else it is padding.
+    """
+    limits = np.minimum(np.asarray(sizes, np.int64), np.iinfo(indices.dtype).max)
+    return all_of((indices >= 0) & (indices < asarray(limits.astype(indices.dtype))), -1)
+
+
+def padding(sizes: Sequence[int], dtype: DType) -> Array:
+    """The index that padding has: the sizes themselves."""
+    return asarray(np.asarray(sizes, np.int64).clip(max=np.iinfo(dtype).max).astype(dtype))
+
+
+def _todense(data: Array, indices: Array, *, spinfo: SparseInfo) -> Array:
+    shape = spinfo.shape
+    n_batch, n_sparse, _, _ = bcoo_properties(data, indices, shape)
+    sizes = shape[n_batch:n_batch + n_sparse]
+    return batched(lambda d, i: add_at(sizes, i, d), shape[:n_batch])(data, indices)
+
+
+bcoo_todense_p = Defined("bcoo_todense", _todense)
+
+
+def _fromdense(mat: Array, *, nse: int, n_batch: int, n_dense: int, index_dtype: DType
+               ) -> tuple[Array, Array]:
+    """The first `nse` elements that are not 0, in lexicographic order, and where they are."""
+    def one(m: Array) -> tuple[Array, Array]:
+        n_sparse = m.ndim - n_dense
+        stored = any_of(m != 0, tuple(range(n_sparse, m.ndim))) if n_dense else m != 0
+        if not n_sparse:
+            index = zeros((nse, 0), index_dtype)
+            first = (arange(nse) < 1) & stored
+            return where(first.reshape(nse, *[1] * n_dense), read(m, index), 0), index
+        places = nonzero(stored, size=nse, fill_value=m.shape[:n_sparse])
+        index = stack([p.astype(index_dtype) for p in places], -1)
+        return read(m, index).astype(m.dtype), index
+
+    return batched(one, mat.shape[:n_batch])(mat)   # pyright: ignore[reportReturnType]
+
+
+bcoo_fromdense_p = Defined("bcoo_fromdense", _fromdense, multiple_results=True)
+
+
+def ordered(indices: Array) -> tuple[Array, Array]:
+    """Rows of `indices`, [n, k], in lexicographic order, and the place where each one was."""
+    n, k = indices.shape
+    if not k:
+        return indices, iota(INT32, n)
+    *columns, order = sort((*[indices[:, i] for i in range(k)], iota(INT32, n)), num_keys=k)
+    return stack(columns, -1), order
+
+
+def distinct(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Array, Array]:
+    """Rows of `indices`, [n, k], sorted, with padding last.
+
+    Returns (sorted rows, where each one was, the number of its group of equal rows, whether it is
+    the first of a group); padding is in no group.
+    """
+    n, k = indices.shape
+    valid = inside(indices, sizes)
+    rows, order = ordered(where(valid[:, None], indices, padding(sizes, indices.dtype)))
+    counted = valid[order]
+    changes = any_of(rows[1:] != rows[:-1], -1) if k else zeros((max(n - 1, 0),), bool)
+    first = concatenate([full((min(n, 1),), True), changes]) & counted
+    group = where(counted, cumsum(first.astype(INT32)) - 1, n)
+    return rows, order, group, first
+
+
+def _extract(indices: Array, arr: Array, *, assume_unique: bool) -> Array:
+    """The elements of a dense array at the indices of a BCOO; of equal ones only at the first."""
+    n_batch, n_sparse, _, _ = index_properties(indices, arr.shape)
+
+    def one(i: Array, a: Array) -> Array:
+        found = read(a, i)
+        if assume_unique:
+            return found
+        _, order, _, first = distinct(i, a.shape[:n_sparse])
+        kept = zeros(i.shape[:1], bool).at[order].set(first)
+        return where(kept.reshape(-1, *[1] * (found.ndim - 1)), found, 0)
+
+    return batched(one, arr.shape[:n_batch])(indices, arr)
+
+
+bcoo_extract_p = Defined("bcoo_extract", _extract)
+
+
+def _sort_indices(data: Array, indices: Array, *, spinfo: SparseInfo) -> tuple[Array, Array]:
+    """The stored elements in lexicographic order of their indices."""
+    n_batch = bcoo_properties(data, indices, spinfo.shape).n_batch
+    batch = indices.shape[:n_batch]
+    rows, order = batched(ordered, batch)(indices)
+    return batched(lambda d, i: d[i], largest(batch, data.shape[:n_batch]))(data, order), rows
+
+
+bcoo_sort_indices_p = Defined("bcoo_sort_indices", _sort_indices, multiple_results=True)
+
+
+def _sum_duplicates(data: Array, indices: Array, *, spinfo: SparseInfo, nse: int
+                    ) -> tuple[Array, Array]:
+    """Elements of equal indices summed, in lexicographic order, padded or cut to `nse`."""
+    shape = spinfo.shape
+    n_batch, n_sparse, _, _ = bcoo_properties(data, indices, shape)
+    sizes = shape[n_batch:n_batch + n_sparse]
+    batch = indices.shape[:n_batch]
+
+    def grouped(i: Array) -> tuple[Array, Array]:
+        rows, order, group, first = distinct(i, sizes)
+        at = where(first, group, nse)
+        merged = full((nse, n_sparse), padding(sizes, i.dtype)).at[at].set(rows, mode="drop")
+        return merged, zeros(group.shape, INT32).at[order].set(group)
+
+    merged, group = batched(grouped, batch)(indices)
+    summed = batched(lambda d, g: add_at((nse,), g[:, None], d),
+                     largest(batch, data.shape[:n_batch]))(data, group)
+    return summed, merged
+
+
+bcoo_sum_duplicates_p = Defined("bcoo_sum_duplicates", _sum_duplicates, multiple_results=True)
+
+
+def sparse_permutation(permutation: Sequence[int], n_batch: int, n_sparse: int, shape: Shape
+                       ) -> tuple[list[int], list[int], list[int]]:
+    """The parts of a permutation of axes: of batch, sparse and dense axes, each from 0."""
+    permutation = [int(p) for p in permutation]
+    if sorted(permutation) != list(range(len(shape))):
+        raise TypeError(f"bcoo_transpose: permutation {tuple(permutation)} of an array of shape "
+                        f"{shape} given; it isn't a permutation of operand dimensions; each of "
+                        f"{tuple(range(len(shape)))} once is required.")
+    batch, sparse = permutation[:n_batch], permutation[n_batch:n_batch + n_sparse]
+    dense = permutation[n_batch + n_sparse:]
+    for kind, found, least, others in (
+            ("batch", batch, 0, "non-batch"), ("dense", dense, n_batch + n_sparse, "non-dense")):
+        if sorted(found) != list(range(least, least + len(found))):
+            raise NotImplementedError(
+                f"bcoo_transpose: permutation {tuple(permutation)} of an array with {n_batch} "
+                f"batch and {n_sparse} sparse axes given; it cannot permute {kind} axes with "
+                f"{others} axes; make them sparse first, by update_layout(n_batch=0, n_dense=0).")
+    return (batch, [p - n_batch for p in sparse], [p - n_batch - n_sparse for p in dense])
+
+
+def _transpose(data: Array, indices: Array, *, permutation: tuple[int, ...], spinfo: SparseInfo
+               ) -> tuple[Array, Array]:
+    n_batch, n_sparse, _, _ = bcoo_properties(data, indices, spinfo.shape)
+    batch, sparse, dense = sparse_permutation(permutation, n_batch, n_sparse, spinfo.shape)
+    columns = (indices if sparse == list(range(n_sparse)) else
+               stack([indices[..., i] for i in sparse], -1))
+    return (data.transpose(*batch, n_batch, *[d + n_batch + 1 for d in dense]),
+            columns.transpose(*batch, n_batch, n_batch + 1))
+
+
+bcoo_transpose_p = Defined("bcoo_transpose", _transpose, multiple_results=True)
+
+
+def broadcast_batch(part: Array, batch: Sequence[int]) -> Array:
+    """A part of a sparse array with batch axes of these sizes."""
+    shape = (*batch, *part.shape[len(batch):])
+    return part if part.shape == shape else broadcast_in_dim(part, shape, range(part.ndim))

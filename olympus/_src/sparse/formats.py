@@ -1,0 +1,320 @@
+"""What sparse arrays share: their base class, their types, and the checks of their parts.
+
+    BCOO    data[*batch, nse, *dense], indices[*batch, nse, n_sparse]
+    BCSR    data[*batch, nse, *dense], indices[*batch, nse], indptr[*batch, rows + 1]
+
+A batch axis of a part may have the size 1 for a larger one: the part then serves the whole axis.
+An index outside of the array, negative or too large, is padding: it counts nowhere.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, NoReturn, Protocol, Self
+
+from ..base.typing import Array, DType
+from ..core.trace import Tracer
+from ..types import dtypes
+from ..types.shape import canonical_shape, prod
+
+__all__ = [
+    "BCOOProperties", "BCSRProperties", "Buffer", "COOInfo", "CuSparseEfficiencyWarning",
+    "OLYMPUSSparse", "Shape", "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseInfo",
+    "WORDS", "bcoo_properties", "bcsr_properties", "index_properties", "pointer_properties",
+]
+
+Shape = tuple[int, ...]
+#: what parameters are, for the docstrings of this room
+WORDS = {
+    "mat": "the array.", "arr": "the array.",
+    "operand": "the array.", "operands": "the arrays.", "lhs, rhs": "the arrays.",
+    "nse": "the number of stored elements, static; None counts them.",
+    "index_dtype": "the dtype of the indices.", "permutation": "where each axis comes from.",
+    "dimension_numbers": "as those of the function of `lax`.", "dimension": "the axis.",
+    "dimensions": "the axes.", "shape": "the new shape.", "sharding": "not used.",
+    "broadcast_dimensions": "for each axis of the array, its place in the new shape.",
+    "new_sizes": "the new shape.", "axes": "the axes that are summed.",
+    "start_indices": "where it starts, along each axis.",
+    "limit_indices": "where it ends, along each axis.", "strides": "the steps; None is 1.",
+    "slice_sizes": "the sizes of the result.", "unique_indices": "not used.",
+    "indices_are_sorted": "not used.", "mode": '"promise_in_bounds" or "clip".',
+    "fill_value": "not used.", "window_strides": "1.", "padding": "as in `lax`.",
+    "lhs_dilation": "1.", "rhs_dilation": "1.", "feature_group_count": "1.",
+    "batch_group_count": "1.", "precision": "not used.", "out_sharding": "not used.",
+    "preferred_element_type": "the dtype of sums and result; None is that of the operands.",
+    "v": "a vector.", "B": "a dense matrix.", "transpose": "whether of the transpose.",
+    "A": "a dense array.", "indices": "the indices.", "indptr": "where each row starts.",
+    "n_batch": "the number of batch axes.", "n_dense": "the number of dense axes.",
+    "x": "any object.", "spenv": "the environment.", "spvalues": "the values, a pytree.",
+    "args": "the arrays, a pytree.", "f": "the function.", "fun": "the function.",
+    "in_axes": "as those of `vmap`.", "out_axes": "as those of `vmap`.",
+    "N": "the number of axes.", "broadcasted": "whether axes of size 1 serve others.",
+}
+
+
+class SparseEfficiencyError(ValueError):
+    """A layout was asked for that would store many zeros."""
+
+
+class SparseEfficiencyWarning(UserWarning):
+    """A layout stores many zeros, or an operation is slow."""
+
+
+class CuSparseEfficiencyWarning(SparseEfficiencyWarning):
+    """An operation is slow on a GPU. Kept for programs that filter it; Olympus never gives it."""
+
+
+class SparseInfo(NamedTuple):
+    """What the arrays of a BCOO or BCSR do not say: its shape, and what is promised of indices.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.util.SparseInfo((2, 3)).unique_indices
+    False
+    """
+
+    shape: Shape
+    indices_sorted: bool = False
+    unique_indices: bool = False
+
+
+class COOInfo(NamedTuple):
+    """What the arrays of a COO do not say: its shape, and which indices are promised sorted.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.coo.COOInfo((2, 3)).rows_sorted
+    False
+    """
+
+    shape: Shape
+    rows_sorted: bool = False
+    cols_sorted: bool = False
+
+
+class BCOOProperties(NamedTuple):
+    """The numbers of axes of a BCOO, and of its stored elements.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.bcoo.BCOOProperties(n_batch=0, n_sparse=2, n_dense=0, nse=5).nse
+    5
+    """
+
+    n_batch: int
+    n_sparse: int
+    n_dense: int
+    nse: int
+
+
+class BCSRProperties(NamedTuple):
+    """The numbers of axes of a BCSR, and of its stored elements.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.bcsr.BCSRProperties(n_batch=0, n_dense=0, nse=5).nse
+    5
+    """
+
+    n_batch: int
+    n_dense: int
+    nse: int
+
+
+class Buffer(Protocol):
+    """Anything with a shape and a dtype.
+
+    >>> from olympus.experimental import sparse
+    >>> mat: sparse.bcoo.Buffer = sparse.eye(2).data
+    >>> mat.shape
+    (2,)
+    """
+
+    @property
+    def shape(self) -> Shape: ...
+
+    @property
+    def dtype(self) -> DType: ...
+
+
+class OLYMPUSSparse:
+    """The base class of sparse arrays: pytrees of the arrays that they are stored in.
+
+    Args:
+      args: the arrays.
+      shape: the shape of the array that they stand for.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.CSR.fromdense(onp.array([[0., 1.], [2., 0.]]))
+    >>> isinstance(M, sparse.OLYMPUSSparse), M.ndim, M.size, len(M)
+    (True, 2, 4, 2)
+    """
+
+    data: Array
+    shape: Shape
+    __array_priority__ = 100
+    __array_ufunc__ = None      # NumPy leaves operators to us
+    __hash__ = None     # pyright: ignore[reportAssignmentType]
+
+    def __init__(self, args: tuple[Array, ...], *, shape: Sequence[int]) -> None:
+        self.shape = canonical_shape(shape, type(self).__name__)
+
+    def tree_flatten(self) -> tuple[tuple[Array, ...], object]:
+        """For pytrees: the arrays, and what they do not say."""
+        raise NotImplementedError(f"{type(self).__name__}.tree_flatten")
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the stored elements."""
+        return self.data.dtype
+
+    @property
+    def nse(self) -> int:
+        """The number of stored elements, padding included; in each batch."""
+        raise NotImplementedError(f"{type(self).__name__}.nse")
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        """The number of elements, stored or not."""
+        return prod(self.shape)
+
+    @property
+    def T(self) -> Self:
+        """The transpose: all axes in reverse order."""
+        return self.transpose()
+
+    def __len__(self) -> int:
+        return self.shape[0]
+
+    def _extra(self) -> str:
+        """What its repr says besides."""
+        return ""
+
+    def __repr__(self) -> str:
+        name = type(self).__name__
+        try:
+            text = f"{name}({self.dtype}{list(self.shape)}, nse={self.nse}{self._extra()})"
+        except (AttributeError, IndexError, TypeError, NotImplementedError):
+            return f"{name}(<invalid>)"     # in a tree of something else
+        return f"{type(self.data).__name__}[{text}]" if isinstance(self.data, Tracer) else text
+
+    def block_until_ready(self) -> Self:
+        """Wait for the arrays to be computed; return the sparse array."""
+        for part in self.tree_flatten()[0]:
+            part.block_until_ready()
+        return self
+
+    def transpose(self, axes: Sequence[int] | None = None) -> Self:
+        """The sparse array with permuted axes."""
+        return self._lacks("transpose")
+
+    def todense(self) -> Array:
+        """The array, dense."""
+        return self._lacks("todense")
+
+    def sum(self, *args: object, **kwargs: object) -> object:
+        """The sum along axes."""
+        return self._lacks("sum")
+
+    def _lacks(self, what: str) -> NoReturn:
+        name = type(self).__name__
+        raise NotImplementedError(
+            f"{name}: {what} of {self!r} asked for; {name} has matrix products, transposes and "
+            "todense() only;\n  convert it, for example BCOO.fromdense(M.todense(), nse=M.nse), "
+            "or M.to_bcoo() of a BCSR.")
+
+
+def _operator(name: str) -> object:
+    def method(self: OLYMPUSSparse, *args: object) -> NoReturn:
+        self._lacks(name)
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+for _name in ("neg", "pos", "abs", "matmul", "rmatmul", "mul", "rmul", "add", "radd", "sub", "rsub",
+              "truediv", "rtruediv", "pow", "rpow", "getitem"):
+    setattr(OLYMPUSSparse, f"__{_name}__", _operator(f"__{_name}__"))
+
+
+def described(data: Buffer | None = None, indices: Buffer | None = None,
+              indptr: Buffer | None = None) -> str:
+    """The types of given parts, for messages."""
+    return ", ".join(f"{name} {part.dtype}{list(part.shape)}"
+                     for name, part in (("data", data), ("indices", indices), ("indptr", indptr))
+                     if part is not None)
+
+
+def _served(part: Iterable[int], whole: Iterable[int]) -> bool:
+    """Whether batch axes of a part serve those of the array."""
+    return all(s in (1, w) for s, w in zip(part, whole))
+
+
+def index_properties(indices: Buffer, shape: Sequence[int]) -> BCOOProperties:
+    """The numbers of axes of a BCOO with these indices; TypeError or ValueError if they misfit."""
+    what = f"BCOO: {described(indices=indices)} for shape {tuple(shape)} given"
+    if not dtypes.is_integer(indices.dtype):
+        raise TypeError(f"{what}; indices of an integer dtype are required.")
+    if len(indices.shape) < 2:
+        raise ValueError(f"{what}; indices [*batch, nse, n_sparse] are required; for one sparse "
+                         "axis add a last axis of size 1.")
+    *batch, nse, n_sparse = indices.shape
+    n_dense = len(shape) - len(batch) - n_sparse
+    if n_dense < 0:
+        raise ValueError(f"{what}; {len(batch)} batch axes and {n_sparse} sparse axes need a shape "
+                         f"of {len(batch) + n_sparse} sizes or more.")
+    if not _served(batch, shape):
+        raise ValueError(f"{what}; indices batch dimensions not compatible: sizes 1 or "
+                         f"{tuple(shape[:len(batch)])} are required.")
+    return BCOOProperties(len(batch), n_sparse, n_dense, nse)
+
+
+def bcoo_properties(data: Buffer, indices: Buffer, shape: Sequence[int]) -> BCOOProperties:
+    """The numbers of axes of a BCOO of these parts; TypeError or ValueError if they misfit."""
+    props = index_properties(indices, shape)
+    n_batch, n_sparse, _, nse = props
+    what = f"BCOO: {described(data, indices)} for shape {tuple(shape)} given"
+    if not _served(data.shape[:n_batch], shape) or len(data.shape) < n_batch:
+        raise ValueError(f"{what}; data batch dimensions not compatible: sizes 1 or "
+                         f"{tuple(shape[:n_batch])} are required.")
+    if tuple(data.shape[n_batch:]) != (nse, *shape[n_batch + n_sparse:]):
+        raise ValueError(f"{what}; Invalid data.shape: after the batch axes, nse and the dense "
+                         f"axes, {(nse, *shape[n_batch + n_sparse:])}, are required.")
+    return props
+
+
+def pointer_properties(indices: Buffer, indptr: Buffer, shape: Sequence[int]) -> BCSRProperties:
+    """The numbers of axes of a BCSR with these indices; TypeError or ValueError if they misfit."""
+    what = f"BCSR: {described(None, indices, indptr)} for shape {tuple(shape)} given"
+    for part in (indices, indptr):
+        if not dtypes.is_integer(part.dtype):
+            raise TypeError(f"{what}; integer dtypes are required.")
+    n_batch = len(indices.shape) - 1
+    n_dense = len(shape) - n_batch - 2
+    if n_batch < 0 or n_dense < 0 or len(indptr.shape) != n_batch + 1:
+        raise ValueError(f"{what}; indices [*batch, nse], indptr [*batch, rows + 1] and a shape "
+                         "[*batch, rows, columns, *dense] are required.")
+    for name, part in (("indices", indices), ("indptr", indptr)):
+        if not _served(part.shape[:n_batch], shape):
+            raise ValueError(f"{what}; {name} batch dimensions not compatible: sizes 1 or "
+                             f"{tuple(shape[:n_batch])} are required.")
+    if indptr.shape[-1] != shape[n_batch] + 1:
+        raise ValueError(f"{what}; indptr shape must match the matrix shape plus 1: a last axis of "
+                         f"size {shape[n_batch] + 1} is required.")
+    return BCSRProperties(n_batch, n_dense, indices.shape[-1])
+
+
+def bcsr_properties(data: Buffer, indices: Buffer, indptr: Buffer, shape: Sequence[int]
+                    ) -> BCSRProperties:
+    """The numbers of axes of a BCSR of these parts; TypeError or ValueError if they misfit."""
+    props = pointer_properties(indices, indptr, shape)
+    n_batch, _, nse = props
+    what = f"BCSR: {described(data, indices, indptr)} for shape {tuple(shape)} given"
+    if not _served(data.shape[:n_batch], shape) or len(data.shape) < n_batch:
+        raise ValueError(f"{what}; data batch dimensions not compatible: sizes 1 or "
+                         f"{tuple(shape[:n_batch])} are required.")
+    if tuple(data.shape[n_batch:]) != (nse, *shape[n_batch + 2:]):
+        raise ValueError(f"{what}; Invalid data.shape: after the batch axes, nse and the dense "
+                         f"axes, {(nse, *shape[n_batch + 2:])}, are required.")
+    return props

@@ -1,0 +1,332 @@
+"""Products of the parts of sparse arrays: dot_general, its sampled and its sparse kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+
+from ..base.lib import sparse_product_target
+from ..base.typing import Array, DType, IrValue
+from ..core.primitive import Axis, Builder, Tangent
+from ..core.trace import typeof
+from ..interpreters.batching import to_axis
+from ..lax.contract import dot_general
+from ..lax.creation import iota
+from ..lax.cumulative import cummax
+from ..lax.shape import transpose
+from ..mapping.vmap import vmap
+from ..numpy.creation import zeros
+from ..numpy.joining import concatenate, stack
+from ..numpy.manipulation import broadcast_to
+from ..numpy.reductions import cumsum
+from ..numpy.selection import where
+from ..types import dtypes
+from ..types.shape import prod
+from .conversions import (
+    INT32,
+    bcoo_extract_p,
+    bcoo_sum_duplicates_p,
+    broadcast_batch,
+    inside,
+)
+from .defined import Defined, add_at, batched, read
+from .formats import Shape, SparseInfo, bcoo_properties, bcsr_properties, index_properties
+
+__all__ = ["Numbers", "bcoo_dot_general_p", "bcoo_dot_general_sampled_p", "bcoo_spdot_general_p",
+           "bcsr_dot_general_p", "canonical_numbers", "product_shape", "rows_of"]
+
+Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
+BOOL = dtypes.as_dtype("bool")
+_TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
+_WIDTH = 8      # columns that jaxlib's kernel multiplies by at once; others it does slowly
+
+
+def canonical_numbers(dimension_numbers: Sequence[Sequence[Sequence[int]]]) -> Numbers:
+    """Dimension numbers of `dot_general` as tuples of ints."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    found = [tuple(int(d) for d in ((dims,) if isinstance(dims, int) else dims))
+             for dims in (lc, rc, lb, rb)]
+    return ((found[0], found[1]), (found[2], found[3]))
+
+
+def product_shape(what: str, lhs: Shape, rhs: Shape, numbers: Numbers) -> Shape:
+    """The shape of a product; TypeError or ValueError where the operands do not fit together."""
+    (lc, rc), (lb, rb) = numbers
+    for kind, ls, rs in (("contracting", lc, rc), ("batch", lb, rb)):
+        if len(ls) != len(rs) or any(
+                not (0 <= i < len(lhs) and 0 <= j < len(rhs)) for i, j in zip(ls, rs)):
+            raise TypeError(f"{what}: {kind} axes {ls} and {rs} of shapes {lhs} and {rhs} given; "
+                            "as many of each are required, that exist.")
+        if any(lhs[i] != rhs[j] for i, j in zip(ls, rs)):
+            raise TypeError(f"{what}: operands of shapes {lhs} and {rhs} given; {kind} axes {ls} "
+                            f"and {rs} of equal sizes are required: dot_general requires {kind} "
+                            "dimensions to have the same shape.")
+    if len({*lc, *lb}) < len(lc) + len(lb) or len({*rc, *rb}) < len(rc) + len(rb):
+        raise ValueError(f"{what}: axes {lc}, {lb} and {rc}, {rb} given; distinct ones are "
+                         "required.")
+    return (*[lhs[i] for i in lb], *[s for i, s in enumerate(lhs) if i not in (*lc, *lb)],
+            *[s for i, s in enumerate(rhs) if i not in (*rc, *rb)])
+
+
+def _others(n: int, *taken: Sequence[int]) -> list[int]:
+    used = {i for dims in taken for i in dims}
+    return [i for i in range(n) if i not in used]
+
+
+# The kernel of several columns -------------------------------------------------------------------
+
+def _csr_columns(data: Array, pointers: Array, columns: Array, x: Array) -> Array:
+    """A x by rows: sums of data[p] x[columns[p]] for p from pointers[r] up to pointers[r + 1]."""
+    rows = rows_of(pointers, columns.shape[0], columns.dtype)
+    terms = data[:, None] * read(x, columns[:, None])
+    return add_at((pointers.shape[0] - 1,), rows[:, None], terms)
+
+
+class CsrColumns(Defined):
+    """The product of a matrix by rows and several columns, by jaxlib's kernel where there is one.
+
+    The kernel believes its indices. So whoever binds this has computed them: pointers ascend from
+    0 to at most nse, and columns are inside of `x`.
+    """
+
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | list[IrValue]:
+        if b.platform != "cpu" or b.module.exported:
+            return super().lower(b, *xs, **params)
+        return b.custom_call(sparse_product_target(), xs, [b.type(b.avals_out[0])],
+                             shapes=[b.avals_out[0].shape])[0]
+
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
+            ) -> tuple[Array | list[Array], Tangent | list[Tangent]]:
+        _, tangent = super().jvp(primals, tangents, **params)
+        return self.bind(*primals), tangent
+
+
+csr_columns_p = CsrColumns("csr_columns", _csr_columns)
+
+
+def rows_of(indptr: Array, nse: int, dtype: DType) -> Array:
+    """The row of each of `nse` stored elements of pointers [rows + 1]; of padding, `rows`."""
+    if indptr.shape[0] == 1:
+        return zeros((nse,), dtype)
+    starts = add_at((nse + 1,), indptr[1:, None], zeros(indptr[1:].shape, INT32) + 1)
+    return cumsum(starts)[:nse].astype(dtype)
+
+
+def _suits_kernel(data: Array, x: Array) -> bool:
+    return (data.dtype.name in _TERMS and x.dtype == data.dtype and x.ndim == 2
+            and x.shape[1] > 1 and 0 not in (*x.shape, *data.shape))
+
+
+def _by_kernel(data: Array, columns: Array, pointers: Array, x: Array) -> Array:
+    """A x of pointers that ascend from 0 to at most nse; columns outside of x count nowhere."""
+    n, width = x.shape
+    valid = inside(columns[:, None], (n,))
+    wide = -width % _WIDTH
+    x = concatenate([x, zeros((n, wide), x.dtype)], 1) if wide else x
+    x = concatenate([x, zeros((1, width + wide), x.dtype)], 0)
+    out = csr_columns_p.bind(where(valid, data, 0), pointers.astype(INT32),
+                             where(valid, columns, n).astype(INT32), x)
+    return out[:, :width] if wide else out
+
+
+# dot_general -------------------------------------------------------------------------------------
+
+def _element_product(data: Array, indices: Array, x: Array, contract: tuple[list[int], list[int]],
+                     sizes: Sequence[int], ordered: bool) -> Array:
+    """The product of one batch element.
+
+    `contract`: sparse columns, and dense axes from 0, that the leading axes of `x` meet, in order;
+    `sizes`: of all sparse axes.
+    """
+    sparse, dense = contract
+    kept = _others(len(sizes), sparse)
+    if ordered and sparse == [1] and kept == [0] and data.ndim == 1 and _suits_kernel(data, x):
+        rows = sizes[0]
+        # An index that is no row counts for none: its element follows the last pointer.
+        counts = add_at((rows,), indices[:, :1], zeros(indices.shape[:1], INT32) + 1)
+        pointers = concatenate([zeros((1,), INT32), cumsum(counts)])
+        return _by_kernel(data, indices[:, 1], pointers, x)
+    found = read(x, _columns(indices, sparse)) if sparse else broadcast_to(
+        x, (indices.shape[0], *x.shape))
+    if data.ndim == 1:
+        product = data.reshape(-1, *[1] * (found.ndim - 1)) * found
+    else:
+        product = dot_general(data, found, (
+            ([d + 1 for d in dense], list(range(1, 1 + len(dense)))), ([0], [0])))
+    return add_at([sizes[i] for i in kept], _columns(indices, kept), product)
+
+
+def _columns(indices: Array, which: Sequence[int]) -> Array:
+    """Some columns of indices; neighbours as a slice."""
+    if list(which) == list(range(indices.shape[-1])):
+        return indices
+    if which and list(which) == list(range(which[0], which[0] + len(which))):
+        return indices[..., which[0]:which[0] + len(which)]
+    return concatenate([indices[..., i:i + 1] for i in which] or [indices[..., :0]], -1)
+
+
+def _dot_general(data: Array, indices: Array, rhs: Array, *, dimension_numbers: Numbers,
+                 preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> Array:
+    shape = lhs_spinfo.shape
+    (lc, rc), (lb, rb) = dimension_numbers
+    product_shape("bcoo_dot_general", shape, rhs.shape, dimension_numbers)
+    n_batch, n_sparse, _, _ = bcoo_properties(data, indices, shape)
+    if any(d >= n_batch for d in lb):
+        raise NotImplementedError(
+            f"bcoo_dot_general: batch dimensions must be among the batch dimensions in the sparse "
+            f"representation: batch axes {lb} of an array with {n_batch} batch axes given; give it "
+            "more by update_layout.")
+    dtype = preferred_element_type or dtypes.result_type(data.dtype, rhs.dtype)
+    terms = INT32 if dtype == BOOL else dtype
+    data, rhs = data.astype(terms), rhs.astype(terms)
+
+    pairs = dict(zip((*lb, *lc), (*rb, *rc), strict=True))
+    sparse = [d for d in lc if n_batch <= d < n_batch + n_sparse]
+    dense = [d for d in lc if d >= n_batch + n_sparse]
+    met = [pairs[d] for d in (*sparse, *dense)]
+    mapped = [pairs[d] for d in range(n_batch) if d in pairs]
+    x = transpose(rhs, (*mapped, *met, *_others(rhs.ndim, mapped, met)))
+    contract = ([d - n_batch for d in sparse], [d - n_batch - n_sparse for d in dense])
+    f: Callable[..., Array] = lambda d, i, r: _element_product(
+        d, i, r, contract, shape[n_batch:n_batch + n_sparse], lhs_spinfo.indices_sorted)
+    for axis in reversed(range(n_batch)):
+        f = vmap(f, in_axes=(0, 0, 0 if axis in pairs else None), axis_size=shape[axis])
+    batch = shape[:n_batch]
+    out = f(broadcast_batch(data, batch), broadcast_batch(indices, batch), x)
+    summed = [d for d in lc if d < n_batch]
+    out = out.sum(tuple(summed)) if summed else out
+    left = _others(n_batch, summed)
+    places = [left.index(d) for d in lb]
+    out = transpose(out, (*places, *_others(out.ndim, places)))
+    return out != 0 if dtype == BOOL else out.astype(dtype)
+
+
+class DotGeneral(Defined):
+    """The product of a sparse and a dense array.
+
+    vmap of the dense one alone is a product with one more column.
+    """
+
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
+             **params: Hashable) -> tuple[Array | list[Array], int | None | list[int | None]]:
+        *parts, rhs = args
+        if any(d is not None for d in dims[:-1]) or rhs is None:
+            return super().vmap(axis, args, dims, **params)
+        last = typeof(rhs).ndim - 1
+        out = self.bind(*parts, to_axis(rhs, dims[-1], last, axis.size), **params)
+        return out, typeof(out).ndim - 1
+
+
+bcoo_dot_general_p = DotGeneral("bcoo_dot_general", _dot_general)
+
+
+def _bcsr_dot_general(data: Array, indices: Array, indptr: Array, rhs: Array, *,
+                      dimension_numbers: Numbers, preferred_element_type: DType | None,
+                      lhs_spinfo: SparseInfo) -> Array:
+    shape = lhs_spinfo.shape
+    n_batch, n_dense, nse = bcsr_properties(data, indices, indptr, shape)
+    product_shape("bcsr_dot_general", shape, rhs.shape, dimension_numbers)
+    if dimension_numbers == (((1,), (0,)), ((), ())) and not n_batch and not n_dense and (
+            preferred_element_type in (None, data.dtype)) and _suits_kernel(data, rhs):
+        # Pointers of a user's own are made to ascend within the array.
+        pointers = cummax(indptr.clip(0, nse)) if shape[0] else indptr
+        return _by_kernel(data, indices, pointers.at[0].set(0), rhs)
+    return bcoo_dot_general_p.bind(
+        data, bcsr_indices(indices, indptr, shape), rhs, dimension_numbers=dimension_numbers,
+        preferred_element_type=preferred_element_type, lhs_spinfo=lhs_spinfo)
+
+
+def bcsr_indices(indices: Array, indptr: Array, shape: Shape) -> Array:
+    """The indices of a BCOO of the same elements, [*batch, nse, 2]."""
+    n_batch = indices.ndim - 1
+
+    def one(i: Array, p: Array) -> Array:
+        rows = rows_of(p, i.shape[0], i.dtype)
+        last = p[-1] if p.shape[0] > 1 else 0
+        rows = where(iota(INT32, i.shape[0]) < last, rows, shape[n_batch])
+        return stack([rows, i], -1)
+
+    sizes = tuple(max(a, b) for a, b in zip(indices.shape[:n_batch], indptr.shape[:n_batch]))
+    return batched(one, sizes)(indices, indptr)
+
+
+bcsr_dot_general_p = DotGeneral("bcsr_dot_general", _bcsr_dot_general)
+
+
+# Products at given places ------------------------------------------------------------------------
+
+def _sampled(A: Array, B: Array, indices: Array, *, dimension_numbers: Numbers
+             ) -> Array:
+    """The elements of a dense product at the indices of a BCOO, and only those where it can."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    shape = product_shape("bcoo_dot_general_sampled", A.shape, B.shape, dimension_numbers)
+    n_batch, _, n_dense, _ = index_properties(indices, shape)
+    if lb or n_batch or n_dense:
+        product = dot_general(A, B, dimension_numbers, precision="highest")
+        return bcoo_extract_p.bind(indices, product, assume_unique=True)
+    left, right = _others(A.ndim, lc), _others(B.ndim, rc)
+    rows = read(transpose(A, (*left, *lc)), indices[:, :len(left)])
+    columns = read(transpose(B, (*right, *rc)), indices[:, len(left):])
+    axes = list(range(1, 1 + len(lc)))
+    return dot_general(rows, columns, ((axes, axes), ([0], [0])), precision="highest")
+
+
+bcoo_dot_general_sampled_p = Defined("bcoo_dot_general_sampled", _sampled)
+
+
+def _spdot_general(lhs_data: Array, lhs_indices: Array, rhs_data: Array, rhs_indices: Array, *,
+                   lhs_spinfo: SparseInfo, rhs_spinfo: SparseInfo, dimension_numbers: Numbers,
+                   preferred_element_type: DType | None) -> tuple[Array, Array]:
+    """The stored elements of the product of two sparse arrays: all pairs that meet, summed."""
+    (lc, rc), (lb, rb) = dimension_numbers
+    ls, rs = lhs_spinfo.shape, rhs_spinfo.shape
+    shape = product_shape("bcoo_dot_general", ls, rs, dimension_numbers)
+    lhs, rhs = (bcoo_properties(lhs_data, lhs_indices, ls),
+                bcoo_properties(rhs_data, rhs_indices, rs))
+    if lhs.n_dense or rhs.n_dense:
+        raise NotImplementedError("bcoo_spdot_general with dense dimensions; make them sparse, by "
+                                  "update_layout(n_dense=0).")
+    if any(d >= lhs.n_batch for d in lb) or any(d >= rhs.n_batch for d in rb):
+        raise NotImplementedError("bcoo_spdot_general: batch_dims must correspond to batch "
+                                  "dimensions of the sparse representation.")
+    if any(d < lhs.n_batch for d in lc) or any(d < rhs.n_batch for d in rc):
+        raise NotImplementedError("bcoo_spdot_general only supports contraction of sparse indices.")
+    if rhs.n_batch > len(rb) and lhs.n_sparse > len(lc):
+        raise ValueError("bcoo_spdot_general: cannot have unused batch dims on rhs with unused "
+                         "sparse dims on lhs.")
+    nse = ((lhs.nse if lhs.n_sparse > len(lc) else 1) * (rhs.nse if rhs.n_sparse > len(rc) else 1))
+    n_batch = lhs.n_batch + rhs.n_batch - len(lb)
+    nse = min(nse, prod(shape[n_batch:]))
+    dtype = preferred_element_type or dtypes.result_type(lhs_data.dtype, rhs_data.dtype)
+
+    def one(a: Array, i: Array, b: Array, j: Array) -> tuple[Array, Array]:
+        met_l, met_r = [d - lhs.n_batch for d in lc], [d - rhs.n_batch for d in rc]
+        meets = (_columns(i, met_l)[:, None] == _columns(j, met_r)[None]).all(-1)
+        meets &= inside(i, ls[lhs.n_batch:])[:, None] & inside(j, rs[rhs.n_batch:])[None]
+        data = where(meets, a.astype(dtype)[:, None] * b.astype(dtype)[None], 0).reshape(-1)
+        kept_i = _columns(i, _others(lhs.n_sparse, met_l))
+        kept_j = _columns(j, _others(rhs.n_sparse, met_r)).astype(i.dtype)
+        pairs = meets.shape
+        index = concatenate([broadcast_to(kept_i[:, None], (*pairs, kept_i.shape[-1])),
+                             broadcast_to(kept_j[None], (*pairs, kept_j.shape[-1]))], -1)
+        # Elements of 0 stay: which pairs meet has no derivative.
+        return tuple(bcoo_sum_duplicates_p.bind(
+            data, index.reshape(-1, index.shape[-1]), spinfo=SparseInfo(shape[n_batch:]), nse=nse))
+
+    free_l, free_r = _others(lhs.n_batch, lb), _others(rhs.n_batch, rb)
+    order_l, order_r = [*lb, *free_l], [*rb, *free_r]
+    parts = [transpose(broadcast_batch(x, s[:n]), (*order, *range(n, x.ndim)))
+             for x, s, n, order in ((lhs_data, ls, lhs.n_batch, order_l),
+                                    (lhs_indices, ls, lhs.n_batch, order_l),
+                                    (rhs_data, rs, rhs.n_batch, order_r),
+                                    (rhs_indices, rs, rhs.n_batch, order_r))]
+    f: Callable[..., tuple[Array, Array]] = one
+    for _ in free_r:
+        f = vmap(f, in_axes=(None, None, 0, 0))
+    for _ in free_l:
+        f = vmap(f, in_axes=(0, 0, None, None))
+    for _ in lb:
+        f = vmap(f)
+    return f(*parts)
+
+
+bcoo_spdot_general_p = Defined("bcoo_spdot_general", _spdot_general, multiple_results=True)

@@ -1,0 +1,745 @@
+"""`sparsify`: functions of dense arrays applied to sparse ones, operation by operation.
+
+The function is staged at the dense types, and its program is evaluated with a rule for each
+primitive that meets a sparse operand. A rule takes an environment of buffers and a `SparsifyValue`
+for each operand, which names the buffers of a sparse or dense array: operands that share their
+indices are seen to. Loops and branches run as those of pytrees of sparse arrays.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import NamedTuple, TypeVar
+
+from ..base.docstrings import complete_docstrings
+from ..base.source import filter_traceback
+from ..base.typing import Array, ArrayLike, DType, PyTree
+from ..base.util import Noted, cut, wraps
+from ..control.call import call_p
+from ..control.cond import cond_p, switch
+from ..control.remat import checkpoint_p
+from ..control.scan_primitive import scan_p
+from ..control.while_primitive import while_p
+from ..core.evaluate import evaluate
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
+from ..core.primitive import Primitive
+from ..core.staging import stage
+from ..core.trace import Trace, Tracer, ctx, enter, leave, typeof
+from ..custom.jvp import custom_jvp_call_p
+from ..jit.jit import jit
+from ..lax.arithmetic import (
+    abs_p,
+    conj_p,
+    div_p,
+    imag_p,
+    integer_pow_p,
+    mul_p,
+    neg_p,
+    real_p,
+    sign_p,
+    square_p,
+    sub_p,
+)
+from ..lax.barriers import copy_p
+from ..lax.comparison import eq_p, ge_p, gt_p, le_p, lt_p, ne_p
+from ..lax.contract import dot_general_p
+from ..lax.conv import conv_general_dilated_p
+from ..lax.convert import convert_element_type_p
+from ..lax.families import add_p
+from ..lax.indexing import gather_p
+from ..lax.shape import (
+    broadcast_in_dim_p,
+    reduce_sum_p,
+    reshape_p,
+    rev_p,
+    squeeze_p,
+    transpose_p,
+)
+from ..lax.slicing import concatenate_p, dynamic_slice_p, slice_p
+from ..lax.special.classical import bessel_i1e_p
+from ..lax.stack import stack_p
+from ..lax.transcendental import (
+    asin_p,
+    asinh_p,
+    atan_p,
+    atanh_p,
+    cos_p,
+    cosh_p,
+    exp_p,
+    expm1_p,
+    log1p_p,
+    log_p,
+    sin_p,
+    sinh_p,
+    sqrt_p,
+    tan_p,
+    tanh_p,
+)
+from ..loops.scan import scan
+from ..loops.while_loop import while_loop
+from ..numpy.creation import asarray
+from ..types.avals import ShapedArray, make_aval
+from ..types.shape import broadcast_shapes
+from ..types.tree import tree_flatten, tree_map
+from ..types.tree_registry import PyTreeDef
+from . import layout
+from .bcoo import BCOO, bcoo_dot_general, bcoo_transpose
+from .bcsr import BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
+from .formats import WORDS
+from .making import todense_p
+
+__all__ = [
+    "SparseTrace", "SparseTracer", "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues",
+    "eval_sparse", "sparse_rules_bcoo", "sparse_rules_bcsr", "sparsify", "sparsify_raw",
+    "spvalues_to_arrays", "spvalues_to_avals",
+]
+
+T = TypeVar("T")
+
+
+class SparsifyValue(NamedTuple):
+    """An array, sparse or dense, by the places of its buffers in an environment.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> value.is_bcoo(), value.shape
+    (True, (2, 2))
+    """
+
+    shape: tuple[int, ...]
+    data_ref: int | None
+    indices_ref: int | None = None
+    indptr_ref: int | None = None
+    indices_sorted: bool | None = False
+    unique_indices: bool | None = False
+
+    @property
+    def ndim(self) -> int:
+        """The number of axes."""
+        return len(self.shape)
+
+    def is_sparse(self) -> bool:
+        """Whether it has indices."""
+        return self.indices_ref is not None
+
+    def is_dense(self) -> bool:
+        """Whether it has none."""
+        return self.indices_ref is None
+
+    def is_bcoo(self) -> bool:
+        """Whether it is a BCOO."""
+        return self.is_sparse() and self.indptr_ref is None
+
+    def is_bcsr(self) -> bool:
+        """Whether it is a BCSR."""
+        return self.indptr_ref is not None
+
+
+class SparsifyEnv:
+    """The buffers of arrays; several arrays may share one.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> print(env.data(value))
+    [1. 1.]
+    """
+
+    def __init__(self, bufs: Sequence[Array] = ()) -> None:
+        self._buffers = list(bufs)
+
+    def _push(self, arr: ArrayLike) -> int:
+        self._buffers.append(asarray(arr))
+        return len(self._buffers) - 1
+
+    def _get(self, what: str, ref: int | None) -> Array:
+        if ref is None:
+            raise RuntimeError(f"SparsifyEnv.{what}: a value without {what} given.")
+        return self._buffers[ref]
+
+    def data(self, spvalue: SparsifyValue) -> Array:
+        """The elements of a value; of a dense one the array."""
+        return self._get("data", spvalue.data_ref)
+
+    def indices(self, spvalue: SparsifyValue) -> Array:
+        """The indices of a sparse value."""
+        return self._get("indices", spvalue.indices_ref)
+
+    def indptr(self, spvalue: SparsifyValue) -> Array:
+        """The pointers of a BCSR."""
+        return self._get("indptr", spvalue.indptr_ref)
+
+    def dense(self, data: ArrayLike) -> SparsifyValue:
+        """A new value for a dense array."""
+        return SparsifyValue(typeof(asarray(data)).shape, self._push(data))
+
+    def sparse(self, shape: Sequence[int], data: ArrayLike | None = None,
+               indices: ArrayLike | None = None, indptr: ArrayLike | None = None, *,
+               data_ref: int | None = None, indices_ref: int | None = None,
+               indptr_ref: int | None = None, indices_sorted: bool | None = False,
+               unique_indices: bool | None = False) -> SparsifyValue:
+        """A new value for a sparse array; each part is given, or its place."""
+        return SparsifyValue(
+            tuple(shape), data_ref if data is None else self._push(data),
+            indices_ref if indices is None else self._push(indices),
+            indptr_ref if indptr is None else self._push(indptr), indices_sorted, unique_indices)
+
+
+Rule = Callable[..., Sequence[SparsifyValue]]
+#: primitive -> rule(spenv, *spvalues, **params): values of the results, where a BCOO is an operand
+sparse_rules_bcoo: dict[Primitive, Rule] = {}
+#: the same where a BCSR is one
+sparse_rules_bcsr: dict[Primitive, Rule] = {}
+
+
+def _is_sparse(x: object) -> bool:
+    return isinstance(x, (BCOO, BCSR))
+
+
+def _is_value(x: object) -> bool:
+    return isinstance(x, SparsifyValue)
+
+
+def arrays_to_spvalues(spenv: SparsifyEnv, args: PyTree) -> PyTree:
+    """A pytree of arrays, sparse or dense, as one of values; equal buffers are shared.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> value.data_ref, value.indices_ref
+    (0, 1)
+    """
+    known = {id(x): i for i, x in enumerate(spenv._buffers)}
+
+    def ref(x: Array) -> int:
+        if id(x) not in known:
+            known[id(x)] = spenv._push(x)
+        return known[id(x)]
+
+    def value(x: object) -> SparsifyValue:
+        if isinstance(x, (BCOO, BCSR)):
+            return SparsifyValue(
+                x.shape, ref(x.data), ref(x.indices),
+                ref(x.indptr) if isinstance(x, BCSR) else None, x.indices_sorted, x.unique_indices)
+        return spenv.dense(x)   # pyright: ignore[reportArgumentType]
+
+    return tree_map(value, args, is_leaf=_is_sparse)
+
+
+def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
+    """A pytree of values as one of arrays, sparse or dense.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> sparse.transform.spvalues_to_arrays(env, value)
+    BCOO(float32[2, 2], nse=2)
+    """
+    def array(v: SparsifyValue) -> BCOO | BCSR | Array:
+        promises = {"indices_sorted": bool(v.indices_sorted),
+                    "unique_indices": bool(v.unique_indices)}
+        if v.is_bcsr():
+            return BCSR((spenv.data(v), spenv.indices(v), spenv.indptr(v)), shape=v.shape,
+                        **promises)
+        if v.is_bcoo():
+            return BCOO((spenv.data(v), spenv.indices(v)), shape=v.shape, **promises)
+        return spenv.data(v)
+
+    return tree_map(array, spvalues, is_leaf=_is_value)
+
+
+def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
+    """The types of the dense arrays that values stand for.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> print(sparse.transform.spvalues_to_avals(env, value))
+    float32[2,2]
+    """
+    def aval(v: SparsifyValue) -> ShapedArray:
+        data = typeof(spenv.data(v))
+        return data if v.is_dense() else make_aval(v.shape, data.dtype, data.weak_type)
+
+    return tree_map(aval, spvalues, is_leaf=_is_value)
+
+
+def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
+             params: dict[str, Hashable]) -> Sequence[SparsifyValue]:
+    """The results of an operation some operand of which is sparse."""
+    rules = sparse_rules_bcsr if any(v.is_bcsr() for v in values) else sparse_rules_bcoo
+    rule = rules.get(prim)
+    if rule is None:
+        given = ", ".join(str(a) for a in spvalues_to_avals(spenv, list(values)))
+        kind = "BCSR" if rules is sparse_rules_bcsr else "BCOO"
+        because = ("sparse rule for {0} is not implemented because it would result in dense output"
+                   if prim in _DENSIFYING else "sparse rule for {0} is not implemented for " + kind)
+        raise NotImplementedError(
+            f"sparsify: {prim.name} of {given} given; {because.format(prim.name)}; call "
+            "sparse.todense() on the operand if this is your intent.")
+    return rule(spenv, *values, **params)
+
+
+def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
+                spvalues: Sequence[SparsifyValue], spenv: SparsifyEnv) -> Sequence[SparsifyValue]:
+    """Evaluate a program on values, some of which are sparse.
+
+    Args:
+      olympuspr: the open program, staged at dense types.
+      consts: its constants, dense.
+      spvalues: a value for each input.
+      spenv: the environment of these; results are added to it.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> program = olympus.make_olympuspr(lambda x: 3 * x)(sparse.eye(2).todense())
+    >>> out, = sparse.transform.eval_sparse(program.olympuspr, program.consts, [value], env)
+    >>> print(env.data(out))
+    [3. 3.]
+    """
+    def value(x: object) -> SparsifyValue:
+        if isinstance(x, SparsifyValue):
+            return x
+        return spenv.dense(x.val if isinstance(x, Literal) else x)  # pyright: ignore
+
+    def step(eqn: OlympusprEqn, ins: list[object]) -> object:
+        if any(isinstance(x, SparsifyValue) and x.is_sparse() for x in ins):
+            found = _applied(spenv, eqn.primitive, [value(x) for x in ins], eqn.params)
+            return list(found) if eqn.primitive.multiple_results else found[0]
+        arrays = [spenv.data(x) if isinstance(x, SparsifyValue) else x for x in ins]
+        out = eqn.primitive.bind(*arrays, **eqn.params)
+        return [spenv.dense(x) for x in out] if eqn.primitive.multiple_results else spenv.dense(out)
+
+    found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore
+    return [value(x) for x in found]
+
+
+def _sparse_call(closed: ClosedOlympuspr, *args: PyTree) -> list[PyTree]:
+    """The results of a program at arrays, sparse or dense."""
+    spenv = SparsifyEnv()
+    values = arrays_to_spvalues(spenv, list(args))
+    return spvalues_to_arrays(spenv, list(eval_sparse(
+        closed.olympuspr, closed.consts, values, spenv)))
+
+
+def sparsify_raw(f: Callable[..., PyTree]) -> Callable[..., tuple[Sequence[SparsifyValue],
+                                                                  PyTreeDef]]:
+    """A function of an environment and values, from one of dense arrays; also the results' tree.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> (out,), tree = sparse.transform.sparsify_raw(lambda x: 3 * x)(env, value)
+    >>> print(env.data(out))
+    [3. 3.]
+    """
+    def run(spenv: SparsifyEnv, *spvalues: PyTree, **params: PyTree
+            ) -> tuple[Sequence[SparsifyValue], PyTreeDef]:
+        leaves, tree = tree_flatten(spvalues, is_leaf=_is_value)
+
+        def flat(*xs: Array) -> tuple[list[Array], PyTreeDef]:
+            outs, out_tree = tree_flatten(f(*tree.unflatten(xs), **params))
+            return [asarray(x) for x in outs], out_tree
+
+        noted = Noted(flat)
+        closed = stage(noted, spvalues_to_avals(spenv, leaves))
+        return eval_sparse(closed.olympuspr, closed.consts, leaves, spenv), noted.found
+
+    return run
+
+
+def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[..., PyTree]:
+    """A function of dense arrays made one of sparse or dense arrays.
+
+    Args:
+      f: the function; it is staged at the dense types, so arguments have no values in it.
+      use_tracer: apply rules while it runs, by a trace of their own, in place of afterwards.
+
+    Returns:
+      A function of the same arguments. Results are sparse where their operations keep zeros.
+
+    NotImplementedError for an operation that has no rule, or whose result would be dense.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental import sparse
+    >>> M = sparse.BCOO.fromdense(onp.array([[0., 5.], [6., 0.]]))
+    >>> print(sparse.sparsify(lambda M, v: 2 * M.T @ v)(M, onp.array([1., 10.])))
+    [120.  10.]
+    """
+    raw = sparsify_raw(f)
+
+    @wraps(f)
+    def run(*args: PyTree, **params: PyTree) -> PyTree:
+        try:
+            if use_tracer:
+                return _with_tracers(f, args, params)
+            spenv = SparsifyEnv()
+            outs, tree = raw(spenv, *arrays_to_spvalues(spenv, args), **params)
+            return tree.unflatten(spvalues_to_arrays(spenv, list(outs)))
+        except Exception as error:
+            filter_traceback(error)
+            raise
+
+    return run
+
+
+# The trace ---------------------------------------------------------------------------------------
+
+class SparseTracer(Tracer):
+    """A sparse or dense array of a function under `sparsify(f, use_tracer=True)`.
+
+    >>> from olympus.experimental import sparse
+    >>> def f(x):
+    ...     print(type(x).__name__, type(x._trace).__name__)
+    ...     return -x
+    >>> sparse.sparsify(f, use_tracer=True)(sparse.eye(2))
+    SparseTracer SparseTrace
+    BCOO(float32[2, 2], nse=2)
+    """
+
+    __slots__ = ("_spvalue",)
+
+    def __init__(self, trace: SparseTrace, *, spvalue: SparsifyValue) -> None:
+        super().__init__(trace, spvalues_to_avals(trace.spenv, [spvalue])[0])
+        self._spvalue = spvalue
+
+    @property
+    def spenv(self) -> SparsifyEnv:
+        """The environment of its buffers."""
+        return self._trace.spenv
+
+
+class SparseTrace(Trace):
+    """Applies the sparse rules where an operand is sparse.
+
+    >>> from olympus.experimental import sparse
+    >>> def f(x):
+    ...     print(type(x).__name__, type(x._trace).__name__)
+    ...     return -x
+    >>> sparse.sparsify(f, use_tracer=True)(sparse.eye(2))
+    SparseTracer SparseTrace
+    BCOO(float32[2, 2], nse=2)
+    """
+
+    __slots__ = ("spenv", "tag")
+
+    def __init__(self, parent_trace: Trace, tag: object, spenv: SparsifyEnv) -> None:
+        super().__init__(parent_trace)
+        self.tag, self.spenv = tag, spenv
+
+    @property
+    def parent_trace(self) -> Trace | None:
+        """The trace that operations of dense arrays go on to."""
+        return self.parent
+
+    def _value(self, x: object) -> SparsifyValue:
+        if isinstance(x, SparseTracer) and x._trace is self:
+            return x._spvalue
+        return self.spenv.dense(x.val if isinstance(x, Literal) else x)
+
+    def process(self, prim: Primitive, args: Sequence[object], params: dict[str, Hashable]
+                ) -> object:
+        ctx.trace = self.parent
+        try:
+            own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
+            if any(o and x._spvalue.is_sparse() for o, x in zip(own, args)):   # pyright: ignore
+                found = _applied(self.spenv, prim, [self._value(x) for x in args], params)
+            else:
+                out = prim.bind(*[self.spenv.data(x._spvalue) if o else x       # pyright: ignore
+                                  for o, x in zip(own, args)], **params)
+                found = [self.spenv.dense(x) for x in (out if prim.multiple_results else [out])]
+            outs = [SparseTracer(self, spvalue=v) for v in found]
+            return outs if prim.multiple_results else outs[0]
+        finally:
+            ctx.trace = self
+
+    def process_custom(self, prim: Primitive, fun: Callable[..., Sequence[ArrayLike]],
+                       rules: object, args: tuple[ArrayLike, ...], params: dict[str, Hashable]
+                       ) -> list[Array]:
+        return list(fun(*args))     # pyright: ignore[reportReturnType]
+
+
+def _with_tracers(f: Callable[..., PyTree], args: PyTree, params: dict[str, PyTree]) -> PyTree:
+    trace = SparseTrace(ctx.trace, object(), SparsifyEnv())
+    values = arrays_to_spvalues(trace.spenv, args)
+    tracers = tree_map(lambda v: SparseTracer(trace, spvalue=v), values, is_leaf=_is_value)
+    outer = enter(trace)
+    try:
+        outs, tree = tree_flatten(f(*tracers, **params))
+        found = [trace._value(x) for x in outs]
+    finally:
+        leave(outer)
+        trace.alive = False
+    return tree.unflatten(spvalues_to_arrays(trace.spenv, found))
+
+
+# Rules -------------------------------------------------------------------------------------------
+
+_DENSIFYING = frozenset((cos_p, cosh_p, eq_p, exp_p, ge_p, gt_p, le_p, log_p, lt_p, ne_p))
+
+
+def _elementwise(prim: Primitive, linear: bool) -> Rule:
+    """Of an operation that keeps zeros: applied to the stored elements."""
+    def rule(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> list[SparsifyValue]:
+        if not linear and not x.unique_indices:     # of a sum it is no sum
+            mat = spvalues_to_arrays(spenv, x)
+            mat = mat.sum_duplicates(nse=mat.nse, remove_zeros=False)
+            x = arrays_to_spvalues(spenv, mat)
+        return [x._replace(data_ref=spenv._push(prim.bind(spenv.data(x), **params)))]
+    return rule
+
+
+for _prim in (conj_p, copy_p, imag_p, neg_p, real_p):
+    sparse_rules_bcoo[_prim] = sparse_rules_bcsr[_prim] = _elementwise(_prim, True)
+for _prim in (abs_p, asin_p, asinh_p, atan_p, atanh_p, bessel_i1e_p, expm1_p, log1p_p, sign_p,
+              sin_p, sinh_p, sqrt_p, square_p, tan_p, tanh_p):
+    sparse_rules_bcoo[_prim] = sparse_rules_bcsr[_prim] = _elementwise(_prim, False)
+
+
+def _convert(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> Sequence[SparsifyValue]:
+    # Between floats and to complex numbers it is linear: indices may stay as they are.
+    new: DType = params["new_dtype"]    # pyright: ignore[reportAssignmentType]
+    linear = spenv.data(x).dtype.kind in "fcV" and new.kind in "fcV"
+    return _elementwise(convert_element_type_p, linear)(spenv, x, **params)
+
+
+def _integer_pow(spenv: SparsifyEnv, x: SparsifyValue, *, y: int) -> Sequence[SparsifyValue]:
+    if y <= 0:
+        raise NotImplementedError(
+            f"sparsify: sparse rule for integer_pow with non-positive exponent {y} is not "
+            "implemented because it would result in dense output; call sparse.todense() on the "
+            "operand if this is your intent.")
+    return _elementwise(integer_pow_p, False)(spenv, x, y=y)
+
+
+sparse_rules_bcoo[convert_element_type_p] = sparse_rules_bcsr[convert_element_type_p] = _convert
+sparse_rules_bcoo[integer_pow_p] = sparse_rules_bcsr[integer_pow_p] = _integer_pow
+
+
+def _standard(fun: Callable[..., PyTree], *dropped: str) -> Rule:
+    """Of an operation by a function of arrays, without some of its params."""
+    def rule(spenv: SparsifyEnv, *values: SparsifyValue, **params: Hashable
+             ) -> list[SparsifyValue]:
+        kept = {k: v for k, v in params.items() if k not in dropped}
+        return [arrays_to_spvalues(spenv, fun(*spvalues_to_arrays(spenv, list(values)), **kept))]
+    return rule
+
+
+def _sparsified(x: BCOO | Array, like: Sequence[BCOO | Array]) -> BCOO:
+    """An operand of an operation of several: dense ones are stored whole."""
+    if isinstance(x, BCOO):
+        return x
+    first = next(y for y in like if isinstance(y, BCOO))
+    return BCOO.fromdense(x, nse=x.size, index_dtype=first.indices.dtype)
+
+
+def _concatenate(*xs: BCOO, dimension: int) -> BCOO:
+    return layout.bcoo_concatenate(xs, dimension=dimension)
+
+
+def _convolve(lhs: BCOO | Array, rhs: BCOO | Array, **params: Hashable) -> BCOO:
+    names = ("window_strides", "padding", "lhs_dilation", "rhs_dilation", "feature_group_count",
+             "batch_group_count")
+    return layout.bcoo_conv_general_dilated(
+        lhs, rhs, **{k: params[k] for k in names})  # pyright: ignore[reportArgumentType]
+
+
+def _gather(operand: BCOO, start: Array, **params: Hashable) -> BCOO:
+    return layout.bcoo_gather(operand, start, **{    # pyright: ignore[reportArgumentType]
+        k: params[k] for k in ("dimension_numbers", "slice_sizes", "mode")})
+
+
+def _stacked(broadcast: Callable[..., T], concatenate: Callable[..., T]) -> Callable[..., T]:
+    def stack(*xs: BCOO, axis: int) -> T:
+        shape = xs[0].shape
+        dims = [d + (d >= axis) for d in range(len(shape))]
+        return concatenate([broadcast(x, shape=(*shape[:axis], 1, *shape[axis:]),
+                                      broadcast_dimensions=dims) for x in xs], dimension=axis)
+    return stack
+
+
+for _prim, _fun in {
+        broadcast_in_dim_p: layout.bcoo_broadcast_in_dim, concatenate_p: _concatenate,
+        conv_general_dilated_p: _convolve, dot_general_p: bcoo_dot_general,
+        dynamic_slice_p: lambda x, *starts, slice_sizes, **_: layout.bcoo_dynamic_slice(
+            x, starts, slice_sizes),
+        gather_p: _gather, reshape_p: layout.bcoo_reshape, rev_p: layout.bcoo_rev,
+        slice_p: layout.bcoo_slice, squeeze_p: layout.bcoo_squeeze,
+        stack_p: _stacked(layout.bcoo_broadcast_in_dim, layout.bcoo_concatenate)}.items():
+    sparse_rules_bcoo[_prim] = _standard(_fun)
+for _prim, _fun in {
+        broadcast_in_dim_p: bcsr_broadcast_in_dim,
+        concatenate_p: lambda *xs, dimension: bcsr_concatenate(xs, dimension=dimension),
+        dot_general_p: bcsr_dot_general,
+        stack_p: _stacked(bcsr_broadcast_in_dim, bcsr_concatenate)}.items():
+    sparse_rules_bcsr[_prim] = _standard(_fun)
+
+
+def _transpose(spenv: SparsifyEnv, x: SparsifyValue, *, permutation: Sequence[int]
+               ) -> list[SparsifyValue]:
+    mat = spvalues_to_arrays(spenv, x)
+    out = bcoo_transpose(mat, permutation=permutation)
+    n_batch, n_sparse = mat.n_batch, mat.n_sparse
+    perm, same = tuple(permutation), tuple(range(x.ndim))
+    b, s = slice(n_batch), slice(n_batch, n_batch + n_sparse)
+    found = arrays_to_spvalues(spenv, out)
+    # Parts that stay as they are stay the same buffers.
+    if perm[b] == same[b] and perm[s.stop:] == same[s.stop:]:
+        found = found._replace(data_ref=x.data_ref)
+    if perm[:s.stop] == same[:s.stop]:
+        found = found._replace(indices_ref=x.indices_ref)
+    return [found]
+
+
+sparse_rules_bcoo[transpose_p] = _transpose
+
+
+def _add(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[SparsifyValue]:
+    if x.is_sparse() and y.is_sparse():
+        if x.shape != y.shape:
+            raise NotImplementedError(f"sparsify: Addition between sparse matrices of different "
+                                      f"shapes: {x.shape} and {y.shape} given; broadcast one.")
+        if x.indices_ref == y.indices_ref:
+            return [x._replace(data_ref=spenv._push(spenv.data(x) + spenv.data(y)))]
+        a, b = spvalues_to_arrays(spenv, [x, y])
+        if a.n_batch != b.n_batch or a.n_dense != b.n_dense:
+            raise NotImplementedError(
+                "sparsify: Addition between sparse matrices with different batch/dense dimensions: "
+                f"{a} and {b} given; use update_layout.")
+        # The two stored one after the other; equal indices are summed by whoever reads them.
+        n, batch = a.n_batch, a.shape[:a.n_batch]
+        data = [layout.broadcast_batch(m.data, batch) for m in (a, b)]
+        index = [layout.broadcast_batch(m.indices, batch) for m in (a, b)]
+        return [spenv.sparse(x.shape, layout.lax_concatenate(data, n),
+                             layout.lax_concatenate(index, n))]
+    if y.is_sparse():
+        x, y = y, x
+    if y.shape != broadcast_shapes(x.shape, y.shape):
+        raise NotImplementedError(
+            f"sparsify: Addition between a sparse array of shape {x.shape} and a dense array of "
+            f"shape {y.shape} is not implemented, where the result would be larger than the dense "
+            "one; call sparse.todense() on the sparse one if this is your intent.")
+    return [spenv.dense(spvalues_to_arrays(spenv, x).todense() + spenv.data(y))]
+
+
+def _sub(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[SparsifyValue]:
+    if y.is_sparse():
+        negative, = sparse_rules_bcoo[neg_p](spenv, y)
+    else:
+        negative = spenv.dense(-spenv.data(y))
+    return _add(spenv, x, negative)
+
+
+def _mul(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue, **params: Hashable
+         ) -> list[SparsifyValue]:
+    if x.is_sparse() and y.is_sparse():
+        if x.indices_ref == y.indices_ref and x.unique_indices:
+            return [x._replace(data_ref=spenv._push(spenv.data(x) * spenv.data(y)))]
+        return [arrays_to_spvalues(
+            spenv, layout.bcoo_multiply_sparse(*spvalues_to_arrays(spenv, [x, y])))]
+    if y.is_sparse():
+        x, y = y, x
+    mat, v = spvalues_to_arrays(spenv, [x, y])
+    return [x._replace(data_ref=spenv._push(layout.bcoo_multiply_dense(mat, v)))]
+
+
+def _div(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[SparsifyValue]:
+    if y.is_sparse():
+        raise NotImplementedError(
+            "sparsify: Division by a sparse array is not implemented because it would result in "
+            "dense output; call sparse.todense() on the divisor if this is your intent.")
+    mat = spvalues_to_arrays(spenv, x)
+    whole = mat.dtype.kind in "iu"
+    divisor = spenv.data(y)
+    if whole:       # no reciprocal of integers: read the divisor at each index
+        ones = layout.in_place_ones(mat)
+        return [x._replace(data_ref=spenv._push(
+            div_p.bind(mat.data, layout.bcoo_multiply_dense(ones, divisor))))]
+    return [x._replace(data_ref=spenv._push(layout.bcoo_multiply_dense(mat, 1 / divisor)))]
+
+
+def _reduce_sum(spenv: SparsifyEnv, x: SparsifyValue, *, axes: Sequence[int],
+                **params: Hashable) -> list[SparsifyValue]:
+    out = layout.bcoo_reduce_sum(spvalues_to_arrays(spenv, x), axes=axes)
+    return [arrays_to_spvalues(spenv, out if out.shape else out.data.sum(dtype=out.dtype))]
+
+
+sparse_rules_bcoo.update({add_p: _add, sub_p: _sub, mul_p: _mul, div_p: _div,
+                          reduce_sum_p: _reduce_sum})
+
+
+def _todense(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> list[SparsifyValue]:
+    return [spenv.dense(spvalues_to_arrays(spenv, x).todense())]
+
+
+sparse_rules_bcoo[todense_p] = sparse_rules_bcsr[todense_p] = _todense
+
+
+# Bodies ------------------------------------------------------------------------------------------
+
+def _plain(x: BCOO | BCSR | Array) -> BCOO | BCSR | Array:
+    """An array without promises, which branches and iterations may not all keep."""
+    return type(x)(x._bufs, shape=x.shape) if isinstance(x, (BCOO, BCSR)) else x   # pyright: ignore
+
+
+def _plain_call(closed: ClosedOlympuspr, *args: PyTree) -> list[PyTree]:
+    return [_plain(x) for x in _sparse_call(closed, *args)]
+
+
+def _called(body: str) -> Rule:
+    """Of a call of a program: compiled as one, once for the types of its arguments."""
+    def rule(spenv: SparsifyEnv, *values: SparsifyValue, **params: Hashable
+             ) -> list[SparsifyValue]:
+        closed: ClosedOlympuspr = params[body]      # pyright: ignore[reportAssignmentType]
+        run = closed.derived(("sparsified",), lambda: jit(
+            lambda *xs: _sparse_call(closed, *xs)))
+        return arrays_to_spvalues(spenv, run(*spvalues_to_arrays(spenv, list(values))))
+    return rule
+
+
+def _while(spenv: SparsifyEnv, *values: SparsifyValue, cond_nconsts: int, body_nconsts: int,
+           cond_olympuspr: ClosedOlympuspr, body_olympuspr: ClosedOlympuspr
+           ) -> list[SparsifyValue]:
+    arrays = [_plain(x) for x in spvalues_to_arrays(spenv, list(values))]
+    of_cond, of_body, init = cut(arrays, cond_nconsts, body_nconsts)
+    out = while_loop(lambda carry: _sparse_call(cond_olympuspr, *of_cond, *carry)[0],
+                     lambda carry: _plain_call(body_olympuspr, *of_body, *carry), init)
+    return arrays_to_spvalues(spenv, out)
+
+
+def _scan(spenv: SparsifyEnv, *values: SparsifyValue, olympuspr: ClosedOlympuspr, num_consts: int,
+          num_carry: int, length: int, reverse: bool, unroll: int, **params: Hashable
+          ) -> list[SparsifyValue]:
+    arrays = [_plain(x) for x in spvalues_to_arrays(spenv, list(values))]
+    consts, init, xs = cut(arrays, num_consts, num_carry)
+    for x in xs:
+        if isinstance(x, (BCOO, BCSR)) and not x.n_batch:
+            raise NotImplementedError(
+                f"sparsify: sparse rule for scan with x values {x} given, whose leading axis is no "
+                "batch; rows are taken along batch axes; call update_layout(n_batch=1) on it.")
+
+    def step(carry: list[PyTree], x: list[PyTree]) -> tuple[list[PyTree], list[PyTree]]:
+        outs = _plain_call(olympuspr, *consts, *carry, *x)
+        return outs[:num_carry], outs[num_carry:]
+
+    carry, ys = scan(step, init, xs, length, reverse, unroll)
+    return arrays_to_spvalues(spenv, [*carry, *ys])
+
+
+def _cond(spenv: SparsifyEnv, index: SparsifyValue, *values: SparsifyValue,
+          branches: Sequence[ClosedOlympuspr], **params: Hashable) -> list[SparsifyValue]:
+    out = switch(spenv.data(index), [lambda *xs, b=b: _plain_call(b, *xs) for b in branches],
+                 *spvalues_to_arrays(spenv, list(values)))
+    return arrays_to_spvalues(spenv, out)
+
+
+for _rules in (sparse_rules_bcoo, sparse_rules_bcsr):
+    _rules.update({
+        call_p: _called("olympuspr"), checkpoint_p: _called("olympuspr"),
+        custom_jvp_call_p: _called("call_olympuspr"), while_p: _while, scan_p: _scan,
+        cond_p: _cond})
+
+
+complete_docstrings(globals(), WORDS, returns="a pytree of the same structure.")

@@ -1,0 +1,390 @@
+"""Sparse arrays beside dense ones: NumPy's and SciPy's answers are the oracle of every row."""
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+from olympus.experimental import sparse
+from olympus.experimental.sparse import linalg, transform
+
+RNG = np.random.default_rng(0)
+
+
+def holes(*shape, dtype=np.float32, density=.4):
+    """An array of which about as many elements as said are not 0."""
+    x = RNG.normal(size=shape) * (RNG.random(shape) < density)
+    return (10 * x if np.dtype(dtype).kind in "iu" else x).astype(dtype)
+
+
+M, N, X = holes(5, 6), holes(5, 6), RNG.normal(size=(6, 3)).astype(np.float32)
+V, W = X[:, 0], RNG.normal(size=5).astype(np.float32)
+
+
+def dense(x):
+    return np.asarray(x.todense() if isinstance(x, sparse.OLYMPUSSparse) else x)
+
+
+def check(got, want, tol=1e-5):
+    got, want = dense(got), np.asarray(want)
+    assert got.shape == want.shape
+    np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
+
+
+def padded(mat, more=3):
+    """The same array with unsorted indices, a duplicate, and padding that holds 7."""
+    mat = sparse.BCOO.fromdense(mat)
+    order = RNG.permutation(mat.nse)
+    outside = np.stack([[mat.shape[0], 0], [1, mat.shape[1] + 4], [-1, 0]][:more]).astype(np.int32)
+    data = np.concatenate([np.asarray(mat.data)[order], [7] * more, [1, -1]]).astype(np.float32)
+    indices = np.concatenate([np.asarray(mat.indices)[order], outside, [[2, 2], [2, 2]]])
+    return sparse.BCOO((data, indices.astype(np.int32)), shape=mat.shape)
+
+
+# A function of a matrix [5, 6], sparse or dense; under sparsify, jit, jvp, vmap and grad.
+ROWS = {
+    "matvec": lambda m: m @ V, "matmat": lambda m: m @ X, "vecmat": lambda m: W @ m,
+    "transposed": lambda m: m.T @ W, "outer": lambda m: (m @ X).T, "sparse": lambda m: m @ m.T,
+    "neg": lambda m: -m, "scaled": lambda m: 3 * m, "columns": lambda m: m * V,
+    "divided": lambda m: m / (V + 9), "sum": lambda m: m.sum(), "rows": lambda m: m.sum(1),
+    "added": lambda m: m + m, "both": lambda m: m + 2 * m[::1], "dense": lambda m: m + N,
+    "minus": lambda m: N - m, "slice": lambda m: m[1:4, ::2], "row": lambda m: m[2],
+    "element": lambda m: m[2, 3], "reversed": lambda m: m[::-1], "take": lambda m: m[onp.array(
+        [2, 0, 2])], "reshape": lambda m: m.reshape(6, 5), "flat": lambda m: m.reshape(30),
+    "split": lambda m: m.reshape(5, 2, 3), "tanh": onp.tanh, "square": lambda m: m ** 2,
+    "product": lambda m: m * m[::-1], "itself": lambda m: m * m,
+    "stack": lambda m: onp.stack([m, m]), "below": lambda m: onp.concatenate([m, 2 * m], 0),
+    "beside": lambda m: onp.concatenate([m, 2 * m], 1), "new": lambda m: m[None],
+    "squeeze": lambda m: m[None].squeeze(0), "jit": lambda m: olympus.jit(lambda x: x @ V)(m),
+    "fori": lambda m: lax.fori_loop(0, 3, lambda i, c: c * 2, m),
+    "while": lambda m: lax.while_loop(lambda c: c[0] < 3, lambda c: (c[0] + 1, c[1] * 2),
+                                      (0, m))[1],
+    "cond": lambda m: lax.cond(V[0] > 9, lambda x: x * 2, lambda x: -x, m),
+    "checkpoint": lambda m: olympus.checkpoint(lambda x: x * 2)(m),
+}
+
+
+@pytest.mark.parametrize("row", ROWS)
+def test_sparsified_functions_are_the_dense_ones(row):
+    f = ROWS[row]
+    run = sparse.sparsify(f)
+    want = np.asarray(f(onp.asarray(M)))
+    for mat in (sparse.BCOO.fromdense(M), padded(M)):
+        check(run(mat), want)
+    mat = sparse.BCOO.fromdense(M)
+    check(olympus.jit(run)(mat), want)
+    if row != "while":      # reads its carry's types anew in each trace
+        check(sparse.sparsify(f, use_tracer=True)(mat), want)
+    places = tuple(np.asarray(mat.indices).T)
+
+    def of_data(data):
+        return onp.asarray(sparse.todense(run(sparse.BCOO((data, mat.indices), shape=M.shape,
+                                                          unique_indices=True))))
+
+    direction = RNG.normal(size=mat.data.shape).astype(np.float32)
+    whole = np.zeros_like(M)
+    whole[places] = direction
+    check(olympus.jvp(of_data, (mat.data,), (direction,))[1],
+          olympus.jvp(f, (onp.asarray(M),), (whole,))[1], 1e-4)
+    two = onp.stack([mat.data, 2 * mat.data])
+    check(olympus.vmap(of_data)(two), onp.stack([f(onp.asarray(M)), f(2 * onp.asarray(M))]), 1e-4)
+    if row == "while":
+        return
+    weights = RNG.normal(size=want.shape).astype(np.float32)
+    check(olympus.grad(lambda d: (of_data(d) * weights).sum())(mat.data),
+          np.asarray(olympus.grad(lambda m: (f(m) * weights).sum())(onp.asarray(M)))[places], 1e-4)
+
+
+LAYOUTS = [(b, d) for b in range(3) for d in range(3) if b + d <= 4]
+
+
+@pytest.mark.parametrize("n_batch, n_dense", LAYOUTS)
+def test_layouts_convert_and_multiply(n_batch, n_dense):
+    m = holes(2, 3, 4, 5)
+    mat = sparse.BCOO.fromdense(m, n_batch=n_batch, n_dense=n_dense)
+    check(mat, m)
+    assert mat.n_sparse == 4 - n_batch - n_dense
+    for b, d in ((0, 0), (2, 0), (0, 2), (1, 1)):
+        check(mat.update_layout(n_batch=b, n_dense=d, on_inefficient=None), m)
+    check(mat.sum_duplicates(), m)
+    check(mat.sort_indices(), m)
+    check(sparse.bcoo_extract(mat, m), m)
+    for axes in ((0,), (1, 2), (3,), (0, 1, 2, 3)):
+        check(sparse.bcoo_reduce_sum(mat, axes=axes), m.sum(axes))
+    check(sparse.bcoo_slice(mat, start_indices=(0, 1, 0, 2), limit_indices=(2, 3, 3, 5),
+                            strides=(1, 1, 2, 1)), m[:, 1:3, 0:3:2, 2:])
+    check(sparse.bcoo_dynamic_slice(mat, (1, 1, 9, 0), (1, 2, 2, 3)), m[1:, 1:3, 2:, :3])
+    check(sparse.bcoo_rev(mat, (0, 1, 3)), m[::-1, ::-1, :, ::-1])
+    check(sparse.bcoo_multiply_sparse(mat, mat), m * m)
+    check(olympus.jit(lambda x: x.todense())(mat), m)
+    for axis in range(n_batch):
+        check(olympus.vmap(lambda x: 2 * x, axis, axis)(mat), 2 * m)
+    rhs = holes(2, 4, 6, density=1)
+    for contract, batch in ((((2,), (1,)), ((), ())), (((2,), (1,)), ((0,), (0,))),
+                            (((0, 2), (0, 1)), ((), ()))):
+        if batch[0] and not n_batch:
+            continue
+        numbers = (contract, batch)
+        want = lax.dot_general(m, rhs, numbers)
+        check(sparse.bcoo_dot_general(mat, rhs, dimension_numbers=numbers), want)
+        flipped = tuple(tuple(x[::-1]) for x in numbers)
+        check(sparse.bcoo_dot_general(rhs, mat, dimension_numbers=flipped),
+              lax.dot_general(rhs, m, flipped))
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "int32", "uint16", "bfloat16", "float16",
+                                   "float32", "complex64", "float8_e4m3fn", "int4"])
+def test_dtypes(dtype):
+    dense_array = onp.asarray([[0, 1, 1], [1, 0, 0]]).astype(dtype)
+    mat = sparse.BCOO.fromdense(dense_array)
+    assert mat.dtype == dense_array.dtype == mat.todense().dtype
+    assert (mat.todense() == dense_array).all() and (mat.T.todense() == dense_array.T).all()
+    if dtype not in ("float8_e4m3fn", "int4"):
+        vector = onp.ones(3, dtype)
+        assert (mat @ vector == dense_array @ vector).all()
+
+
+@pytest.mark.parametrize("kind", ["bcoo", "bcsr", "coo", "csr", "csc"])
+def test_formats_convert_and_multiply(kind):
+    made = {"bcoo": sparse.BCOO, "bcsr": sparse.BCSR, "coo": sparse.COO, "csr": sparse.CSR,
+            "csc": sparse.CSC}[kind]
+    mat = made.fromdense(M)
+    check(mat, M)
+    check(mat @ V, M @ V)
+    check(olympus.jit(lambda x, y: x @ y)(mat, X), M @ X)
+    check(sparse.todense(mat), M)
+    check(sparse.sparsify(sparse.todense)(mat) if kind in ("bcoo", "bcsr") else mat, M)
+    if kind != "bcsr":
+        check(mat.T @ W, M.T @ W)
+    gradient = sparse.grad(lambda x, v: ((x @ v) ** 2).sum(), (0, 1))(mat, V)
+    check(gradient[0], 2 * np.outer(M @ V, V) * (M != 0), 1e-4)
+    check(gradient[1], 2 * M.T @ (M @ V), 1e-4)
+    check(sparse.eye(3, 4, 1, sparse_format=kind), np.eye(3, 4, 1))
+    check(sparse.empty((3, 4), sparse_format=kind), np.zeros((3, 4)))
+    of_scipy = scipy.sparse.csr_array(M)
+    check(made.from_scipy_sparse(of_scipy), M)
+    check(made.from_scipy_sparse(scipy.sparse.coo_matrix(M)), M)
+    leaves, tree = olympus.tree.flatten(mat)
+    check(olympus.tree.unflatten(tree, leaves), M)
+    assert repr(mat).startswith(made.__name__ + "(float32[5, 6], nse=")
+
+
+@pytest.mark.parametrize("columns", [2, 3, 8, 13])
+def test_sorted_products_of_several_columns(columns):
+    # jaxlib's kernel: its columns are padded, and padding of indices reaches it as zeros.
+    x = RNG.normal(size=(6, columns)).astype(np.float32)
+    infinite = x.copy()
+    infinite[0] = np.inf
+    data, indices = sparse.BCOO.fromdense(M, nse=25)._bufs
+    mat = sparse.BCOO((data, indices.at[3].set(onp.array([1, 6]))), shape=(5, 6),
+                      indices_sorted=True)
+    want = np.asarray(mat.todense()) @ x
+    check(olympus.jit(lambda m, x: m @ x)(mat, x), want)
+    check(olympus.vmap(lambda v: mat @ v, 1, 1)(x), want)
+    rows = np.asarray(mat.todense())[:, 0] == 0     # 0 times infinity is NaN in a dense product
+    assert np.isfinite(np.asarray(mat @ infinite)[rows]).all()
+    bcsr = sparse.BCSR.fromdense(M, nse=25)
+    check(bcsr @ x, M @ x)
+    # Pointers that descend and leave the array give some product, and end.
+    wild = sparse.BCSR((bcsr.data, bcsr.indices + 3, onp.array([4, 900, -7, 2, 3, 100])),
+                       shape=(5, 6))
+    assert (wild @ x).shape == (5, columns)
+
+
+def test_duplicates_are_summed_and_padding_is_dropped():
+    mat = padded(M)
+    check(mat.sum_duplicates(remove_zeros=False), M)
+    assert mat.sum_duplicates().nse == (M != 0).sum()
+    check(olympus.jit(lambda m: m.sum_duplicates(nse=40))(mat), M)
+    check(sparse.bcoo_squeeze(mat[:, 1:2], dimensions=(1,)), M[:, 1])
+    check(sparse.bcoo_concatenate([mat, mat], dimension=0), np.concatenate([M, M]))
+    check(sparse.bcoo_dot_general_sampled(M, X, np.array([[0, 1], [4, 2], [9, 0]]),
+                                          dimension_numbers=(((1,), (0,)), ((), ()))),
+          [(M @ X)[0, 1], (M @ X)[4, 2], 0])
+    twice = sparse.bcoo_extract(mat, onp.asarray(N), assume_unique=False)
+    check(twice, np.where((M != 0) | (np.indices(M.shape) == 2).all(0), N, 0))
+
+
+def test_convolution():
+    v, k = holes(7), holes(3, density=1)
+    for padding in ("VALID", "SAME", ((2, 1),)):
+        want = lax.conv_general_dilated(v[None, None], k[None, None], (1,), padding)
+        for lhs in (sparse.BCOO.fromdense(v[None, None]), v[None, None]):
+            rhs = k[None, None] if lhs is not v else k
+            check(sparse.bcoo_conv_general_dilated(
+                lhs, sparse.BCOO.fromdense(rhs), window_strides=(1,), padding=padding), want)
+
+
+def test_jacobians_and_values():
+    mat = sparse.BCOO.fromdense(M)
+    for jac in (sparse.jacfwd, sparse.jacrev):
+        found = jac(lambda m: m @ V)(mat)
+        check(found, np.einsum("ik,j->ikj", np.eye(5), V) * (M != 0))
+    value, gradient = sparse.value_and_grad(lambda m: (m @ V).sum())(mat)
+    check(value, (M @ V).sum())
+    check(gradient, np.broadcast_to(V, M.shape) * (M != 0))
+    gradient, aux = sparse.grad(lambda t: ((t["m"] @ t["v"]).sum(), 3), has_aux=True)(
+        {"m": mat, "v": V})
+    assert aux == 3 and gradient["m"].nse == mat.nse
+    check(gradient["v"], M.sum(0))
+
+
+def test_scan_over_batches():
+    m = holes(4, 5, 6)
+    mat = sparse.BCOO.fromdense(m, n_batch=1)
+    total, rows = lax.scan(lambda c, x: (c + x @ V, x), onp.zeros(5), mat)
+    check(total, (m @ V).sum(0))
+    check(rows, m)
+
+
+def test_solves():
+    a = holes(20, 20, density=.2) + 5 * np.eye(20, dtype=np.float32)
+    A, b = sparse.BCSR.fromdense(a), RNG.normal(size=20).astype(np.float32)
+    solve = lambda data, b: linalg.spsolve(data, A.indices, A.indptr, b)
+    check(solve(A.data, b), np.linalg.solve(a, b), 1e-4)
+    check(olympus.jit(solve)(A.data, b), np.linalg.solve(a, b), 1e-4)
+    rows, columns = np.nonzero(a)
+
+    def of_dense(data, b):
+        return onp.linalg.solve(onp.zeros((20, 20)).at[rows, columns].set(data), b)
+
+    for f in (0, 1):
+        check(olympus.grad(lambda *x: (solve(*x) ** 2).sum(), f)(A.data, b),
+              olympus.grad(lambda *x: (of_dense(*x) ** 2).sum(), f)(A.data, onp.asarray(b)), 1e-3)
+    assert np.isnan(linalg.spsolve(np.ones(1, np.float32), [0], [0, 1, 1], np.ones(2))).all()
+    check(olympus.scipy.sparse.linalg.cg(sparse.BCOO.fromdense(a @ a.T), b, tol=1e-6)[0],
+          np.linalg.solve(a @ a.T, b), 1e-3)
+
+
+def test_lobpcg():
+    q, _ = np.linalg.qr(RNG.normal(size=(60, 60)))
+    a = ((q * np.arange(1., 61)) @ q.T).astype(np.float32)
+    values, vectors, steps = linalg.lobpcg_standard(
+        sparse.BCOO.fromdense(a), RNG.normal(size=(60, 3)).astype(np.float32), m=200)
+    check(values, [60, 59, 58], 1e-3)
+    check(a @ np.asarray(vectors), np.asarray(vectors) * np.asarray(values), 2e-2)
+    assert 0 < int(steps) <= 200
+
+
+def test_random():
+    mat = sparse.random_bcoo(olympus.random.key(1), (2, 40, 50, 3), nse=.1, n_batch=1, n_dense=1,
+                             sorted_indices=True)
+    assert mat.nse == 200 and mat.shape == (2, 40, 50, 3)
+    for rows in np.asarray(mat.indices):
+        flat = rows[:, 0] * 50 + rows[:, 1]
+        assert (np.diff(flat) > 0).all() and flat.max() < 2000
+
+
+def test_rules_of_users():
+    transform.sparse_rules_bcoo[lax.erf_p] = lambda env, x: [
+        x._replace(data_ref=env._push(lax.erf(env.data(x))))]
+    try:
+        check(sparse.sparsify(lax.erf)(sparse.BCOO.fromdense(M)), lax.erf(onp.asarray(M)))
+    finally:
+        del transform.sparse_rules_bcoo[lax.erf_p]
+
+
+# Each mistake: what is done, the class of the error, and words of its message.
+MISTAKES = {
+    "indices of floats": (lambda: sparse.BCOO((V, onp.ones((6, 1))), shape=(6,)), TypeError,
+                          "indices of an integer dtype are required"),
+    "too few sizes": (lambda: sparse.BCOO((V, onp.zeros((6, 2), int)), shape=(6,)), ValueError,
+                      "2 sparse axes need a shape of 2 sizes"),
+    "data of another count": (lambda: sparse.BCOO((V, onp.zeros((5, 1), int)), shape=(6,)),
+                              ValueError, "Invalid data.shape"),
+    "pointers of another count": (lambda: sparse.BCSR((V, onp.zeros(6, int), onp.zeros(3, int)),
+                                                      shape=(6, 6)), ValueError,
+                                  "indptr shape must match the matrix shape plus 1"),
+    "product": (lambda: sparse.BCOO.fromdense(M) @ W, TypeError, "contracting axes"),
+    "traced count": (lambda: olympus.jit(sparse.BCOO.fromdense)(M),
+                     olympus.errors.ConcretizationTypeError, "nse, the number of stored elements"),
+    "dense result": (lambda: onp.exp(1.) and sparse.sparsify(onp.cos)(sparse.BCOO.fromdense(M)),
+                     NotImplementedError, "would result in dense output"),
+    "no rule": (lambda: sparse.sparsify(onp.sort)(sparse.BCOO.fromdense(M)), NotImplementedError,
+                "sparse rule for sort is not implemented"),
+    "mixed axes": (lambda: sparse.BCOO.fromdense(M, n_batch=1).T, NotImplementedError,
+                   "cannot permute batch axes with non-batch axes"),
+    "inefficient": (lambda: sparse.BCOO.fromdense(M).update_layout(n_batch=1),
+                    sparse.SparseEfficiencyError, "inefficient storage"),
+    "shape to solve": (lambda: linalg.spsolve(V, onp.zeros(6, int), onp.zeros(3, int), V),
+                       ValueError, "one pointer more than b"),
+    "search too wide": (lambda: linalg.lobpcg_standard(onp.eye(4), onp.ones((4, 1))), ValueError,
+                        "search dim \\* 5 < matrix dim"),
+    "not of SciPy": (lambda: sparse.BCOO.from_scipy_sparse(M), TypeError, "scipy.sparse"),
+    "lacking": (lambda: sparse.CSR.fromdense(M) * 2, NotImplementedError, "to_bcoo"),
+}
+
+
+@pytest.mark.parametrize("row", MISTAKES)
+def test_mistakes(row):
+    run, kind, words = MISTAKES[row]
+    with pytest.raises(kind, match=words):
+        run()
+
+
+@pytest.mark.parametrize("indices, promise, words", [
+    ([[0], [-2]], {}, "indices of 0 or more are required"),
+    ([[3], [1]], {"indices_sorted": True}, "indices in lexicographic order are required"),
+    ([[2], [2]], {"unique_indices": True}, "an index twice"),
+])
+def test_checks_of_indices(indices, promise, words):
+    make = lambda: sparse.BCOO((onp.ones(2), onp.array(indices)), shape=(4,), **promise)
+    make()
+    with olympus.enable_checks(True), pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_inefficient_layouts_warn_or_are_made():
+    mat = sparse.BCOO.fromdense(M)
+    with pytest.warns(sparse.SparseEfficiencyWarning, match="inefficient"):
+        mat.update_layout(n_dense=1, on_inefficient="warn")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check(mat.update_layout(n_dense=1, on_inefficient=None), M)
+
+
+def test_advection_diffusion():
+    """u' = D u'' - c u' on a ring, 200 implicit steps, beside SciPy's solver of the same matrix."""
+    n, dt = 64, .01
+    ring = scipy.sparse.eye_array(n, format="csr")[np.roll(np.arange(n), -1)]
+    operator = .05 * (ring + ring.T - 2 * scipy.sparse.eye_array(n)) * n / 4 - (ring - ring.T) * 2
+    A = (scipy.sparse.eye_array(n) - dt * operator).tocsr().astype(np.float32)
+    mat = sparse.BCOO.from_scipy_sparse(A)
+    u = np.exp(-np.linspace(-3, 3, n) ** 2).astype(np.float32)
+
+    @olympus.jit
+    def run(mat, u):
+        step = lambda u, _: (olympus.scipy.sparse.linalg.bicgstab(
+            mat, u, tol=1e-7)[0], None)
+        return lax.scan(step, u, None, length=50)[0]
+
+    want, factors = u.astype(np.float64), scipy.sparse.linalg.splu(A.astype(np.float64).tocsc())
+    for _ in range(50):
+        want = factors.solve(want)
+    check(run(mat, u), want, 1e-3)
+
+
+def test_message_passing():
+    """A layer of a graph network: mean of neighbours, weights, tanh; and its gradient."""
+    a = holes(30, 30, density=.15) != 0
+    mean = (a / np.maximum(a.sum(1, keepdims=True), 1)).astype(np.float32)
+    graph, h = sparse.BCOO.fromdense(mean), RNG.normal(size=(30, 8)).astype(np.float32)
+    w = RNG.normal(size=(8, 8)).astype(np.float32)
+    layer = sparse.sparsify(lambda g, h, w: onp.tanh(g @ h @ w))
+    check(olympus.jit(layer)(graph, h, w), np.tanh(mean @ h @ w), 1e-4)
+    loss = lambda g, h, w: (layer(g, h, w) ** 2).sum()
+    for i in (1, 2):
+        check(olympus.grad(loss, i)(graph, h, w), olympus.grad(
+            lambda g, h, w: (onp.tanh(g @ h @ w) ** 2).sum(), i)(onp.asarray(mean), h, w), 1e-3)
+
+
+def test_products_on_several_devices():
+    mesh = olympus.make_mesh((1,), ("i",))
+    spec = olympus.sharding.PartitionSpec
+    mat = sparse.BCOO.fromdense(holes(4, 5, 6), n_batch=1)
+    run = olympus.shard_map(lambda m: m @ V, mesh=mesh, in_specs=spec("i"), out_specs=spec("i"))
+    check(run(mat), np.asarray(mat.todense()) @ V)
