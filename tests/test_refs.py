@@ -1,7 +1,9 @@
 """References: eagerly, in programs, under transformations; what they cost, and what is refused."""
 
 import copy
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -561,3 +563,15 @@ def test_a_copy_is_another_reference():
     for other in (copy.copy(ref), copy.deepcopy(ref)):
         other[0] = 7.0
         assert (ref[0], other[0], other[1]) == (0.5, 7, -1)
+
+
+@pytest.mark.parametrize("deed", [lambda ref: ref[0], lambda ref: set(ref, 0, 1.0)],
+                         ids=["read", "written"])
+def test_a_jitted_function_keeps_no_reference_alive(deed):
+    """Regression: that of the first call lived as long as the function."""
+    ref = new_ref(X)
+    seen, jitted = weakref.ref(ref), olympus.jit(deed)
+    jitted(ref)
+    del ref
+    gc.collect()
+    assert seen() is None

@@ -669,6 +669,7 @@ class JitFunction:
     def _flat(self, program: Program, arguments: Arguments) -> PjitFunction:
         """The C++ object of a program with references, for contents in their place."""
         closed, lead = arrays_only(program.closed), len(program.lead)
+        arguments = arguments.types()   # later calls have other references: none is kept alive
 
         def run(*args: Array) -> list[Array]:
             return miss(*args)[0]

@@ -6,6 +6,7 @@ one call of it.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..base import lib
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, PyTree, Value
 from ..base.util import bit_key, clipped, name_of
 from ..core.context import Context, current_context
 from ..core.trace import REFERENCES, Tracer
@@ -56,6 +57,13 @@ class Arguments:
     def positions(self) -> list[int]:
         """The positions of dynamic arguments."""
         return [i for i in range(self.arity) if i not in self.statics]
+
+    def types(self) -> Arguments:
+        """The same with types in place of values, for who keeps it longer than the call."""
+        found = copy.copy(self)
+        leaves: list[Value] = list(self.avals)
+        found.leaves = leaves
+        return found
 
     def merged(self, dynamic: Sequence[PyTree]) -> list[PyTree]:
         """Positional arguments with the static ones back in their places."""

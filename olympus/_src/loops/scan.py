@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, PyTree, T
+from ..base.typing import Array, ArrayLike, PyTree, Reference, T
 from ..base.util import cut
 from ..control.bodies import (
     Body,
@@ -220,7 +220,7 @@ def _carry_of(body: Body) -> PyTreeDef:
     return tree_flatten(out[0])[1]
 
 
-def _loop(f: Callable[..., PyTree], carry: PyTree, x_leaves: Sequence[ArrayLike],
+def _loop(f: Callable[..., PyTree], carry: PyTree, x_leaves: Sequence[Reference],
           x_tree: PyTreeDef, length: int, reverse: bool) -> tuple[PyTree, PyTree]:
     """The scan as a Python loop, for `disable_jit`."""
     ys = []     # of one slice at least: without any, the caller stages the loop
