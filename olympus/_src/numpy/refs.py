@@ -656,7 +656,8 @@ class _Places:
 
 def _refused(name: str, what: str, error: type[Exception] = TypeError) -> Reference:
     def method(self: Reference, *args: object, **kwargs: object) -> Reference:
-        raise error(f"{name}: a reference {self.aval} given; {what}.")
+        given = f"reference {self.aval}" if is_ref(self) else f"part of a reference {self}"
+        raise error(f"{name}: a {given} given; {what}.")
 
     return api_boundary(method)
 
@@ -698,17 +699,8 @@ METHODS: dict[str, Any] = {
     "swap": lambda self, value, idx=None: swap(self, idx, value),
     "addupdate": lambda self, x, idx=None: addupdate(self, idx, x),
 }
-_OF_REF: dict[str, Any] = {
-    "shape": property(lambda self: self.aval.shape, doc="The content's shape."),
-    "dtype": property(lambda self: self.aval.dtype, doc="The content's dtype."),
-    "ndim": property(lambda self: self.aval.ndim, doc="The content's number of axes."),
-    "size": property(lambda self: self.aval.size, doc="The content's number of elements."),
-    "sharding": _of_content("sharding", "Where the content is."),
-    "committed": _of_content("committed", "Whether the content must stay where it is."),
-    "format": _of_content("format", "Layout and sharding of the content."),
-    "unsafe_buffer_pointer": lambda self: self._value.unsafe_buffer_pointer(),
-    "__len__": lambda self: len(self.aval), "__repr__": _repr, "__getattr__": _attribute,
-    "__copy__": _copy, "__deepcopy__": _copy,
+#: What arrays do, and neither references nor parts of them.
+_REFUSED: dict[str, Any] = {
     "__iter__": _refused("iter()", "an array is required; iterate over ref[...], its content"),
     "__array__": _refused("numpy.asarray", "an array is required; pass ref[...], its content"),
     "__contains__": _refused("in", "an array is required; look in ref[...], its content"),
@@ -722,12 +714,24 @@ _OF_REF: dict[str, Any] = {
        for name, sign in _SIGNS.items()},
     **{f"__i{name}__": _refused(f"ref {sign}= x", f"write ref[...] {sign}= x")
        for name, sign in _SIGNS.items()},
+}
+_OF_REF: dict[str, Any] = {
+    "shape": property(lambda self: self.aval.shape, doc="The content's shape."),
+    "dtype": property(lambda self: self.aval.dtype, doc="The content's dtype."),
+    "ndim": property(lambda self: self.aval.ndim, doc="The content's number of axes."),
+    "size": property(lambda self: self.aval.size, doc="The content's number of elements."),
+    "sharding": _of_content("sharding", "Where the content is."),
+    "committed": _of_content("committed", "Whether the content must stay where it is."),
+    "format": _of_content("format", "Layout and sharding of the content."),
+    "unsafe_buffer_pointer": lambda self: self._value.unsafe_buffer_pointer(),
+    "__len__": lambda self: len(self.aval), "__repr__": _repr, "__getattr__": _attribute,
+    "__copy__": _copy, "__deepcopy__": _copy,
     "__reduce_ex__": _refused(
         "pickle", "an array is required; pickle ref[...], its content, and make a reference of it"),
 }
 
-for _name, _method in {**METHODS, **_OF_REF}.items():
+for _name, _method in {**METHODS, **_REFUSED, **_OF_REF}.items():
     setattr(Ref, _name, _method)
-for _name, _method in METHODS.items():
+for _name, _method in {**METHODS, **_REFUSED}.items():
     setattr(RefPart, _name, _method)
 RefAval.methods = METHODS
