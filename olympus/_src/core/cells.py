@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from ..base import errors, source
 from ..base.source import Source
@@ -176,7 +176,7 @@ def identity_of(ref: Reference) -> int:
     return id(getattr(ref, "_bound", ref))
 
 
-def is_ref(x: object) -> bool:
+def is_ref(x: object) -> TypeGuard[Reference]:
     """Whether a value is a reference, traced or not."""
     return type(getattr(x, "aval", None)) is RefAval
 
