@@ -38,12 +38,18 @@ def sizes_of(args: tuple[Any, ...]) -> list[int]:
 
 
 def resized(args: tuple[Any, ...], old: int, new: int) -> tuple[Any, ...]:
-    """Arguments whose axes of size `old` have size `new`, of elements that they have."""
+    """Arguments whose axes of size `old` have size `new`, of elements that they have.
+
+    Increasing numbers go on increasing: knots that do not have no interpolation.
+    """
     def change(x: Any) -> Any:
         if is_array(x):
+            rises = x.ndim == 1 and x.dtype.kind == "f" and x.size > 1 and (np.diff(x) > 0).all()
             for axis, n in enumerate(x.shape):
                 if n == old:
                     x = np.take(x, np.arange(new) % old, axis)
+            if rises and x.size > old:
+                x = x + (np.arange(new) // old * (x[old - 1] - x[0] + 1)).astype(x.dtype)
         return x
 
     return tuple([change(x) for x in args])

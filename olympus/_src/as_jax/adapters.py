@@ -136,13 +136,6 @@ ROWS = {
         "CompilerParams TritonCompilerParams approx_tanh atomic_add atomic_and atomic_cas "
         "atomic_max atomic_min atomic_or atomic_xchg atomic_xor debug_barrier "
         "elementwise_inline_asm load store"),
-    "experimental.sparse": Adapter(
-        "NumPyro's CAR distribution names BCOO at import.",
-        lacks="sparse arrays",
-        stand_ins="BCOO BCSR COO CSC CSR JAXSparse SparseInfo SparseTracer ad api bcoo "
-        "bcoo_dot_general bcoo_fromdense bcoo_todense bcsr csr_matmat csr_matvec csr_todense "
-        "coo_todense empty eye grad jacfwd jacobian jacrev linalg random_bcoo sparsify "
-        "sparsify_raw todense value_and_grad"),
 
     "_src.ad_util": Adapter(
         "Lineax gives `stop_gradient_p` a transpose rule.",

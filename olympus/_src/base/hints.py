@@ -16,7 +16,6 @@ import numpy as np
 
 __all__ = ["HINTS", "hint_for", "no_such_name"]
 
-_SPARSE = "sparse arrays are not there yet; use dense ones, or scipy.sparse outside of olympus.jit"
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
 _HIJAX = "types of one's own are in olympus.experimental.hiolympus; what they hold has no types"
 _HOST = "use {0} outside of olympus.jit, or within by olympus.pure_callback"
@@ -137,7 +136,7 @@ HINTS: dict[str, dict[str, str]] = {
         "gda_serialization": "use olympus.experimental.array_serialization",
         "maximal": "use olympus.device_put", "enable_x64": "use olympus.enable_x64",
         "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
-        "olympus.export.symbolic_shape", "sparse": _SPARSE,
+        "olympus.export.symbolic_shape",
         "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
         "hijax": "use olympus.experimental.hiolympus", "cur_qdd": _HIJAX, "EArray": _HIJAX,
         "primal_tangent_dtype": _HIJAX,

@@ -30,7 +30,7 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus2tf_default_native_serialization", True, (), _TF),
     ("olympus_accurate_erf_inv", False, (True,), "erf_inv is accurate anyway: docs/accuracy.md"),
     ("olympus_backend_target", "", (), "all devices belong to this process"),
-    ("olympus_bcoo_cusparse_lowering", False, (), "Olympus has no sparse arrays yet"),
+    ("olympus_bcoo_cusparse_lowering", False, (), "Olympus does not call cuSPARSE"),
     ("olympus_captured_constants_report_frames", 0, (), "the warning names the function"),
     ("olympus_check_static_indices", False, (True,), "an index that is known to be out of bounds "
      "is always refused; `x.at[i].get(mode='clip')` reads the nearest element"),

@@ -149,6 +149,8 @@ def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequen
         out, tree = tree_flatten(fun(*in_tree.unflatten(leaves)))
         for i, x in enumerate(out if MUTABLE else ()):
             if type(getattr(x, "aval", None)) in MUTABLE:
+                if isinstance(fun, Derived):    # its own results are not the user's
+                    raise _cells.returned_reference(fun.what, name, x)
                 raise _cells.returned_reference(what, name, x, keystr(
                     tree_leaves_with_path(tree.unflatten(range(len(out))))[i][0]))
         return out if finish is None else finish(out), tree

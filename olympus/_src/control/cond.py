@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
@@ -34,8 +34,10 @@ from ..lax.shape import broadcast_in_dim, zeros_of
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, has_tangent
 from ..types.tree import tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .bodies import (
     Body,
+    Finish,
     aval_error,
     cast,
     check_aliases,
@@ -463,9 +465,12 @@ def _operands(what: str, operands: tuple, operand: object) -> tuple:
     return (operand,)
 
 
-def _bodies(what: str, functions: Sequence[Callable[..., PyTree]], *how: Any) -> list[Body]:
+def _bodies(what: str, functions: Sequence[Callable[..., PyTree]], in_tree: PyTreeDef,
+            in_avals: Sequence[Aval], finish: Finish | None = None, finish_key: Hashable = None
+            ) -> list[Body]:
     """The body of each branch; a function of several branches is staged once."""
-    staged = {id(f): stage_body(f, *how, what=what) for f in {id(f): f for f in functions}.values()}
+    staged = {id(f): stage_body(f, in_tree, in_avals, finish, finish_key, what)
+              for f in {id(f): f for f in functions}.values()}
     return [staged[id(f)] for f in functions]
 
 

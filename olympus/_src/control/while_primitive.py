@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..base.source import summarize
 from ..base.typing import Array, IrValue, Params, PyTree, Reference, T, Value
 from ..base.util import cut, lazy_module
 from ..core import tags
@@ -125,9 +126,13 @@ class While(Loop):
         in_cond, in_body = [[type(x) in REFERENCES for x in (*consts, *carry)]
                             for consts in (c_consts, b_consts)]
         if any(map(operator.and_, in_cond, _refs.written(cond))):
+            lines = [summarize(e.source) for e in cond.eqns
+                     if any(f.kind != "read" for f in input_effects(e.effects))]
             raise ValueError(
-                "while_loop: cond_fun writes a reference; a condition that only reads is required, "
-                "since it is asked once more than the body runs; write it in body_fun.")
+                "while_loop: cond_fun writes a reference"
+                + "".join([f"\n  at {line}" for line in lines[:1]]) +
+                ";\n  a condition that only reads is required, since it is asked once more than "
+                "the body runs;\n  write it in body_fun.")
         new = [*compress(b_consts, map(operator.and_, in_body, _refs.written(body)))]
         order = {id(x): i for i, x in enumerate(new)}
         c_pure = _refs.discharge(cond, in_cond, [False] * len(in_cond))

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 
 from ..base import errors, source
 from ..base.source import Source
@@ -151,7 +151,8 @@ def returned_reference(what: str, name: str, ref: Reference, path: str = "") -> 
     elif isinstance(ref, Tracer) and not any(x is ref for x in inputs):
         made = f"It is {ref._origin()}"
     else:
-        made = f"It was passed in as the argument {getattr(ref, '_name', None) or ''}".rstrip()
+        argument = getattr(ref, "_name", None)
+        made = f"It was passed in as {f'the argument {argument}' if argument else 'an argument'}"
     where = f"\n  at output tree path result{path}" if path else ""
     return ValueError(
         f"{what}: function {name} traced for {what} returned a mutable array reference of type "
@@ -175,7 +176,7 @@ def identity_of(ref: Reference) -> int:
     return id(getattr(ref, "_bound", ref))
 
 
-def is_ref(x: object) -> bool:
+def is_ref(x: object) -> TypeGuard[Reference]:
     """Whether a value is a reference, traced or not."""
     return type(getattr(x, "aval", None)) is RefAval
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Any, Protocol
+from typing import Any, Protocol, TypeAlias
 
 from ..base import lib
 
@@ -188,6 +188,8 @@ class OrderedIOEffect(IOEffect):
     name = "OrderedIO"
 
 
+Token: TypeAlias = Any          # jaxlib's, of a started program
+
 debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 
@@ -195,8 +197,8 @@ io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 # has any starts only when those before it have happened. Tokens are taken out under the lock and
 # waited for outside it, because a program may call back into Python and start others, which add
 # theirs.
-_pending: list[Any] = []
-_last_ordered: list[Any] = []   # as a rule at most one token
+_pending: list[Token] = []
+_last_ordered: list[Token] = []   # as a rule at most one token
 _lock = threading.Lock()
 _MAX_PENDING = 64
 
@@ -208,7 +210,7 @@ def wait_for_ordered() -> None:
     _wait_for(tokens, _last_ordered)
 
 
-def _wait_for(tokens: list[Any], again: list[Any]) -> None:
+def _wait_for(tokens: list[Token], again: list[Token]) -> None:
     """Wait for tokens; if Ctrl-C ends the wait, they are put back into the list they are from."""
     try:
         lib.wait_for(tokens)
@@ -218,7 +220,7 @@ def _wait_for(tokens: list[Any], again: list[Any]) -> None:
         raise
 
 
-def add_pending(token: object, ordered: bool) -> None:
+def add_pending(token: Token, ordered: bool) -> None:
     """Remember a started program's token, for `effects_barrier` and the next ordered program."""
     with _lock:
         if ordered:

@@ -149,7 +149,7 @@ def refuse_users_types(prim: Primitive, avals: Sequence[Aval]) -> None:
         if aval.is_high:
             raise TypeError(f"{prim.name}: {', '.join(map(str, avals))} given as operands; arrays "
                             "are required, since the operation knows nothing of the type "
-                            f"{type(aval).__name__}; define one that does as a "
+                            f"{type(aval).__name__}; define one that does as an "
                             "olympus.experimental.hiolympus.HiPrim.")
 
 

@@ -180,6 +180,7 @@ class LinearCall(Bodied):
         out = self.bind(*primals, **params)
         zeros = [Zero(typeof(x).to_tangent_aval()) for x in lin]
         # In consts and residuals it is as nonlinear as the callee; in the others it is its own.
+        t_out: list[Tangent]
         _, t_out = jvp_flat(lambda *xs: eval_closed(params["callee"], *xs),
                             [*f_consts, *res, *lin], [*t_consts, *t_res, *zeros])
         if any(type(t) is not Zero for t in t_lin):

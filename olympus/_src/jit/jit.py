@@ -31,7 +31,7 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Literal
 from ..core.staging import recorder
-from ..core.trace import REFERENCES
+from ..core.trace import REFERENCES, valid_olympustype
 from ..devices import devices
 from ..devices.array import stored
 from ..interpreters.passes import arrays_only
@@ -669,6 +669,7 @@ class JitFunction:
     def _flat(self, program: Program, arguments: Arguments) -> PjitFunction:
         """The C++ object of a program with references, for contents in their place."""
         closed, lead = arrays_only(program.closed), len(program.lead)
+        arguments = arguments.types()   # later calls have other references: none is kept alive
 
         def run(*args: Array) -> list[Array]:
             return miss(*args)[0]
@@ -749,7 +750,8 @@ class JitFunction:
     def _without_value(self, arguments: Arguments) -> TypeError:
         """The error for an argument with a type and no value, or with another library's type."""
         i, x = next((i, x) for i, (x, aval) in enumerate(zip(arguments.leaves, arguments.avals))
-                    if type(x) is ShapeDtypeStruct or not isinstance(aval, AbstractValue))
+                    if type(x) is ShapeDtypeStruct or not isinstance(aval, AbstractValue)
+                    or not valid_olympustype(x))
         shape = f"of shape {x.aval.str_short()} " if type(x) is ShapeDtypeStruct else ""
         return TypeError(
             f"jit: Argument '{self.signature.leaf_names(arguments)[i]}' {shape}of type {type(x)} "

@@ -44,7 +44,7 @@ def pack(program: Program, executable: Executable) -> bytes:
         executable.interface, executable.placement, executable.loaded.bytes,
         executable.loaded.brief, key and key[0],
         # Which of jaxlib's kernels are registered here: code that calls them needs that.
-        [name for name, register in _KERNELS.items() if register.cache_info().currsize],
+        [name for name in _KERNELS if getattr(lib, name).cache_info().currsize],
         executable.loaded.serialized()))
     return out.getvalue()
 
@@ -66,7 +66,7 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
      digest, kernels, code) = _Unpickler(data[written.tell():], moved).load()
     placed: Placement = placement or packed_placement
     for name in kernels:    # lowering registers them
-        _KERNELS[name]()
+        getattr(lib, name)()
     on = interface.place(placed).devices
     if interface.foreign:
         compile.foreign.check_targets(interface.foreign, on[0].platform)
@@ -148,8 +148,8 @@ def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTree
     return Compiled(program, executable)
 
 
-_KERNELS: dict[str, Any] = {"lapack": lib.lapack_names,
-                              "sparse product": lib.sparse_product_target}
+# The functions of the seam that register jaxlib's kernels.
+_KERNELS = "lapack_names", "sparse_product_target"
 
 
 class _Pickler(pickle.Pickler):

@@ -6,6 +6,7 @@ one call of it.
 
 from __future__ import annotations
 
+import copy
 import functools
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,7 +17,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..base import lib
-from ..base.typing import Array, ArrayLike, PyTree
+from ..base.typing import Array, ArrayLike, PyTree, Value
 from ..base.util import bit_key, clipped, name_of
 from ..core.context import Context, current_context
 from ..core.trace import REFERENCES, Tracer
@@ -56,6 +57,13 @@ class Arguments:
     def positions(self) -> list[int]:
         """The positions of dynamic arguments."""
         return [i for i in range(self.arity) if i not in self.statics]
+
+    def types(self) -> Arguments:
+        """The same with types in place of values, for who keeps it longer than the call."""
+        found = copy.copy(self)
+        leaves: list[Value] = list(self.avals)
+        found.leaves = leaves
+        return found
 
     def merged(self, dynamic: Sequence[PyTree]) -> list[PyTree]:
         """Positional arguments with the static ones back in their places."""
@@ -286,7 +294,7 @@ class Signature:
         return TypeError(f"jit: an argument of {self.name} is not an array")
 
     def donated(self, arguments: Arguments) -> tuple[bool, ...]:
-        """For each leaf, whether its buffer may be reused."""
+        """For each leaf, whether its buffer may be reused; of a reference its writes say it."""
         if not self.donates:
             return (False,) * len(arguments.leaves)
         dynamic, kwargs = tree_unflatten(arguments.in_tree, arguments.leaves)
@@ -298,7 +306,8 @@ class Signature:
             flags += [position in donated] * len(tree_flatten(arg)[0])
         for key in sorted(kwargs):
             flags += [key in self.donate_argnames] * len(tree_flatten(kwargs[key])[0])
-        return tuple(flags)
+        return tuple([given and not a.mutable
+                      for given, a in zip(flags, arguments.avals, strict=True)])
 
     def input_shardings(self, arguments: Arguments) -> list[Sharding | None]:
         """The sharding that each leaf must have, or None; empty where nothing is demanded."""

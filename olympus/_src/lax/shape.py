@@ -646,7 +646,8 @@ def zeros_of(aval: ShapedArray) -> ArrayLike:
     """An array of zeros with this aval. Of float0 NumPy has them, if the size is a number: no
     device does. Types of users have zeros of their own."""
     if aval.is_high:
-        return aval.vspace_zero()
+        high: Any = aval
+        return high.vspace_zero()
     if is_float0(aval) and is_static(aval.shape):
         return np.zeros(aval.shape, aval.dtype)
     if is_float0(aval):

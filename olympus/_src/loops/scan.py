@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.config import jit_disabled
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, PyTree, T
+from ..base.typing import Array, ArrayLike, PyTree, Reference, T
 from ..base.util import cut
 from ..control.bodies import (
     Body,
@@ -24,12 +24,14 @@ from ..control.bodies import (
 )
 from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p
+from ..core.cells import is_ref
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..host.progress import shown_scan, shown_stretches
 from ..lax.creation import iota
 from ..lax.families import add
+from ..lax.refs import new_ref_p
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
 from ..types.avals import ShapedArray
@@ -218,14 +220,18 @@ def _carry_of(body: Body) -> PyTreeDef:
     return tree_flatten(out[0])[1]
 
 
-def _loop(f: Callable[..., PyTree], carry: PyTree, x_leaves: Sequence[ArrayLike],
+def _loop(f: Callable[..., PyTree], carry: PyTree, x_leaves: Sequence[Reference],
           x_tree: PyTreeDef, length: int, reverse: bool) -> tuple[PyTree, PyTree]:
     """The scan as a Python loop, for `disable_jit`."""
     ys = []     # of one slice at least: without any, the caller stages the loop
     for i in reversed(range(length)) if reverse else range(length):
-        x = x_tree.unflatten([index_in_dim(x, i, keepdims=False) for x in x_leaves])
-        carry, y = f(carry, x)
+        rows = [new_ref_p.bind(x[i], memory_space=None, kind=None, pin=False) if is_ref(x) else
+                index_in_dim(x, i, keepdims=False) for x in x_leaves]
+        carry, y = f(carry, x_tree.unflatten(rows))
         ys.append(y)
+        for x, row in zip(x_leaves, rows, strict=True):
+            if is_ref(x):
+                x[i] = row[...]
     # Made from the last on, but kept at the places of their xs.
     if reverse:
         ys.reverse()

@@ -497,7 +497,8 @@ class _Application:
             raise TypeError(f"{what()} is {aval}, and the entry of {which} for it is {spec!r:.60}; "
                             f"a {kind} is required.")
         if aval.is_high and self.manual.check:
-            own: Any = aval if which == "out_specs" else self.manual.part(aval, spec)
+            high: Any = aval
+            own: Any = high if which == "out_specs" else self.manual.part(high, spec)
             for part, its in zip(own.lo_ty(), spec.to_lo(), strict=True):
                 named = named_axes(its)
                 if not named <= part.vma and which == "in_specs":

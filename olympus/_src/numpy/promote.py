@@ -210,7 +210,7 @@ def operand(name: str, x: Any, position: int = 0) -> Operand:
                                 "ref[...], its content.")
             what = describe(x) if isinstance(x, Tracer) else (
                 f"a {'value of type' if aval.is_high else 'reference'} {aval}")
-            instead = ("define an operation on it as a olympus.experimental.hiolympus.HiPrim"
+            instead = ("define an operation on it as an olympus.experimental.hiolympus.HiPrim"
                        if aval.is_high else "read a reference with ref[...]")
             raise TypeError(f"{name}: operand {position} is {what}; an array is required; "
                             f"{instead}.")

@@ -7,11 +7,11 @@ traced are its operands. On a reference that is at hand no view is made: its con
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
-from ..base import source
+from ..base import lib, source
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, Reference
 from ..base.util import Memo, clipped
@@ -656,9 +656,18 @@ class _Places:
 
 def _refused(name: str, what: str, error: type[Exception] = TypeError) -> Reference:
     def method(self: Reference, *args: object, **kwargs: object) -> Reference:
-        raise error(f"{name}: a reference {self.aval} given; {what}.")
+        given = f"reference {self.aval}" if is_ref(self) else f"part of a reference {self}"
+        raise error(f"{name}: a {given} given; {what}.")
 
     return api_boundary(method)
+
+
+def _attribute(self: Ref, name: str) -> NoReturn:
+    """AttributeError for what an array has and a reference has not."""
+    if name[0] != "_" and hasattr(lib.ArrayImpl, name):
+        raise AttributeError(f"{name}: a reference {self.aval} given; an array is required; write "
+                             f"ref[...].{name}.", name=name, obj=self)
+    raise AttributeError(f"'Ref' object has no attribute {name!r}", name=name, obj=self)
 
 
 def _repr(self: Ref) -> str:
@@ -668,7 +677,7 @@ def _repr(self: Ref) -> str:
     return f"Ref{text[len('Array'):]}" if text.startswith("Array(") else f"Ref({text})"
 
 
-def _deepcopy(self: Ref, memo: object) -> Ref:
+def _copy(self: Ref, memo: object = None) -> Ref:
     """Another reference with the same content."""
     return new_ref(self._content())
 
@@ -677,6 +686,10 @@ def _of_content(name: str, doc: str) -> property:
     return property(lambda self: getattr(self._value, name), doc=doc)
 
 
+_SIGNS = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%",
+          "pow": "**", "matmul": "@", "and": "&", "or": "|", "xor": "^", "lshift": "<<",
+          "rshift": ">>"}
+_ORDERS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 #: What references have, traced ones by their aval.
 METHODS: dict[str, Any] = {
     "__getitem__": _getitem, "__setitem__": _setitem,
@@ -685,6 +698,22 @@ METHODS: dict[str, Any] = {
     "set": lambda self, value, idx=None: set(self, idx, value),
     "swap": lambda self, value, idx=None: swap(self, idx, value),
     "addupdate": lambda self, x, idx=None: addupdate(self, idx, x),
+}
+#: What arrays do, and neither references nor parts of them.
+_REFUSED: dict[str, Any] = {
+    "__iter__": _refused("iter()", "an array is required; iterate over ref[...], its content"),
+    "__array__": _refused("numpy.asarray", "an array is required; pass ref[...], its content"),
+    "__contains__": _refused("in", "an array is required; look in ref[...], its content"),
+    **{f"__{name}__": _refused(f"{name}()", "an array is required; pass ref[...], its content")
+       for name in ("bool", "int", "float", "complex")},
+    **{f"__{name}__": _refused(f"{sign}ref", f"an array is required; write {sign}ref[...]")
+       for name, sign in {"neg": "-", "pos": "+", "invert": "~"}.items()},
+    **{f"__{name}__": _refused(f"ref {sign} x", f"an array is required; write ref[...] {sign} x")
+       for name, sign in {**_SIGNS, **_ORDERS}.items()},
+    **{f"__r{name}__": _refused(f"x {sign} ref", f"an array is required; write x {sign} ref[...]")
+       for name, sign in _SIGNS.items()},
+    **{f"__i{name}__": _refused(f"ref {sign}= x", f"write ref[...] {sign}= x")
+       for name, sign in _SIGNS.items()},
 }
 _OF_REF: dict[str, Any] = {
     "shape": property(lambda self: self.aval.shape, doc="The content's shape."),
@@ -695,16 +724,14 @@ _OF_REF: dict[str, Any] = {
     "committed": _of_content("committed", "Whether the content must stay where it is."),
     "format": _of_content("format", "Layout and sharding of the content."),
     "unsafe_buffer_pointer": lambda self: self._value.unsafe_buffer_pointer(),
-    "__len__": lambda self: len(self.aval), "__repr__": _repr, "__deepcopy__": _deepcopy,
-    "__iter__": _refused("iter()", "an array is required; iterate over ref[...], its content"),
-    "__array__": _refused("numpy.asarray", "an array is required; pass ref[...], its content"),
-    "__bool__": _refused("bool()", "an array is required; ask ref[...], its content"),
+    "__len__": lambda self: len(self.aval), "__repr__": _repr, "__getattr__": _attribute,
+    "__copy__": _copy, "__deepcopy__": _copy,
     "__reduce_ex__": _refused(
         "pickle", "an array is required; pickle ref[...], its content, and make a reference of it"),
 }
 
-for _name, _method in {**METHODS, **_OF_REF}.items():
+for _name, _method in {**METHODS, **_REFUSED, **_OF_REF}.items():
     setattr(Ref, _name, _method)
-for _name, _method in METHODS.items():
+for _name, _method in {**METHODS, **_REFUSED}.items():
     setattr(RefPart, _name, _method)
 RefAval.methods = METHODS

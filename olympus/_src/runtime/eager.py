@@ -25,9 +25,17 @@ from ..base.typing import Array, ArrayLike, Params, T, Value
 from ..base.util import Memo, bit_key, lazy_module
 from ..core import reuse
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.primitive import Higher, Primitive, missing_rule
+from ..core.primitive import Higher, Primitive, missing_rule, refuse_references
 from ..core.staging import stage
-from ..core.trace import SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof
+from ..core.trace import (
+    REFERENCES,
+    SCALAR_TYPES,
+    Trace,
+    Tracer,
+    check_usable,
+    install_base_trace,
+    typeof,
+)
 from ..devices.array import (
     WRAPPERS,
     array_from_numpy,
@@ -306,7 +314,15 @@ class EvalTrace(Trace):
         # As a rule all are arrays, and nothing is built.
         for a in args:
             if type(a) is not ArrayImpl:
-                args = tuple(map(argument_array, args))
+                try:
+                    args = tuple(map(argument_array, args))
+                except TypeError:
+                    if all(type(x) not in REFERENCES for x in args):
+                        raise
+                    try:
+                        refuse_references(prim, tuple(map(typeof, args)))
+                    except TypeError as error:
+                        raise error from None
                 break
         if prim.impl is not None:
             return prim.impl(*args, **params)

@@ -103,7 +103,7 @@ class HiType(AbstractValue):
         raise NotAnArrayError(
             f"a value of type {self} given; an array is required, since the operation asks for "
             f"its {name} and knows nothing of the type {type(self).__name__}; convert the value, "
-            "or define an operation on it as a olympus.experimental.hiolympus.HiPrim.")
+            "or define an operation on it as an olympus.experimental.hiolympus.HiPrim.")
 
     def strong(self) -> HiType:
         """The type itself: only types of arrays can be weak."""
