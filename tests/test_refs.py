@@ -575,3 +575,36 @@ def test_a_jitted_function_keeps_no_reference_alive(deed):
     del ref
     gc.collect()
     assert seen() is None
+
+
+@pytest.mark.parametrize("body", [
+    olympus.jit, olympus.checkpoint, lambda f: lambda x: lax.cond(x > 0, f, f, x),
+    lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]],
+    ids=["jit", "checkpoint", "cond", "scan"])
+@pytest.mark.parametrize("closed_over", [False, True])
+def test_a_write_of_bwd_to_a_reference_of_the_function_is_no_longer_lost(body, closed_over):
+    """In a body the reference is its content: bwd reads it, and what it would write is refused."""
+    ref = new_ref(3.0)
+
+    def slope(writes):
+        def backward(res, ct):
+            if writes:
+                addupdate(ref if closed_over else res, (), ct)
+            found = ct * (ref if closed_over else res)[...]
+            return (found,) if closed_over else (None, found)
+
+        if closed_over:
+            fun = olympus.custom_vjp(lambda x: x * ref[...])
+            fun.defvjp(lambda x: (x * ref[...], None), backward)
+            return olympus.grad(body(fun))
+        fun = olympus.custom_vjp(lambda ref, x: x * ref[...])
+        fun.defvjp(lambda ref, x: (x * ref[...], ref), backward)
+        return olympus.grad(body(lambda x: fun(ref, x)))
+
+    want = olympus.grad(body(lambda x: x * 3.0))(2.0)
+    for run in (slope(False), olympus.jit(slope(False))):
+        assert run(2.0) == want
+    for run in (slope(True), olympus.jit(slope(True))):
+        with pytest.raises(ValueError, match="such a write would be lost"):
+            run(2.0)
+    assert ref[...] == 3.0

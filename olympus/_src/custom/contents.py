@@ -12,10 +12,12 @@ from ..core.cells import Ref
 from ..core.evaluate import eval_closed
 from ..core.ir import numbers
 from ..core.primitive import Tangent, Zero
+from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.discharge import content, discharge, put_back, written
-from .rules import CustomCall, Rules, WithTangents
-from .vjp import Forward
+from ..types.refs import ref_aval
+from .rules import CustomCall, Rules, WithTangents, merged
+from .vjp import Backward, Forward, flat_backward
 
 __all__ = ["JvpWithContents", "VjpWithContents", "WithContents", "discharged"]
 
@@ -86,7 +88,7 @@ class VjpWithContents(WithContents):
         self.check_still("custom_vjp", perturbed)
         given = self.referred(primals)
         outs, res, bwd = self.rules(given, perturbed)
-        # A reference among the residuals is its content there, and another one in bwd.
+        # A reference among the residuals is its content there, which bwd may read.
         refs = [x for x, k in zip(given, self.cells, strict=True) if k is not None]
         kept = [any(x is ref for ref in refs) for x in res]
         res = [_refs.get_p.bind(x, view=_refs.WHOLE) if k else x
@@ -95,11 +97,35 @@ class VjpWithContents(WithContents):
                  for x, k in zip(primals, self.cells, strict=True)]
 
         def back(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
-            found = bwd([_refs.new_ref_p.bind(x, memory_space=None, kind=None, pin=False) if k
-                         else x for x, k in zip(res, kept, strict=True)], cts[:len(outs)])
+            cts = cts[:len(outs)]
+            found = self.pulled(bwd, res, kept, cts) if any(kept) else bwd(res, cts)
             return [ct if zero is None else zero for ct, zero in zip(found, still, strict=True)]
 
         return [*outs, *self.contents(given)], res, back
+
+    def pulled(self, bwd: Backward, res: Sequence[Array], kept: Sequence[bool],
+               cts: Sequence[Tangent]) -> list[Tangent]:
+        """The cotangents of a bwd that gets references for the residuals that `kept` flags.
+
+        The references themselves are in no program by then, so none of them may be written.
+        """
+        run = flat_backward(bwd, len(res), [ct if type(ct) is Zero else None for ct in cts])
+        given = [*res, *[ct for ct in cts if type(ct) is not Zero]]
+        closed, consts = closure_convert(stage(run, [
+            ref_aval(a) if k else a for a, k in zip(
+                map(typeof, given), [*kept, *[False] * (len(given) - len(res))], strict=True)]))
+        for aval, w in zip(closed.in_avals[len(consts):], written(closed)[len(consts):],
+                           strict=True):
+            if w:
+                raise ValueError(
+                    f"custom_vjp: the rule {self.names[-1]} writes the reference {aval}, which "
+                    "the function\n  with this rule reads or writes, too, in a body of jit, a "
+                    "loop, a branch or checkpoint;\n  the body works on its content, and such a "
+                    "write would be lost;\n  write another reference there, which the function "
+                    "gets as an argument and only hands on as a residual.")
+        return merged(run.found, eval_closed(
+            discharge(closed, [a.mutable and i >= len(consts)
+                               for i, a in enumerate(closed.in_avals)]), *consts, *given))
 
 
 def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> list[Array]:

@@ -278,7 +278,7 @@ class _StagedVjp(Rules):
         self.num_outs, bwd = forward.found
         outs, res_avals = cut(self.fwd.out_avals, self.num_outs)
         ct_avals = [a.to_cotangent_aval() for a in outs]
-        backward = _backward(bwd, len(res_avals), [
+        backward = flat_backward(bwd, len(res_avals), [
             Zero(a) if is_float0(a) else None for a in ct_avals])
         self.back, of_bwd = closure_convert(
             stage(backward, [*res_avals, *(a for a in ct_avals if not is_float0(a))]))
@@ -317,7 +317,7 @@ def _forward(rules: Callable[..., Forward], perturbed: Sequence[bool]) -> Noted:
     return Noted(forward)
 
 
-def _backward(bwd: Backward, num_res: int, zeros: Sequence[Zero | None]) -> Noted:
+def flat_backward(bwd: Backward, num_res: int, zeros: Sequence[Zero | None]) -> Noted:
     """`bwd` as a function of residuals and cotangents that are not zero, as `packed` says."""
     return packed(lambda res, cts: ((), bwd(res, cts)), num_res, zeros)
 
@@ -351,7 +351,7 @@ class _BatchedVjp(Batched):
     def backward(self, bwd: Backward, res: Sequence[Array],
                  res_dims: Sequence[int | None], cts: Sequence[Tangent],
                  in_avals: Sequence[ShapedArray]) -> list[Tangent]:
-        run = _backward(bwd, len(res), [
+        run = flat_backward(bwd, len(res), [
             Zero(unbatched(ct.aval, self.out_dim)) if type(ct) is Zero else None for ct in cts])
         given = [ct for ct in cts if type(ct) is not Zero]
         vals, dims = run_batched(self.trace, run, [*res, *given],
@@ -526,7 +526,7 @@ class CustomLin(Primitive):
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
             zeros = [Zero(a.to_cotangent_aval()) if type(ct) is Zero else None
                      for ct, a in zip(cts, out_avals, strict=True)]
-            run = _backward(bwd, len(res), zeros)
+            run = flat_backward(bwd, len(res), zeros)
             given = [ct for ct in cts if type(ct) is not Zero]
             vals, out_dims = batch_flat(run, axis, [*res, *given], [*res_dims, *[0] * len(given)])
             # A zero of one element, widened to all.
