@@ -682,6 +682,33 @@ def case_values_of_users_types():
         onp.sin, in_specs=cut, out_specs=P("x"), **options)(x))
 
 
+def case_references_from_outside_are_cut_and_closed_over():
+    """Arguments are cut as in_specs say, those closed over are whole; the oracle is NumPy."""
+    m = mesh((8,), ("x",))
+    for wrap in (lambda f: f, olympus.jit):
+        table, total = olympus.new_ref(X), olympus.new_ref(np.float32(1))
+
+        def part(ref, x, total=total):
+            ref[...] = ref[...] * 2 + x
+            total[...] += lax.psum(x.sum(), "x")
+            return ref[...].sum(1) * total[...]
+
+        run = wrap(olympus.shard_map(part, mesh=m, in_specs=(P("x"), P("x")), out_specs=P("x")))
+        close(run(table, X), (X * 3).sum(1) * (1 + X.sum()))
+        close(table[...], X * 3)
+        close(total[...], 1 + X.sum())
+
+        # In a function that is differentiated a reference is a constant.
+        scale = olympus.new_ref(X + 1)
+        inner = olympus.shard_map(lambda ref, x: x * x * ref[...], mesh=m,
+                                  in_specs=(P("x"), P("x")), out_specs=P("x"))
+        close(wrap(olympus.grad(lambda x, ref=scale: inner(ref, x).sum()))(X), 2 * X * (X + 1))
+        close(scale[...], X + 1)
+        closing = olympus.shard_map(lambda x, total=total: x * x * total[...], mesh=m,
+                                    in_specs=P("x"), out_specs=P("x"))
+        close(wrap(olympus.grad(lambda x, f=closing: f(x).sum()))(X), 2 * X * (1 + X.sum()))
+
+
 CASES = names(globals())
 
 if __name__ == "__main__":

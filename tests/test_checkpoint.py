@@ -17,7 +17,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import export
-from olympus._src.checkpoint import directory, store, trees
+from olympus._src.checkpoint import directory, manager, store, trees
 from olympus.errors import OlympusRuntimeError
 from olympus.experimental.array_serialization import pytree_serialization as ps
 from olympus.experimental.array_serialization import pytree_serialization_utils as utils
@@ -668,3 +668,13 @@ def test_a_mesh_of_one_device(tmp_path):
     ps.save([olympus.device_put(np.arange(4), sharding)], tmp_path / "run")
     found, = ps.load(tmp_path / "run", sharding)
     assert found.sharding == sharding and trees.load_pytreedef(tmp_path / "run")[0].shape == (4,)
+
+
+def test_a_reference_is_refused_with_what_to_pass(tmp_path):
+    ref = olympus.new_ref(np.ones(3, np.float32))
+    spec = store.get_tensorstore_spec(tmp_path / "x")
+    for save in (lambda: trees.save({"w": [ref]}, tmp_path / "run"),
+                 lambda: manager.run([store.async_serialize(ref, spec)])):
+        with pytest.raises(TypeError, match=r"pass ref\[\.\.\.\], its content"):
+            save()
+    assert not list(tmp_path.iterdir())

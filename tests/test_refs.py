@@ -608,3 +608,29 @@ def test_a_write_of_bwd_to_a_reference_of_the_function_is_no_longer_lost(body, c
         with pytest.raises(ValueError, match="such a write would be lost"):
             run(2.0)
     assert ref[...] == 3.0
+
+
+def test_a_reference_that_only_bwd_closes_over_is_refused_by_name_in_a_body():
+    ref = new_ref(1.0)
+    fun = olympus.custom_vjp(lambda x: x * 2)
+
+    def backward(_, ct):
+        addupdate(ref, (), ct)
+        return (2 * ct,)
+
+    fun.defvjp(lambda x: (x * 2, None), backward)
+    with pytest.raises(ValueError, match="from fwd to bwd as a residual"):
+        olympus.grad(olympus.jit(fun))(3.0)
+
+
+def test_custom_root_says_to_read_a_reference_before():
+    ref = new_ref(2.0)
+    with pytest.raises(ValueError, match="read the reference before"):
+        lax.custom_root(lambda x: x * ref[...] - 6.0, 1.0, lambda f, x: x - f(x) / 2.0,
+                        lambda g, y: y / g(1.0))
+
+
+def test_a_reducer_that_reads_a_reference_says_to_read_it_before():
+    ref = new_ref(2.0)
+    with pytest.raises(TypeError, match=r"pass ref\[\.\.\.\], its content"):
+        lax.reduce(X, np.float32(0), lambda a, b: a + b * ref, (0,))

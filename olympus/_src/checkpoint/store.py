@@ -24,8 +24,9 @@ import numpy as np
 from ..arrays.assembly import make_array_from_single_device_arrays
 from ..arrays.device import device_put
 from ..base import lib
-from ..base.typing import Array, DTypeLike, DuckTypedArray, R
+from ..base.typing import Array, DTypeLike, DuckTypedArray, R, Reference
 from ..base.util import quoted
+from ..core.cells import is_ref
 from ..devices.devices import process_count, process_index
 from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct
@@ -74,6 +75,12 @@ def check_dtype(what: str, x: DuckTypedArray) -> None:
             f"{what}, {x.dtype.name}{list(x.shape)}, given; TensorStore has no arrays of "
             f"{x.dtype.name}; one of a dtype that it has is required; cast it to a wider one, as "
             "uint8 or float16.") from None
+
+
+def reference_given(what: str, ref: Reference) -> TypeError:
+    """The error for a reference in place of an array."""
+    return TypeError(f"{what} a reference {ref.aval} given; an array is required;\n  pass "
+                     "ref[...], its content, and write what is loaded with ref[...] = x.")
 
 
 def new_context() -> object:
@@ -312,8 +319,8 @@ async def async_serialize(arr_inp: Array | np.ndarray, tensorstore_spec: Spec,
       transaction: TensorStore's, if it is part of one.
 
     Returns:
-      A list of None, when the array may be changed. ValueError for an array of this process alone
-      in a job of several. ImportError without tensorstore.
+      A list of None, when the array may be changed. TypeError for a reference, ValueError for an
+      array of this process alone in a job of several. ImportError without tensorstore.
 
     >>> import asyncio, tempfile, olympus, olympus.numpy as onp
     >>> spec = get_tensorstore_spec(tempfile.mkdtemp() + "/x")
@@ -324,6 +331,8 @@ async def async_serialize(arr_inp: Array | np.ndarray, tensorstore_spec: Spec,
     Array([0, 1, 2], dtype=int32)
     """
     ts = tensorstore()
+    if is_ref(arr_inp):
+        raise reference_given("async_serialize:", arr_inp)
     check_dtype("async_serialize: an array", arr_inp)
     if process_count() > 1 and isinstance(arr_inp, lib.Array) and arr_inp.is_fully_addressable:
         raise ValueError(

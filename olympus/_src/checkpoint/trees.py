@@ -17,6 +17,7 @@ import numpy as np
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
 from ..base.typing import Array, DuckTypedArray, PyTree
+from ..core.cells import is_ref
 from ..devices.devices import process_count, process_index
 from ..export.nodes import Unregistered, decode_tree, encode_tree
 from ..job.state import current
@@ -218,9 +219,9 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
         with {"name": "crc32c"}.
 
     Returns:
-      None, when all is on disk. ValueError for other leaves and places, RuntimeError for
-      what is no checkpoint, and in all processes if one fails. ImportError without the
-      package tensorstore (the extra `checkpoint`).
+      None, when all is on disk. TypeError for references, ValueError for other leaves and
+      places, RuntimeError for what is no checkpoint, and in all processes if one fails.
+      ImportError without the package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
     >>> from olympus.experimental.array_serialization import pytree_serialization as ps
@@ -234,9 +235,12 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
 
 def _save(data: PyTree, directory: str | os.PathLike[str], overwrite: bool, ts_specs: PyTree | None,
           number: int) -> None:
-    store.tensorstore()
     paths, tree = tree_flatten_with_path(data)
     leaves = [x for _, x in paths]
+    for path, x in paths:
+        if is_ref(x):
+            raise store.reference_given(f"save: {keystr(path)}:" if path else "save:", x)
+    store.tensorstore()
     for path, x in paths:
         if _is_array(x):
             store.check_dtype(f"save: the array {keystr(path)}", x)

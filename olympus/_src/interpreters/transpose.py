@@ -13,6 +13,7 @@ from typing import Any
 from ..base.source import user_frame
 from ..base.typing import Array, ArrayLike, DType, Reference
 from ..base.util import Noted, lazy_module
+from ..core.cells import is_ref
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
@@ -280,5 +281,11 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
                 for v, nz in zip(pr.outvars, nonzero_ct, strict=True) if nz]
     noted = Noted(body)
     program, tracers = closure_convert(stage(noted, [*known_avals, *ct_avals]))
+    for x in tracers:
+        if is_ref(x):       # a rule is the user's, and may close over one
+            raise ValueError(
+                f"custom_vjp: a rule bwd closes over the reference {x.aval}, and runs in a body "
+                "of jit,\n  a loop, a branch or checkpoint, which knows nothing of it;\n  pass it "
+                "to the function as an argument, and from fwd to bwd as a residual.")
     assert not tracers, "a program carried by a primitive closes over no tracers"
     return program, noted.found

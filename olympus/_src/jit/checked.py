@@ -36,7 +36,7 @@ from ..types.shape import definitely_equal
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import register_pytree_node_class
 
-_refs: Any = lazy_module("olympus._src.numpy.refs")      # where there are references
+_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
 __all__ = ["BatchedError", "DivisionByZeroError", "Error", "ErrorCategory", "FailedCheckError",
            "NaNError", "OOBError", "all_checks", "automatic_checks", "check", "check_error",
@@ -202,14 +202,15 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
             pure = arrays_only(pure)
         found = check_program(pure, kinds, quick and not once)
         program, sites = (pure, ()) if found is None else (found.program, found.sites)
-        consts = [_refs.get(c) if typeof(c).mutable else c for c in body.consts]
+        consts = [_refs.get_p.bind(c, view=_refs.WHOLE) if typeof(c).mutable else c
+                  for c in body.consts]
         outs = call_p.bind(*consts, olympuspr=program, name=name_of(f))
         error = init_error      # if nothing in it can fail
         if found is not None:
             code, words, *outs = outs
             error = Error(code, words, sites)
         for i, place in stores.items():
-            _refs.set(body.consts[i], None, outs[place])
+            _refs.swap_p.bind(body.consts[i], outs[place], view=_refs.WHOLE)
         return error, tree_unflatten(body.out_tree, outs[:body.out_tree.num_leaves])
 
     return checked
