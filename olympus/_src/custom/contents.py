@@ -15,6 +15,7 @@ from ..core.primitive import Tangent, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.discharge import content, discharge, put_back, written
+from ..types.avals import Aval
 from ..types.refs import ref_aval
 from .rules import CustomCall, Rules, WithTangents, merged
 from .vjp import Backward, Forward, flat_backward
@@ -111,9 +112,10 @@ class VjpWithContents(WithContents):
         """
         run = flat_backward(bwd, len(res), [ct if type(ct) is Zero else None for ct in cts])
         given = [*res, *[ct for ct in cts if type(ct) is not Zero]]
-        closed, consts = closure_convert(stage(run, [
-            ref_aval(a) if k else a for a, k in zip(
-                map(typeof, given), [*kept, *[False] * (len(given) - len(res))], strict=True)]))
+        avals: list[Aval] = [*map(typeof, given)]
+        avals[:len(res)] = [ref_aval(typeof(x)) if k else typeof(x)
+                            for x, k in zip(res, kept, strict=True)]
+        closed, consts = closure_convert(stage(run, avals))
         for aval, w in zip(closed.in_avals[len(consts):], written(closed)[len(consts):],
                            strict=True):
             if w:
