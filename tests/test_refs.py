@@ -630,40 +630,7 @@ def test_custom_root_says_to_read_a_reference_before():
                         lambda g, y: y / g(1.0))
 
 
-@pytest.mark.parametrize("reverse", [False, True])
-def test_rows_of_a_reference_are_scanned_step_by_step(reverse):
-    """Regression: under disable_jit rows of references were refused, as arrays."""
-    def run(x):
-        ref = new_ref(x)
-
-        def body(before, row):
-            row[0] = before
-            return row[1], row[...] * 2
-        return lax.scan(body, 0.0, ref, reverse=reverse), ref[...]
-
-    x = np.arange(6.0, dtype=np.float32).reshape(3, 2)
-    want = x.copy()
-    want[:, 0] = [3, 5, 0] if reverse else [0, 1, 3]
-    for (last, ys), left in ways(run, x):
-        assert last == (1 if reverse else 5)
-        np.testing.assert_array_equal(ys, want * 2)
-        np.testing.assert_array_equal(left, want)
-
-
-def test_a_copy_is_another_reference():
-    ref = new_ref(X)
-    for other in (copy.copy(ref), copy.deepcopy(ref)):
-        other[0] = 7.0
-        assert (ref[0], other[0], other[1]) == (0.5, 7, -1)
-
-
-@pytest.mark.parametrize("deed", [lambda ref: ref[0], lambda ref: set(ref, 0, 1.0)],
-                         ids=["read", "written"])
-def test_a_jitted_function_keeps_no_reference_alive(deed):
-    """Regression: that of the first call lived as long as the function."""
-    ref = new_ref(X)
-    seen, jitted = weakref.ref(ref), olympus.jit(deed)
-    jitted(ref)
-    del ref
-    gc.collect()
-    assert seen() is None
+def test_a_reducer_that_reads_a_reference_says_to_read_it_before():
+    ref = new_ref(2.0)
+    with pytest.raises(TypeError, match=r"write x \* ref\[\.\.\.\]"):
+        lax.reduce(X, np.float32(0), lambda a, b: a + b * ref, (0,))
