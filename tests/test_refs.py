@@ -628,3 +628,9 @@ def test_custom_root_says_to_read_a_reference_before():
     with pytest.raises(ValueError, match="read the reference before"):
         lax.custom_root(lambda x: x * ref[...] - 6.0, 1.0, lambda f, x: x - f(x) / 2.0,
                         lambda g, y: y / g(1.0))
+
+
+def test_a_reducer_that_reads_a_reference_says_to_read_it_before():
+    ref = new_ref(2.0)
+    with pytest.raises(TypeError, match=r"write x \* ref\[\.\.\.\]"):
+        lax.reduce(X, np.float32(0), lambda a, b: a + b * ref, (0,))
