@@ -17,7 +17,8 @@ from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Builder, Primitive, Tangent, spread_tangents, subolympusprs
-from ..core.trace import Tracer, typeof
+from ..core.staging import held
+from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
 from ..lax import reduce as monoids
@@ -87,10 +88,12 @@ def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
     if not all(map(same_type, scalars, body.out_avals)):
         raise aval_error(what, leaf_names(tree, "result"), scalars, body.out_avals,
                          "the computation must return the scalar types that it was given")
-    if any(isinstance(c, Tracer) for c in body.consts):
-        raise TypeError(f"{what}: the computation {body.name} closes over a traced value; a "
-                        "function of its arguments alone is required; pass the value as one more "
-                        "operand.")
+    for c in body.consts:
+        if held(c):
+            given = "a traced value" if typeof(c).is_array else f"the reference {typeof(c)}"
+            raise TypeError(f"{what}: the computation {body.name} closes over {given}; a function "
+                            "of its arguments alone is required; pass the value as one more "
+                            "operand.")
     # Arrays that it closes over are no operands of the reduction: they become constants again.
     if not body.consts:
         return body.program
