@@ -18,7 +18,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Builder, Primitive, Tangent, spread_tangents, subolympusprs
 from ..core.staging import held
-from ..core.trace import typeof
+from ..core.trace import Tracer, typeof
 from ..interpreters.batching import batch_flat, to_axis
 from ..interpreters.jvp import jvp_program
 from ..lax import reduce as monoids
