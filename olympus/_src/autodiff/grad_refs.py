@@ -36,25 +36,53 @@ class _Mark:
 
 
 class GradValue(_Mark):
-    """In `with_refs`: the gradient is returned."""
+    """In `with_refs`: the gradient is returned.
+
+    >>> import olympus
+    >>> pullback = olympus.vjp(lambda x, y: x * y, 3., 4.)[1]
+    >>> x_ct, y_ct = pullback.with_refs(olympus.ad.GradValue(), olympus.ad.GradValue())(1.)
+    >>> float(x_ct), float(y_ct)
+    (4.0, 3.0)
+    """
 
     __slots__ = ()
 
 
 class DontWant(_Mark):
-    """In `with_refs`: the gradient is not wanted."""
+    """In `with_refs`: the gradient is not wanted.
+
+    >>> import olympus
+    >>> pullback = olympus.vjp(lambda x, y: x * y, 3., 4.)[1]
+    >>> x_ct, y_ct = pullback.with_refs(olympus.ad.GradValue(), olympus.ad.DontWant())(1.)
+    >>> float(x_ct), y_ct
+    (4.0, DidntWant())
+    """
 
     __slots__ = ()
 
 
 class GradRef(_Mark):
-    """In a result: the gradient was added to the reference."""
+    """In a result: the gradient was added to the reference.
+
+    >>> import olympus
+    >>> pullback = olympus.vjp(lambda x, y: x * y, 3., 4.)[1]
+    >>> total = olympus.new_ref(olympus.numpy.float32(10.))
+    >>> pullback.with_refs(total, olympus.ad.DontWant())(1.)[0], float(total[...])
+    (GradRef(), 14.0)
+    """
 
     __slots__ = ()
 
 
 class DidntWant(_Mark):
-    """In a result: the gradient was not wanted."""
+    """In a result: the gradient was not wanted.
+
+    >>> import olympus
+    >>> pullback = olympus.vjp(lambda x, y: x * y, 3., 4.)[1]
+    >>> marks = pullback.with_refs(olympus.ad.DontWant(), olympus.ad.DontWant())(1.)
+    >>> marks == (olympus.ad.DidntWant(), olympus.ad.DidntWant())
+    True
+    """
 
     __slots__ = ()
 
