@@ -324,28 +324,41 @@ def test_examples_begin_with_the_imports_of_what_they_name():
 
 
 def tables():
-    """(file or class, words, text of the file): each table of `complete_docstrings`."""
+    """(files or classes, words, texts): each table of `complete_docstrings`, with all who share it.
+
+    A table is written where it is used, or is a name of the file: its own, or an imported one.
+    """
+    shared = {}
     for path in sorted((ROOT / "olympus" / "_src").rglob("*.py")):
         text, call, table = path.read_text(encoding="utf-8").partition("\ncomplete_docstrings(")
         if call:
             call = ast.parse(f"complete_docstrings({table}").body[0].value
             name = ".".join(path.relative_to(ROOT).with_suffix("").parts)
-            where = vars(importlib.import_module(name))
+            names = where = vars(importlib.import_module(name))
             if call.args[0].func.id == "vars":
                 where = vars(where[call.args[0].args[0].id])
-            yield where, ast.literal_eval(call.args[1]), text
+            if isinstance(call.args[1], ast.Name):
+                words = names[call.args[1].id]
+                places, _, texts = shared.setdefault(id(words), ([], words, []))
+                places.append(where)
+                texts.append(text)
+            else:
+                yield [where], ast.literal_eval(call.args[1]), [text]
+    yield from shared.values()
 
 
 def test_each_word_of_a_table_comes_from_it_into_several_docstrings():
     seldom, twice = [], []
-    for where, words, text in tables():
-        told = [inspect.getdoc(where[name]) or "" for name in where.get("__all__", where)]
+    for places, words, texts in tables():
+        told = [inspect.getdoc(where[name]) or ""
+                for where in places for name in where.get("__all__", where)]
+        where = places[0]
         for head, word in words.items():
             said = f"  {head}: " + word.replace("\n", "\n    ")
             place = where["__module__" if "__module__" in where else "__name__"], head
             if sum(said in doc for doc in told) < 2:
                 seldom.append(place)
-            if "".join(f"    {line}\n" for line in said.splitlines()) in text:
+            if "".join(f"    {line}\n" for line in said.splitlines()) in "".join(texts):
                 twice.append(place)
     assert not seldom and not twice
 

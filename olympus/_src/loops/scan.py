@@ -12,7 +12,7 @@ import numpy as np
 from ..base.config import jit_disabled
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, Reference, T
-from ..base.util import cut
+from ..base.util import cut, lazy_module
 from ..control.bodies import (
     Body,
     cast,
@@ -24,14 +24,12 @@ from ..control.bodies import (
 )
 from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p
-from ..core.cells import is_ref
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..host.progress import shown_scan, shown_stretches
 from ..lax.creation import iota
 from ..lax.families import add
-from ..lax.refs import new_ref_p
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
 from ..types.avals import ShapedArray
@@ -42,6 +40,8 @@ from ..types.tree_registry import PyTreeDef
 __all__ = ["scan"]
 
 INDEX = np.dtype(np.int32)
+_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
+_refs: Any = lazy_module("olympus._src.lax.refs")
 
 
 @api_boundary
@@ -225,12 +225,12 @@ def _loop(f: Callable[..., PyTree], carry: PyTree, x_leaves: Sequence[Reference]
     """The scan as a Python loop, for `disable_jit`."""
     ys = []     # of one slice at least: without any, the caller stages the loop
     for i in reversed(range(length)) if reverse else range(length):
-        rows = [new_ref_p.bind(x[i], memory_space=None, kind=None, pin=False) if is_ref(x) else
-                index_in_dim(x, i, keepdims=False) for x in x_leaves]
+        rows = [_refs.new_ref_p.bind(x[i], memory_space=None, kind=None, pin=False)
+                if _cells.is_ref(x) else index_in_dim(x, i, keepdims=False) for x in x_leaves]
         carry, y = f(carry, x_tree.unflatten(rows))
         ys.append(y)
         for x, row in zip(x_leaves, rows, strict=True):
-            if is_ref(x):
+            if _cells.is_ref(x):
                 x[i] = row[...]
     # Made from the last on, but kept at the places of their xs.
     if reverse:

@@ -328,11 +328,9 @@ def bcoo_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
     """The sparse array of the elements of a dense one that are not 0.
 
     Args:
-      mat: the array.
       nse: the number of elements to store in each batch; None counts them, which needs an array
         that is not traced. Too many are padded with 0; what does not fit is dropped.
       n_batch, n_dense: how many leading axes are batches, and how many trailing ones are dense.
-      index_dtype: the dtype of the indices.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
@@ -380,6 +378,9 @@ def bcoo_extract(sparr: BCOO, arr: ArrayLike, *, assume_unique: bool | None = No
 def bcoo_transpose(mat: BCOO, *, permutation: Sequence[int]) -> BCOO:
     """A BCOO with permuted axes: batch, sparse and dense ones each among themselves.
 
+    Args:
+      permutation: where each axis comes from.
+
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
     >>> M = sparse.BCOO.fromdense(onp.array([[0., 5., 0.]]))
@@ -414,7 +415,6 @@ def bcoo_sum_duplicates(mat: BCOO, nse: int | None = None) -> BCOO:
     """A BCOO with elements of equal indices summed, and its indices sorted.
 
     Args:
-      mat: the array.
       nse: the number of stored elements of the result; None counts them, which needs indices that
         are not traced. See `BCOO.sum_duplicates`.
 
@@ -469,7 +469,6 @@ def bcoo_dot_general(lhs: BCOO | ArrayLike, rhs: BCOO | ArrayLike, *,
     Args:
       lhs, rhs: arrays; batch axes of the product must be batch axes of a BCOO.
       dimension_numbers: ((contracted axes of both), (batch axes of both)).
-      preferred_element_type: the dtype of sums and result; None is that of the operands.
       precision, out_sharding: not used.
 
     Returns:
@@ -506,6 +505,9 @@ def bcoo_dot_general(lhs: BCOO | ArrayLike, rhs: BCOO | ArrayLike, *,
 def bcoo_dot_general_sampled(A: ArrayLike, B: ArrayLike, indices: ArrayLike, *,
                              dimension_numbers: DimensionNumbers) -> Array:
     """The elements of a dense product at the indices of a BCOO of its shape.
+
+    Args:
+      A: a dense array.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse

@@ -245,6 +245,10 @@ def bcsr_fromdense(mat: ArrayLike, *, nse: int | None = None, n_batch: int = 0, 
                    index_dtype: DTypeLike = np.int32) -> BCSR:
     """The sparse array by rows of the elements that are not 0; arguments as `bcoo_fromdense`.
 
+    Args:
+      n_batch: the number of batch axes.
+      n_dense: the number of dense axes.
+
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
     >>> print(sparse.bcsr_fromdense(onp.array([[0., 5.], [6., 7.]])).indptr)
@@ -272,6 +276,9 @@ def bcsr_todense(mat: BCSR) -> Array:
 
 def bcsr_extract(indices: ArrayLike, indptr: ArrayLike, mat: ArrayLike) -> Array:
     """The elements of a dense array at the indices of a BCSR.
+
+    Args:
+      indptr: where each row starts.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse

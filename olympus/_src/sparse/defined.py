@@ -121,6 +121,9 @@ def broadcasting_vmap(fun: Callable[..., object], in_axes: int | Sequence[object
                       out_axes: int | Sequence[object] = 0) -> Callable[..., object]:
     """`vmap` for which an axis of size 1 serves one of any size.
 
+    Args:
+      out_axes: as those of `vmap`.
+
     >>> import olympus.numpy as onp
     >>> from olympus.experimental.sparse.util import broadcasting_vmap
     >>> print(broadcasting_vmap(onp.add)(onp.arange(3), onp.array([10])))
@@ -146,6 +149,10 @@ def broadcasting_vmap(fun: Callable[..., object], in_axes: int | Sequence[object
 def nfold_vmap(fun: Callable[..., object], N: int, *, broadcasted: bool = True,
                in_axes: int | Sequence[object] = 0) -> Callable[..., object]:
     """`fun` mapped over N leading axes, by `broadcasting_vmap` or by `vmap`.
+
+    Args:
+      N: the number of axes.
+      broadcasted: whether axes of size 1 serve others.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental.sparse.util import nfold_vmap

@@ -22,6 +22,9 @@ Split = tuple[Callable[..., PyTree], tuple[int, ...], list[PyTree], Callable[[Py
 def is_sparse(x: object) -> bool:
     """Whether an object is a sparse array.
 
+    Args:
+      x: any object.
+
     >>> from olympus.experimental import sparse
     >>> sparse.ad.is_sparse(sparse.eye(2)), sparse.ad.is_sparse(2.)
     (True, False)
@@ -109,7 +112,6 @@ def _sparse_aware(what: str, transform: Callable[..., Callable[..., PyTree]], va
     derivative.__doc__ = f"""`olympus.{what}` for functions of sparse and dense arguments.
 
     Args:
-      fun: the function.
       argnums: the arguments to differentiate by.
       has_aux: whether the function returns a pair, whose second item is passed on.
       **kwargs: further options of `olympus.{what}`.

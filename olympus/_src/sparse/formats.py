@@ -26,29 +26,18 @@ __all__ = [
 Shape = tuple[int, ...]
 #: what parameters are, for the docstrings of this room
 WORDS = {
-    "mat": "the array.", "arr": "the array.",
-    "operand": "the array.", "operands": "the arrays.", "lhs, rhs": "the arrays.",
-    "nse": "the number of stored elements, static; None counts them.",
-    "index_dtype": "the dtype of the indices.", "permutation": "where each axis comes from.",
+    "mat": "the array.", "arr": "the array.", "operand": "the array.", "operands": "the arrays.",
+    "lhs, rhs": "the arrays.", "nse": "the number of stored elements, static; None counts them.",
+    "index_dtype": "the dtype of the indices.",
     "dimension_numbers": "as those of the function of `lax`.", "dimension": "the axis.",
     "dimensions": "the axes.", "shape": "the new shape.", "sharding": "not used.",
     "broadcast_dimensions": "for each axis of the array, its place in the new shape.",
-    "new_sizes": "the new shape.", "axes": "the axes that are summed.",
-    "start_indices": "where it starts, along each axis.",
-    "limit_indices": "where it ends, along each axis.", "strides": "the steps; None is 1.",
-    "slice_sizes": "the sizes of the result.", "unique_indices": "not used.",
-    "indices_are_sorted": "not used.", "mode": '"promise_in_bounds" or "clip".',
-    "fill_value": "not used.", "window_strides": "1.", "padding": "as in `lax`.",
-    "lhs_dilation": "1.", "rhs_dilation": "1.", "feature_group_count": "1.",
-    "batch_group_count": "1.", "precision": "not used.", "out_sharding": "not used.",
+    "start_indices": "where it starts, along each axis.", "slice_sizes": "the sizes of the result.",
+    "precision": "not used.", "out_sharding": "not used.",
     "preferred_element_type": "the dtype of sums and result; None is that of the operands.",
     "v": "a vector.", "B": "a dense matrix.", "transpose": "whether of the transpose.",
-    "A": "a dense array.", "indices": "the indices.", "indptr": "where each row starts.",
-    "n_batch": "the number of batch axes.", "n_dense": "the number of dense axes.",
-    "x": "any object.", "spenv": "the environment.", "spvalues": "the values, a pytree.",
-    "args": "the arrays, a pytree.", "f": "the function.", "fun": "the function.",
-    "in_axes": "as those of `vmap`.", "out_axes": "as those of `vmap`.",
-    "N": "the number of axes.", "broadcasted": "whether axes of size 1 serve others.",
+    "indices": "the indices.", "spenv": "the environment.", "spvalues": "the values, a pytree.",
+    "args": "the arrays, a pytree.", "fun": "the function.", "in_axes": "as those of `vmap`.",
 }
 
 

@@ -62,7 +62,6 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
     """The same array with other numbers of batch and dense axes.
 
     Args:
-      mat: the array.
       n_batch, n_dense: the numbers; None keeps the array's own.
       on_inefficient: what to do where more axes become batch or dense ones, so that zeros are
         stored: "error" (SparseEfficiencyError), "warn", or None.
@@ -281,6 +280,9 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
                  sharding: object = None) -> BCOO:
     """`lax.reshape` of a BCOO: batch, sparse and dense axes each among themselves.
 
+    Args:
+      new_sizes: the new shape.
+
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 0., 7.]))
@@ -408,6 +410,10 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
                strides: Sequence[int] | None = None) -> BCOO:
     """`lax.slice` of a BCOO. Stored elements outside of the slice become padding.
 
+    Args:
+      limit_indices: where it ends, along each axis.
+      strides: the steps; None is 1.
+
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 0., 7.]))
@@ -502,6 +508,9 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     """The sums of a BCOO along some axes: a BCOO of the others.
+
+    Args:
+      axes: the axes that are summed.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
@@ -621,6 +630,12 @@ def bcoo_gather(operand: BCOO, start_indices: ArrayLike,
                 fill_value: ArrayLike | None = None) -> BCOO:
     """`lax.gather` from a BCOO; indices outside are moved to where the slice fits.
 
+    Args:
+      unique_indices: not used.
+      indices_are_sorted: not used.
+      mode: "promise_in_bounds" or "clip".
+      fill_value: not used.
+
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
     >>> v = sparse.BCOO.fromdense(onp.array([0., 5., 7.]))
@@ -665,6 +680,14 @@ def bcoo_conv_general_dilated(
         preferred_element_type: DType | None = None, out_sharding: object = None) -> BCOO:
     """`lax.conv_general_dilated` along one axis, of operands [1, 1, n] one or both of which are
     sparse: the products of all pairs of stored elements.
+
+    Args:
+      window_strides: 1.
+      padding: as in `lax`.
+      lhs_dilation: 1.
+      rhs_dilation: 1.
+      feature_group_count: 1.
+      batch_group_count: 1.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse

@@ -328,6 +328,9 @@ def sparsify_raw(f: Callable[..., PyTree]) -> Callable[..., tuple[Sequence[Spars
                                                                   PyTreeDef]]:
     """A function of an environment and values, from one of dense arrays; also the results' tree.
 
+    Args:
+      f: the function.
+
     >>> from olympus.experimental import sparse
     >>> env = sparse.transform.SparsifyEnv()
     >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
