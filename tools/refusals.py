@@ -32,9 +32,22 @@ REASONS = {
     "what JAX has and is planned here": r"stand_ins\.py:",
     "a rule that somebody else's primitive lacks": r": RuleMissingError",
     "what the plugin or the partitioner does": r"(topologies|partitioning)\.py:",
-    "abstract method": r":(__call__|trace|lower|process|process_custom|pack|unpack|__lt__|maximum|"
-                       r"minimum|to_tangent_aval|quantile|present|coordinator|count|_hosts|"
-                       r"_process_in_slice): (type\(self\)\.__name__)?$",
+    "what a user's class must define": r"types\.py:(lacks|to_loolympus):|"
+                                       r"hi\.py:(_needed|__hash__):",
+    "what the axes of a user's type do not say":
+        r"cond\.py:check_selectable:|groups\.py:_mapped_rows:|rules\.py:check_axes:|"
+        r"shard_map\.py:(others|_is_high):|sharding\.py:constrain:",
+    "a layout of sparse arrays that JAX refuses there, too":
+        r"bcoo\.py:from_scipy_sparse:|bcsr\.py:(from_bcoo|from_scipy_sparse|bcsr_dot_general):|"
+        r"conversions\.py:sparse_permutation:|formats\.py:_lacks:|"
+        r"layout\.py:bcoo_(broadcast_in_dim|concatenate|multiply_dense|multiply_sparse|gather|"
+        r"conv_general_dilated):|matrices\.py:(_times|__matmul__|_axes_checked):|"
+        r"products\.py:(_dot_general|_spdot_general):|"
+        r"transform\.py:(_applied|_integer_pow|_add|_div|_scan):",
+    "abstract method": r":(accum|freeze|tree_flatten|nse|__call__|trace|lower|process|"
+                       r"process_custom|pack|unpack|__lt__|maximum|minimum|to_tangent_aval|"
+                       r"quantile|present|coordinator|count|_hosts|_process_in_slice): "
+                       r"(\{?type\(self\)\.__name__\}?(\.\w+)?)?$",
 }
 ERRORS = ("NotImplementedError", "RuleMissingError")
 
