@@ -116,3 +116,9 @@ def test_the_order_decides_between_infinity_and_nan():
         assert not {d.kind for d in faithful.judge(value, np.float32([lost, 2]))} & {
             *faithful.FAULTS}
     assert {d.kind for d in faithful.judge(value, np.float32([np.nan, 0]))} == {"finite-zero"}
+
+
+def test_integers_that_wrap_are_not_fenced():
+    """Regression: barriers cut the fusions of random bits where a program is spread."""
+    for draw in (lambda x: x + 2 + 3, lambda x: olympus.jit(lambda x: x + 2)(x) + 3):
+        assert "optimization_barrier" not in olympus.jit(draw).lower(np.arange(3)).as_text()

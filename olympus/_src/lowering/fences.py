@@ -416,6 +416,8 @@ class _Pass:
         """
         x, y = eqn.invars
         number = None
+        if not self.inexact[eqn.outvars[0].aval]:
+            kind = ""           # integers wrap: operations that merge give the same ones
         if type(x) is Literal:
             number = _number(x)
         elif type(y) is Literal:
