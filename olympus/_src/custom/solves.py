@@ -23,7 +23,6 @@ from ..control.bodies import (
     structure_error,
 )
 from ..control.groups import Applied, Bodied
-from ..core.cells import is_ref
 from ..core.evaluate import eval_closed
 from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero, not_linear
 from ..core.trace import typeof
@@ -229,7 +228,7 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
     solver = stage_body(lambda guess: solve(f, guess), in_tree, avals)
     _like(what, "solve", solver, tree, avals, "initial_guess", len(avals) if has_aux else -1)
     for x in (*equation.consts, *solver.consts):
-        if is_ref(x):
+        if typeof(x).mutable:
             raise ValueError(f"{what}: f or solve closes over the reference {typeof(x)}; an "
                              "equation of arrays is required, since derivatives are taken of it;\n"
                              "  read the reference before, x = ref[...], and close over x.")

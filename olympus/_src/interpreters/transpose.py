@@ -13,7 +13,6 @@ from typing import Any
 from ..base.source import user_frame
 from ..base.typing import Array, ArrayLike, DType, Reference
 from ..base.util import Noted, lazy_module
-from ..core.cells import is_ref
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
@@ -27,6 +26,7 @@ from ..core.primitive import (
     no_transpose,
 )
 from ..core.staging import closure_convert, recorder, stage
+from ..core.trace import typeof
 from ..lax.convert import in_dtype
 from ..lax.families import add
 from ..lax.shape import as_array, instantiate
@@ -282,9 +282,9 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
     noted = Noted(body)
     program, tracers = closure_convert(stage(noted, [*known_avals, *ct_avals]))
     for x in tracers:
-        if is_ref(x):       # a rule is the user's, and may close over one
+        if typeof(x).mutable:       # a rule is the user's, and may close over one
             raise ValueError(
-                f"custom_vjp: a rule bwd closes over the reference {x.aval}, and runs in a body "
+                f"custom_vjp: a rule bwd closes over the reference {typeof(x)}, and runs in a body "
                 "of jit,\n  a loop, a branch or checkpoint, which knows nothing of it;\n  pass it "
                 "to the function as an argument, and from fwd to bwd as a residual.")
     assert not tracers, "a program carried by a primitive closes over no tracers"
