@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -14,9 +15,14 @@ import olympus
 from olympus import grad, jit, lax, vmap
 from olympus._src.base.config import enable_x64, kernels
 
-RNG = np.random.default_rng(0)
+RNG = np.random.default_rng(0)      # of a test; the rows' shapes have their own numbers
 # Bounds of the relative error of sums in each dtype, by the largest element.
 ERRORS = {"float32": 3e-6, "float64": 1e-13, "bfloat16": 2e-2, "float16": 3e-3, "complex64": 3e-6}
+
+
+@pytest.fixture(autouse=True)
+def _numbers_of_the_test(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "RNG", rng)
 
 
 def taken(fun: Callable[..., Any], *args: Any) -> list[str]:

@@ -38,6 +38,15 @@ def call(L, n):
     return ffi.ffi_call("rms_norm", promised, vmap_method="broadcast_all"), x
 
 
+def hundred(f):
+    """A function of a hundred calls, each of the last one's result."""
+    def chain(x):
+        for _ in range(100):
+            x = f(x, eps=1e-5)[0]
+        return x
+    return chain
+
+
 @group.case("in jit")
 def _(L):
     f, x = call(L, 8)
@@ -78,27 +87,13 @@ def _(L):
 @group.case("a hundred calls, traced")
 def _(L):
     f, x = call(L, 8)
-
-    def make():
-        def chain(x):
-            for _ in range(100):
-                x = f(x, eps=1e-5)[0]
-            return x
-        return chain
-    return Anew(make, lambda fun: L.trace(fun, (x,)))
+    return Anew(lambda: hundred(f), lambda fun: L.trace(fun, (x,)))
 
 
 @group.case("a hundred calls, lowered")
 def _(L):
     f, x = call(L, 8)
-
-    def make():
-        def chain(x):
-            for _ in range(100):
-                x = f(x, eps=1e-5)[0]
-            return x
-        return L.jit(chain).trace(x)
-    return Anew(make, lambda traced: traced.lower())
+    return Anew(lambda: L.jit(hundred(f)).trace(x), lambda traced: traced.lower())
 
 
 @group.case("buffer_callback, in jit")

@@ -1,4 +1,4 @@
-"""Products of sparse arrays and what is made of them; SciPy runs in the place of NumPy."""
+"""Products of sparse arrays, their gradients and a solver; SciPy runs in NumPy's place."""
 
 import importlib
 from functools import cache

@@ -247,11 +247,8 @@ class Tracer(ArrayBase):
         # Asked only after the usual look-up has failed, so names that exist cost nothing.
         if name.startswith("_"):    # libraries look for methods of protocols: no text is made
             raise AttributeError(name)
-        if self.aval.mutable and name in self.aval.methods:
-            return functools.partial(self.aval.methods[name], self)
-        if self.aval.is_high:       # whose attributes are its type's, as far as that says so
-            type_: Any = self.aval
-            return type_.attribute_of(self, name)
+        if not self.aval.is_array:
+            return self.aval.attribute_of(self, name)
         if not hasattr(lib.ArrayImpl, name):
             raise AttributeError(f"{printed_name(self)!r} object has no attribute {name!r}")
         raise AttributeError(

@@ -14,7 +14,6 @@ from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
 from ..base.typing import Array, ArrayLike, PyTree, Reference
 from ..base.util import Memo, Noted, Owned, lazy_module
-from ..core.check import check_olympuspr
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.primitive import programs_in
@@ -35,6 +34,7 @@ from .signature import Arguments, Signature
 
 __all__ = ["Program", "anew", "programs_of", "shares_programs", "trace_program"]
 
+_check: Any = lazy_module("olympus._src.core.check")        # under enable_checks
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
@@ -197,7 +197,7 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
     out_tree, paths, out_shardings, out_layouts = noted.found
     closed.olympuspr.debug_info = DebugInfo("jit", name, names, paths)
     if config.enable_checks.value:
-        check_olympuspr(closed.olympuspr)
+        _check.check_olympuspr(closed.olympuspr)
     closed, lead = closure_convert(closed)
     if closed.consts:
         _warn_of_constants(name, closed.consts)

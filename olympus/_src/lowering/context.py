@@ -27,7 +27,6 @@ from ..base.typing import (
 from ..base.util import lazy_module
 from ..core.identity import Firsts
 from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
-from ..core.kernels import Taken
 from ..core.primitive import Primitive, subolympusprs
 from ..core.staging import stage
 from ..devices.devices import incompatible
@@ -41,6 +40,7 @@ from .nest import LOADABLE, Nest
 from .spreading import named
 
 if TYPE_CHECKING:
+    from ..core.kernels import Taken
     from .hold_report import HoldReport
 
 __all__ = ["ForeignCall", "Interface", "ModuleContext", "concrete", "emit_header",

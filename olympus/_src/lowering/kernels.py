@@ -12,12 +12,7 @@ from ..base.typing import IrValue
 from ..core.kernels import Taken
 from ..core.primitive import Builder, Primitive
 
-__all__ = ["has_kernels", "with_kernels"]
-
-
-def has_kernels(prim: Primitive) -> bool:
-    """Whether equations of a primitive may be lowered by kernels: unless its rule was replaced."""
-    return prim.kernels is not None and "lower" not in vars(prim)
+__all__ = ["with_kernels"]
 
 
 def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..base.util import lazy_module
 from .context import ModuleContext
-from .kernels import has_kernels, with_kernels
 
 if TYPE_CHECKING:
     from ..core.builder_type import Block
 
 __all__ = ["Mark", "PlatformOpen", "rule_of"]
+
+_kernels: Any = lazy_module("olympus._src.lowering.kernels")    # for primitives that have any
 
 
 class PlatformOpen(Exception):
@@ -24,8 +26,9 @@ def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
         return _still_open
     # Rules that one lowering is given come before those that all have.
     found = module.rules.get(prim, prim.platform_rules.get(module.platform))
-    if found is None and has_kernels(prim) and module.takes_kernels:
-        return with_kernels(prim)
+    if found is None and prim.kernels is not None and module.takes_kernels and (
+            "lower" not in vars(prim)):     # somebody's rule in the place of ours
+        return _kernels.with_kernels(prim)
     return found or prim.lower
 
 

@@ -19,7 +19,6 @@ from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
 from ..base.typing import Array, Device, DType, IrModule, PyTree
 from ..base.util import Memo
-from ..core.check import check_olympuspr
 from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
 from ..core.identity import identity
@@ -62,6 +61,7 @@ __all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "comp
            "relaid", "release", "user_error"]
 
 brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
+_check: Any = util.lazy_module("olympus._src.core.check")       # under enable_checks
 foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
 Client = lib.Client
@@ -734,7 +734,7 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
     symbolic = not all(is_static(getattr(a, "shape", ())) for a in program.in_avals)
     program, kept = without_dead_code(program, keep_unused)
     if config.enable_checks.value and program is not closed:
-        check_olympuspr(program.olympuspr)      # what passes made of it
+        _check.check_olympuspr(program.olympuspr)   # what passes made of it
     pr = program.olympuspr
     info = pr.debug_info
     if arg_names:

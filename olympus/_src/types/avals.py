@@ -61,6 +61,10 @@ class AbstractValue:
     #: What traced values of this type do in another way than arrays; of references
     methods: ClassVar[dict[str, Callable[..., object]]] = {}
 
+    def attribute_of(self, tracer: Value, name: str) -> Value:
+        """The attribute of a traced value that its class lacks."""
+        raise AttributeError(f"a traced value of type {self} has no attribute {name!r}")
+
     def to_tangent_aval(self) -> AbstractValue:
         """The aval of a tangent of such a value."""
         raise NotImplementedError(type(self).__name__)

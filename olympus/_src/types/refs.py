@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from operator import attrgetter
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
-from ..base.typing import DimSize
+from ..base.typing import DimSize, Reference
 from .avals import MUTABLE, AbstractValue, Aval, ShapedArray, make_aval
 from .dtypes import float0
 from .sharding import Entry, Sharding
@@ -46,6 +47,13 @@ class RefAval(AbstractValue):
     explicit = _inner("explicit", "Whether the type says how the content is cut.")
     memory_space = _inner("memory_space", "The memory of the device that the content is in.")
     manual_axis_type = _inner("manual_axis_type", "The content's manual axes.")
+
+    def attribute_of(self, tracer: Reference, name: str) -> Reference:
+        """The method of a traced reference."""
+        if name in self.methods:
+            return functools.partial(self.methods[name], tracer)
+        raise AttributeError(f"a traced reference {self} has no attribute {name!r}; write "
+                             f"ref[...].{name} for one of its content.")
 
     @property
     def inner_aval(self) -> ShapedArray:
