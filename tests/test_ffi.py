@@ -101,8 +101,8 @@ def test_a_call_without_rules_says_which_target_has_no_derivative():
 @pytest.mark.slow
 def test_the_example_registers_before_it_computes_anything(library):
     lines = subprocess.run(
-        [sys.executable, "-c", "import sys, ffi_library as f; e = f.example(); "
-         "e.LIBRARY = f.build() / 'libhandlers.so'; e.main()"], capture_output=True, text=True,
+        [sys.executable, "-c", "import ffi_library as f; "
+         "f.example().main(f.build() / 'libhandlers.so')"], capture_output=True, text=True,
         cwd=ffi_library.ROOT / "tests", check=True, timeout=300).stdout.splitlines()
     assert all(float(line.split()[-1]) < 1e-5 for line in lines[:3])
     assert lines[3:] == ["three calls of a counter: 5 6 7"]

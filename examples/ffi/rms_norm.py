@@ -62,10 +62,10 @@ def reference(x, eps=1e-5):
     return x / onp.sqrt(onp.mean(x * x, axis=-1, keepdims=True) + eps)
 
 
-def main():
-    if not LIBRARY.exists():
-        sys.exit(f"{LIBRARY} is not there; build it with: make -C {Path(__file__).parent}")
-    load()
+def main(path=LIBRARY):
+    if not path.exists():
+        sys.exit(f"{path} is not there; build it with: make -C {Path(__file__).parent}")
+    load(path)
     x = onp.asarray(np.random.default_rng(0).normal(size=(4, 1000)), "float32")
     weights = onp.linspace(-1, 1, 1000)
     for name, f in (("jit", olympus.jit(rms_norm)), ("vmap", olympus.vmap(rms_norm))):
