@@ -65,7 +65,7 @@ class HiType(AbstractValue):
 
     __slots__ = ()
     is_high = True
-    has_qdd = False         # whether the type of what a value holds may change: of no type here
+    has_qdd = False         # whether a value's content may change its type: never here
     # Passes' further questions, answered as for a type without mesh, memory or dtype.
     weak_type, explicit, sharded = False, False, False
     vma: Any = frozenset()
