@@ -155,7 +155,7 @@ class _Converter(Elementwise):
     """One graph that is being made: a method per operation."""
 
     def block(self, block: IrBlock) -> list[str]:
-        """Convert the operations of a block; the names of what it returns."""
+        """Convert the operations of a block; the names of its results."""
         for op in block.operations:
             name = name_of(op)
             if name == "return":

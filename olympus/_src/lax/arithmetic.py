@@ -461,7 +461,7 @@ def _abs_partial(t: Array, z: Array, x: Array) -> Array | None:
 
 
 class Abs(Elementwise):
-    """Of complex numbers the size: infinite if a part is, though the other be NaN."""
+    """For complex numbers the modulus: infinite if a part is, though the other be NaN."""
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         out = super().lower(b, x)
@@ -512,7 +512,7 @@ def abs(x: ArrayLike) -> Array:
       x: signed integers, floats or complex numbers, any shape. |-128| of int8 wraps to -128.
 
     Returns:
-      An array of the shape of x; of its dtype, or of that of its parts where x is complex.
+      An array of the shape of x; of its dtype, or of its parts' where x is complex.
 
     >>> lax.abs(onp.array([3 - 4j, -2]))
     Array([5., 2.], dtype=float32)

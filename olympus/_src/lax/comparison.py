@@ -35,7 +35,7 @@ __all__ = ["clamp", "clamp_p", "eq", "eq_p", "eq_to", "eq_to_p", "ge", "ge_p", "
 
 
 class Equality(Comparison):
-    """`eq` and `ne`: also of typed keys, of which every word is compared."""
+    """`eq` and `ne`: also of typed keys, compared word by word."""
 
     single = True
 
@@ -119,7 +119,7 @@ def gt(x: ArrayLike, y: ArrayLike) -> Array:
     """x > y as booleans; False where one is NaN.
 
     Args:
-      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast. Of
+      x, y: arrays of one dtype, not complex, and one shape; rank 0 and sizes 1 are broadcast. For
         booleans True is the larger.
 
     >>> print(lax.gt(onp.array([1, 2, 3]), 2))
@@ -237,7 +237,7 @@ def select_n(which: ArrayLike, *cases: ArrayLike) -> Array:
       *cases: arrays of one dtype and shape; Python scalars and rank-0 arrays are broadcast.
 
     Returns:
-      An array of the cases' dtype and shape; the derivative is that of the case taken.
+      An array of the cases' dtype and shape; the derivative is the taken case's.
 
     >>> olympus.lax.select_n(olympus.numpy.array([True, False]), 0., olympus.numpy.ones(2))
     Array([1., 0.], dtype=float32)

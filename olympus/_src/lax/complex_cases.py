@@ -159,7 +159,7 @@ def mend_sqrt(a: Array, b: Array, p: Array, q: Array) -> Parts:
 
 
 def mend_asinh(a: Array, b: Array, p: Array, q: Array) -> Parts:
-    """Each part has the sign of the argument's; what is NaN keeps 0 and infinity alone."""
+    """Each part has the sign of the argument's; a NaN part keeps 0 and infinity alone."""
     lost, far = either(_nan(a), _nan(b)), either(_infinite(a), _infinite(b))
     p = _where(lost, select(far, operand(math.inf, p), operand(math.nan, p)), abs(p))
     return _signed(p, a), _where(_zero(b), b, _where(lost, math.nan, q))

@@ -149,7 +149,7 @@ def _cotangent_plan(dims: DimensionNumbers, x_ndim: int, y_ndim: int, left: bool
     first = nb + len(x_free) if left else nb        # where y's free axes are in ct
     ct_free_y, batch = tuple(range(first, first + len(y_free))), tuple(range(nb))
     contracted = [c for _, c in sorted(zip(yc, xc, strict=True))]
-    # Axis k of the product belongs at axis axes[k] of x. As a rule one order of the factors leaves
+    # Axis k of the product belongs at axis axes[k] of x. Usually one order of the factors leaves
     # nothing to move: for the weights of x @ w it is x first. Where either does, ct is: it is what
     # vmap gives one more axis, which then comes first.
     axes, order = [*xb, *x_free, *contracted], list(range(x_ndim))
@@ -181,7 +181,7 @@ def _check_distinct(x: ShapedArray, contracting: Dims, batch: Dims) -> None:
 
 
 def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: DType | None) -> DType:
-    """The dtype of the result: the preferred one, or what the operands' dtypes promote to."""
+    """The dtype of the result: the preferred one, or the promoted dtype of the operands."""
     if dtypes.is_extended(lhs.dtype) or dtypes.is_extended(rhs.dtype):
         raise TypeError(f"{name}: operands {lhs} and {rhs} given; numeric dtypes are required.")
     if preferred is not None:
@@ -234,7 +234,7 @@ def dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDimensionN
       out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
-      Axes: batch, then the remaining ones of lhs, then those of rhs.
+      Axes: batch, then the remaining ones of lhs, then of rhs.
 
     >>> a, b = onp.arange(4.).reshape(2, 2), onp.array([[1., 0.], [1., 1.]])
     >>> print(lax.dot_general(a, b, (((1,), (0,)), ((), ()))))

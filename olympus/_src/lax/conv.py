@@ -205,8 +205,8 @@ class ConvGeneralDilated(Primitive):
         spec = params["dimension_numbers"]
         if params["feature_group_count"] == params["batch_group_count"] == 1 and _is_whole(
                 lhs, spec.lhs_spec[2:]) and _is_whole(ct, spec.out_spec[2:]):
-            # Each device has a term for what the batch is cut along. Of spatial axes that are cut,
-            # and of groups, XLA's partitioner gives wrong sums; types refuse those.
+            # Each device along the batch's axes has a term. For sharded spatial axes, and for
+            # groups, XLA's partitioner gives wrong sums; types refuse those.
             ct, lhs = undecided(ct), undecided(lhs)
         return [None, as_typed(_transpose_rhs(self, ct, lhs, rhs.aval, **params),
                                rhs.aval.to_cotangent_aval())]
@@ -448,7 +448,7 @@ def conv_general_dilated(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequenc
 
 
 def _check_preferred(preferred: DTypeLike | None, *operands: DType) -> None:
-    """Sums are of the operands' kind and no narrower; those of integers may be floats."""
+    """Sums have the operands' kind and are no narrower; sums of integers may be floats."""
     to = dtypes.scalar_kind(preferred)
     for dtype in operands:
         kind = dtypes.scalar_kind(dtype)

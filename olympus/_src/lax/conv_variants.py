@@ -41,7 +41,7 @@ Dims = tuple[int, ...]
 def _transposed_pads(name: str, padding: Sequence[Sequence[int]] | str, sizes: Sequence[int],
                      window: Sequence[int], strides: Sequence[int], consistent: bool
                      ) -> Sequence[tuple[int, int]]:
-    """Pads of the dilated image, from a spelling of those of the convolution that is transposed."""
+    """Pads of the dilated image, from a spelling of the transposed convolution's."""
     if not isinstance(padding, str):
         pads = canonical_pads(name, padding, window)
         if consistent:
@@ -86,8 +86,8 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
       transpose_kernel: reverse the kernel and exchange its feature axes, for the gradient of a
         convolution with the same kernel.
       precision, preferred_element_type: see `dot_general`.
-      use_consistent_padding: whether pairs are the padding of the convolution that is transposed
-        and not that of the spread image.
+      use_consistent_padding: whether pairs pad the transposed convolution and not the dilated
+        image.
 
     Returns:
       An array of rank n+2, laid out as `dimension_numbers` say.

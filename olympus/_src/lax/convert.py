@@ -113,7 +113,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
                          "required; pass operand.dtype to keep its own.")
     dtype = dtypes.requested_dtype("convert_element_type", new_dtype)
     if type(operand) is int and not -2**31 <= operand < 2**31 and not dtypes.is_extended(dtype):
-        # The default integer may not hold what the dtype that is asked for does.
+        # The default integer may not hold all numbers of the requested dtype.
         operand = as_literal(dtypes.scalar_type_of(dtype)(operand), literal(0, dtype))
     aval = typeof(operand)
     if (dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype)

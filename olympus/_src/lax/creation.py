@@ -107,7 +107,7 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
     Args:
       shape: the result's shape.
       fill_value: a scalar; it may be traced.
-      dtype: the result's dtype; None is that of the fill value, weakly typed if that is.
+      dtype: the result's dtype; None is the fill value's, weakly typed if it is.
       sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:
@@ -146,7 +146,9 @@ def _scalar(name: str, value: ArrayLike, aval: ShapedArray, dtype: Any, weak: bo
 
 
 def fill_literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Array:
-    """A user's number as a constant of a dtype; errors for what is no number, or none of it."""
+    """A user's number as a constant of a dtype; errors for other values than numbers, or numbers
+    that do not fit.
+    """
     aval = _aval(value)
     if not is_literal(value):
         if aval.ndim or isinstance(value, Tracer):
@@ -204,7 +206,7 @@ def empty(shape: int | Shape, dtype: DTypeLike | None, *, out_sharding: Sharding
 
     Args:
       shape: the result's shape, or an int for one axis.
-      dtype: its dtype; None is that of a Python int, int32 with x64 off.
+      dtype: its dtype; None is a Python int's, int32 with x64 off.
       out_sharding: where the result is; see `with_sharding_constraint`.
 
     Returns:

@@ -254,7 +254,7 @@ def cumlogsumexp(operand: ArrayLike, axis: int = 0, reverse: bool = False) -> Ar
       operand: floats or complex numbers, rank at least 1.
 
     Returns:
-      An array of the operand's shape and dtype; infinite elements give what the limit is.
+      An array of the operand's shape and dtype; infinite elements give the limit.
 
     >>> print(lax.cumlogsumexp(onp.array([1000., 1000., -float("inf")])))
     [1000.     1000.6932 1000.6932]

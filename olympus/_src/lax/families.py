@@ -51,7 +51,7 @@ _JOINS = {bool: "b", int: "iufc", float: "fc", dtypes.Limit: "fc", complex: "c"}
 
 
 def check_dtypes(name: str, avals: Sequence[ShapedArray], kinds: str) -> None:
-    """TypeError unless every dtype is of an accepted kind and all are the same."""
+    """TypeError unless all dtypes are the same and of an accepted kind."""
     dtype = avals[0].dtype
     for i, aval in enumerate(avals):
         if dtypes.scalar_kind(aval.dtype) not in kinds:

@@ -166,8 +166,8 @@ def fft(x: ArrayLike, fft_type: FftType | str, fft_lengths: int | Sequence[int])
       x: array of a complex dtype; real dtypes become complex, except for RFFT, which takes
         float32 and float64 only.
       fft_type: an `FftType` or its name.
-      fft_lengths: an int or up to three, the sizes of the transformed axes on the side that is
-        not halved: those of `x`, for IRFFT those of the result. `()` returns `x`.
+      fft_lengths: an int or up to three, the sizes of the transformed axes on the side that is not
+        halved: the axes of `x`, for IRFFT the result's. `()` returns `x`.
 
     Returns:
       An array of the shape of `x`; its last axis has n//2 + 1 terms for RFFT, n for IRFFT.

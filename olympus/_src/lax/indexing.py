@@ -105,9 +105,9 @@ class ScatterDimensionNumbers(NamedTuple):
 class GatherScatterMode(enum.Enum):
     """The treatment of windows that reach outside of the operand.
 
-    CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops what is written.
+    CLIP moves the window inside. FILL_OR_DROP reads a fill value, and drops writes.
     PROMISE_IN_BOUNDS: the caller promises that it does not happen; the result is undefined if so.
-    ONE_HOT reads 0, as the product with rows of zeros and a one would, and drops what is written.
+    ONE_HOT reads 0, as the product with rows of zeros and a one would, and drops writes.
 
     >>> from olympus import lax, numpy as onp
     >>> x, places = onp.array([10, 20, 30]), onp.array([[9]])
@@ -409,10 +409,10 @@ def gather(operand: ArrayLike, start_indices: ArrayLike, dimension_numbers: Gath
         integer, the highest unsigned one, or True.
 
     Returns:
-      An array of the operand's dtype: batch axes of the indices, and at `offset_dims` those of the
+      An array of the operand's dtype: batch axes of the indices, and at `offset_dims` the axes of
       windows that are not collapsed.
 
-    The derivative is that of the value: with "clip", of the element that a place outside of the
+    The derivative follows the value: with "clip", it is by the element that a place outside of the
     operand is moved to; with "fill" and, where the promise is broken, "promise_in_bounds", none.
 
     Raises TypeError where ranks, sizes or dtypes do not fit together.
@@ -480,7 +480,7 @@ class Scatter(Physical):
             raise TypeError(f"{self.name}: operand {x}, updates {updates} given; one dtype is "
                             "required; convert the updates with astype.")
         window = _window_sizes(x.ndim, updates, dn)
-        # Each index has its own element of a batching axis, of which there may be none.
+        # Each index has its own element of a batching axis, if there are any.
         if window is None or any(known_less(n, s) for d, (s, n) in enumerate(zip(
                 window, x.shape, strict=True)) if d not in dn.operand_batching_dims):
             size = sum(map(len, (dn.update_window_dims, dn.inserted_window_dims,
@@ -582,7 +582,7 @@ def emit_scatter(b: Builder, xs: Sequence[IrValue], indices: IrValue, updates: S
     Args:
       b: the builder.
       xs, indices, updates: MLIR values.
-      avals: those of an operand, the indices and an update.
+      avals: of an operand, the indices and an update.
       combine: (old..., new...) -> MLIR values, on rank-0 values.
       dn, indices_are_sorted, unique_indices, mode: as of `scatter`.
     """
@@ -724,7 +724,7 @@ def _update_body(prim: Scatter, dtype: DType) -> Olympuspr | None:
 def bind_scatter(prim: Scatter, x: ArrayLike, indices: ArrayLike, updates: ArrayLike,
                  numbers: ScatterDimensionNumbers, indices_are_sorted: bool, unique_indices: bool,
                  mode: GatherScatterMode | str | None) -> Array:
-    """Bind what the public function is given."""
+    """Bind the public function's arguments."""
     return prim.bind(
         x, indices, updates, dimension_numbers=numbers, indices_are_sorted=bool(indices_are_sorted),
         unique_indices=bool(unique_indices), mode=GatherScatterMode.from_any(mode),
@@ -748,7 +748,9 @@ def _winners(x: ArrayLike, indices: ArrayLike, updates: ArrayLike, params: Param
 
 
 def read_back(x: ArrayLike, indices: ArrayLike, updates: ShapedArray, params: Params) -> Array:
-    """Gather from `x` what a scatter with these params would write; 0 where it is dropped."""
+    """Gather from `x` the windows that a scatter with these params would write; 0 where it drops
+    one.
+    """
     dn, mode = params["dimension_numbers"], params["mode"]
     numbers = GatherDimensionNumbers(
         dn.update_window_dims, dn.inserted_window_dims, dn.scatter_dims_to_operand_dims,
@@ -825,7 +827,7 @@ def scatter_sub(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The operand with elements replaced by those of windows that are smaller; NaN where one is.
+    """The operand with elements replaced by smaller ones of windows; NaN where one is.
 
     Args:
       operand: array; it is not changed.
@@ -843,7 +845,7 @@ def scatter_min(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLi
 def scatter_max(operand: ArrayLike, scatter_indices: ArrayLike, updates: ArrayLike,
                 dimension_numbers: ScatterDimensionNumbers, *, indices_are_sorted: bool = False,
                 unique_indices: bool = False, mode: str | GatherScatterMode | None = None) -> Array:
-    """The operand with elements replaced by those of windows that are larger; NaN where one is.
+    """The operand with elements replaced by larger ones of windows; NaN where one is.
 
     >>> points = lax.ScatterDimensionNumbers((), (0,), (0,))
     >>> print(lax.scatter_max(onp.array([1, 5]), onp.array([[0], [1]]), onp.array([3, 3]), points))

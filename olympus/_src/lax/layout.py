@@ -69,8 +69,8 @@ def with_layout_constraint(x: T, layouts: PyTree) -> T:
       A pytree like `x`.
 
     Within a program, the compiler copies where what computes the value, or reads it, needs another
-    order. Under `vmap`, the mapped axis is the slowest. ValueError for what is no `Layout`, and for
-    one of another number of axes.
+    order. Under `vmap`, the mapped axis is the slowest. ValueError for anything but a `Layout`, and
+    for one with another number of axes.
 
     >>> from olympus.experimental.layout import Layout, with_layout_constraint
     >>> by_columns = olympus.jit(lambda x: with_layout_constraint(x * 2, Layout((1, 0))))

@@ -38,10 +38,10 @@ class set_mesh:
     Args:
       mesh: a `Mesh`, or None for no mesh.
 
-    Specifications without a mesh are of the current one. Arrays that are made of nothing, or of
+    Specifications without a mesh belong to the current one. Arrays that are made of nothing, or of
     operands that are on no mesh, are made on it: whole on each device along explicit axes, as XLA
-    likes along others; their types say so. ValueError for what is no mesh, and where a function is
-    traced.
+    likes along others; their types say so. ValueError for anything but a mesh, and where a function
+    is traced.
 
     >>> import olympus
     >>> from olympus.sharding import PartitionSpec as P

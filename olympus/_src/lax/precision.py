@@ -46,7 +46,7 @@ class Precision(enum.Enum):
 
 
 class DotAlgorithm(NamedTuple):
-    """An explicit dot algorithm: the types to which operands are rounded, and that of sums.
+    """An explicit dot algorithm: the types to which operands are rounded, and the type of sums.
 
     Args:
       lhs_precision_type, rhs_precision_type, accumulation_type: dtypes.

@@ -94,7 +94,7 @@ def dtype(x: ArrayLike | DuckTypedArray) -> np.dtype:
     Returns:
       A `numpy.dtype`, a 32-bit one for a 64-bit one where x64 is off.
 
-    Raises TypeError for what is none of these.
+    Raises TypeError for anything else.
 
     >>> lax.dtype(1.0)
     dtype('float32')
@@ -127,7 +127,7 @@ def broadcast_like(arr: ArrayLike, like_arr: ArrayLike) -> Array:
     """`arr` repeated to the shape of `like_arr`, axes aligned at the right.
 
     Args:
-      arr: array, of which each axis has the size of its counterpart or 1.
+      arr: array; each axis has the size of its counterpart or 1.
       like_arr: array of at least as many axes, of any dtype.
 
     Returns:

@@ -2,7 +2,7 @@
 
 Group g has `group_sizes[g]` consecutive places along the ragged axis of lhs. Each mode is one dense
 `dot_general` of lhs repeated per group, with zeros outside of the group: as XLA does itself where
-it has no kernel for it. Derivatives and vmap are those of its parts.
+it has no kernel for it. Derivatives and vmap follow from its parts.
 """
 
 from __future__ import annotations

@@ -81,7 +81,9 @@ WHOLE = View()
 
 
 class Viewed(View):
-    """Several views, each of what the one before it is of; `counts` of their operands."""
+    """Several views, each into the part that its predecessor selects; `counts` of their
+    operands.
+    """
 
     __slots__ = ("views", "counts")
 
@@ -115,7 +117,8 @@ class Viewed(View):
         return self._changed(x, v, ops, "add")
 
     def _changed(self, x: Array, v: Array, ops: Sequence[ArrayLike], how: str) -> Array:
-        # Inwards each view reads the part that the next one is of; outwards they are put back.
+        # Inwards each view reads the part that the next one selects from; outwards they are put
+        # back.
         *outer, (last, its) = self._parts(ops)
         parts = [x]
         for view, others in outer:
@@ -268,7 +271,9 @@ class Gathered(View):
 
 
 def part_read(prim: Primitive, params: Params) -> View | None:
-    """The view of what an operation reads of its first operand, if it does nothing else."""
+    """The view of the part that an operation reads of its first operand, if it does nothing
+    else.
+    """
     if prim is slice_p:
         return Sliced(params["start_indices"], params["limit_indices"], params["strides"])
     return Window(params) if prim is dynamic_slice_p else (
@@ -341,7 +346,7 @@ class EmptyRef(Primitive):
 class OnRef(Primitive, abstract=True):
     """An operation on a reference, the first operand.
 
-    on_cell(ref, *args, **params)   what it does to a cell, by pure functions of the content
+    on_cell(ref, *args, **params) its effect on a cell, by pure functions of the content
     """
 
     takes_refs = True
@@ -365,7 +370,7 @@ class OnRef(Primitive, abstract=True):
         return _EFFECTS[self.effect]
 
     def check(self, ref: Reference) -> ShapedArray:
-        """The content's aval; TypeError for what is no reference."""
+        """The content's aval; TypeError for anything but a reference."""
         if type(ref) is not RefAval:
             raise TypeError(f"{self.name}: {ref} given; a reference is required, which new_ref "
                             "makes.")
@@ -430,7 +435,7 @@ class _Writes(OnRef, abstract=True):
 
 
 class Swap(_Writes):
-    """params: view. The result is what was there."""
+    """params: view. The result is the old content."""
 
     effect = "write"
 

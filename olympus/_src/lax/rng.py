@@ -1,7 +1,7 @@
 """Random numbers that the compiler makes: fast, and less reproducible than `olympus.random`.
 
 `rng_bit_generator` is a function of its key on one platform and version of XLA; `rng_uniform` keeps
-its state in the device. Under vmap each element gets what a loop would give it.
+its state in the device. Under vmap each element gets its result of a loop.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """scaled_dot: products of arrays of small floats with a scale per block along a contracted axis.
 
-The format is that of "OCP Microscaling Formats (MX) Specification" (2023). No CPU has it: operands
-are multiplied with their scales in bfloat16, where 8-bit floats and powers of two are exact.
+The format: "OCP Microscaling Formats (MX) Specification" (2023). No CPU has it: operands are
+multiplied with their scales in bfloat16, where 8-bit floats and powers of two are exact.
 """
 
 from __future__ import annotations

@@ -284,8 +284,8 @@ class ReduceSum(Structural):
                          x.weak_type)
 
     def lower(self, b: Builder, x: IrValue, *, axes: Dims, out_sharding: ShardingLike) -> IrValue:
-        # Of numbers: there are no sums of keys. XLA:CPU rounds each sum of 16-bit floats: ones in
-        # bfloat16 would add up to 256.
+        # For numbers only: there are no sums of keys. XLA:CPU rounds each sum of 16-bit floats:
+        # ones in bfloat16 would add up to 256.
         aval, out = b.avals_in[0], b.avals_out[0]
         wide = dtypes.wide_dtype(out.dtype)
         if wide == out.dtype:
@@ -612,7 +612,7 @@ def reduce_sum(operand: ArrayLike, axes: Sequence[int], *, out_sharding: Shardin
 
 
 def broadcast_scalar(x: ArrayLike, shape: tuple[int, ...], space: Space) -> Array:
-    """A scalar repeated, in the memory of what it meets."""
+    """A scalar repeated, in the memory of its partner."""
     out = broadcast_in_dim_p.bind(x, shape=shape, broadcast_dimensions=(), sharding=None)
     return out if space is Space.Device else move(out, space)
 
@@ -643,8 +643,9 @@ def align(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], dst
 
 
 def zeros_of(aval: ShapedArray) -> ArrayLike:
-    """An array of zeros with this aval. Of float0 NumPy has them, if the size is a number: no
-    device does. Types of users have zeros of their own."""
+    """An array of zeros with this aval. NumPy has float0 arrays, if the size is a number: no device
+    does. Types of users have zeros of their own.
+    """
     if aval.is_high:
         high: Any = aval
         return high.vspace_zero()

@@ -159,8 +159,8 @@ class Reshard(Primitive):
             b.module.given.append(sharding.mesh)
         before, after = b.avals_in[0].sums[0], sharding.spec.unreduced
         if after - before and not (before and before <= after):
-            # An operand of which nothing is said XLA may take for terms already, and terms along
-            # one axis for terms along another end its process: they are summed first.
+            # XLA may take an unannotated operand for unreduced, and unreduced along one axis for
+            # another ends its process: the terms are summed first.
             whole = sharding.update(spec=sharding.spec.update(unreduced=frozenset()))
             x = b.spread(x, b.avals_out[0].update(sharding=whole))
         return x    # every result is cut as its type says
@@ -240,8 +240,9 @@ def with_sharding_constraint(x: T, shardings: PyTree) -> T:
     The program runs on the devices that its constraints name, arguments that are committed
     elsewhere are refused. Derivatives are spread as the values are; under `vmap` the mapped axis is
     left to XLA, or cut along `spmd_axis_name`. Over a mesh of explicit axes, whose types say it, it
-    asserts that the value is so (AssertionError; `reshard` changes it). TypeError for what is no
-    sharding, ValueError where an array's shape does not fit, or for a specification without a mesh.
+    asserts that the value is so (AssertionError; `reshard` changes it). TypeError for anything but
+    a sharding, ValueError where an array's shape does not fit, or for a specification without a
+    mesh.
 
     >>> import numpy as np, olympus
     >>> from olympus.sharding import Mesh, NamedSharding, PartitionSpec as P
@@ -612,7 +613,7 @@ def _within_manual(what: str, given: object) -> NamedSharding:
 
 
 def sharding_like(x: Any) -> Sharding | None:
-    """Where what is made in the likeness of `x` belongs: with `x` if that is bound to devices."""
+    """The sharding of an array created like `x`: that of `x` if `x` is committed."""
     if isinstance(x, Tracer):
         return x.aval.sharding if getattr(x.aval, "explicit", False) else None
     if type(x) is ShapeDtypeStruct:
@@ -629,7 +630,7 @@ def sharding_like(x: Any) -> Sharding | None:
 
 
 def resolve_sharding(what: str, sharding: ShardingLike) -> Sharding:
-    """A sharding of devices: specifications are of the ambient mesh."""
+    """A sharding of devices: specifications belong to the ambient mesh."""
     if isinstance(sharding, PartitionSpec):
         mesh = current_mesh()
         if mesh is None:

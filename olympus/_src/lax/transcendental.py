@@ -219,7 +219,7 @@ def pow(x: ArrayLike, y: ArrayLike) -> Array:
 # Exponentials and logarithms ---------------------------------------------------------------------
 
 class Exp2(Elementwise):
-    """2 to the power x, exact for integers; a wanted accuracy is that of `exponential`."""
+    """2 to the power x, exact for integers; a wanted accuracy is as for `exponential`."""
 
     algebra = "power"
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
@@ -277,7 +277,7 @@ class LogTo(Elementwise):
 
 
 class Log1p(MendedElementwise):
-    """log(1 + x), and what is made of it; XLA's on CPU errs by 126 ULP in float64."""
+    """log(1 + x), and functions of it; XLA's on CPU errs by 126 ULP in float64."""
 
     algebra = "called"
     def __init__(self, name: str, op: str, mend: Mend, double: Callable[[Array], Array],

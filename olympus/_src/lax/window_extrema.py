@@ -172,7 +172,7 @@ def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
     return reshape(flat, aval.shape)
 
 
-# How a comparison selects: what it chooses of two, and what it never prefers.
+# How a comparison selects: its choice of two, and the value that it never prefers.
 _CHOICES: dict[Any, Any] = {ge_p: (largest, lowest), le_p: (smallest, highest)}
 window_place_p = WindowPlace("window_place")
 select_and_gather_add_p = SelectAndGatherAdd("select_and_gather_add")

@@ -56,7 +56,7 @@ def padtype_to_pads(in_shape: Sequence[int], window_shape: Sequence[int],
     Returns:
       A list of pairs, one per axis.
 
-    Raises ValueError for another name, TypeError for what is no name.
+    Raises ValueError for another name, TypeError for anything but a name.
 
     >>> lax.padtype_to_pads((5, 6), (3, 2), (2, 1), "SAME")
     [(1, 1), (0, 1)]
@@ -154,7 +154,7 @@ def emit_windows(b: Builder, xs: Sequence[IrValue], inits: Sequence[IrValue],
     Args:
       b: the builder.
       xs, inits: MLIR values: arrays of one shape, and what each window starts from.
-      avals: those of `xs`.
+      avals: the types of `xs`.
       combine: (accumulated..., new...) -> MLIR values, on rank-0 values.
     """
     shape = windowed_shape(

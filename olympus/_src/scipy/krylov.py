@@ -1,7 +1,7 @@
 """`olympus.scipy.sparse.linalg`: systems given as functions, solved by Krylov spaces.
 
-The iterations are loops on one vector, into which pytrees are laid out; derivatives are those of
-the equation (`custom_linear_solve`), not of the iterations.
+The iterations are loops on one vector, into which pytrees are laid out; derivatives follow from the
+equation (`custom_linear_solve`), not from the iterations.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def _operator(name: str, what: str, given: object, b: ArrayLike) -> Operator:
 
 
 def _vectors(name: str, A: object, b: PyTree, x0: PyTree | None) -> tuple[PyTree, PyTree]:
-    """b and x0 as pytrees of floating dtypes, those of a matrix A included."""
+    """b and x0 as pytrees of floating dtypes, also where A is a matrix."""
     matrix = [A] if _function(A) is None else []
 
     def leaf(x: ArrayLike) -> Array:
@@ -175,8 +175,8 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
        ) -> tuple[PyTree, Array]:
     """Solve A x = b for a Hermitian, positive definite A by conjugate gradients.
 
-    Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952. The
-    derivatives in either mode are those of the solution, in b and in what A closes over.
+    Hestenes and Stiefel, "Methods of conjugate gradients for solving linear systems", 1952.
+    Derivatives in either mode are the solution's, by b and by the values that A closes over.
 
     Args:
       M: a preconditioner: an approximation of A's inverse, Hermitian and positive definite, in
@@ -282,8 +282,8 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     linear systems", 1986. Derivatives are those of the solution.
 
     Args:
-      tol, atol: it stops when the norm of the residual, with M applied to both sides, has fallen
-        to max(tol ‖b‖, atol) / ‖b‖ of that of M b. They and maxiter may be traced.
+      tol, atol: it stops when the norm of the residual, with M applied to both sides, has fallen to
+        max(tol ‖b‖, atol) / ‖b‖ times the norm of M b. They and maxiter may be traced.
       restart: the dimension of a Krylov space, at most; so many vectors are kept.
       maxiter: how many spaces are built, at most; ten times the number of unknowns unless given.
       solve_method: "batched" builds each space whole; "incremental" ends in the midst of one when
@@ -362,7 +362,7 @@ def _correction(product: Operator, r: Array, beta: Array, least: Array, size: in
         w = product(v[k])
         length = sqrt(_size2(w))
         column = zeros((size + 1,), r.dtype)
-        for _ in range(2):      # the second time orthogonality is that of the precision
+        for _ in range(2):      # the second time orthogonality reaches the precision
             along = dot_general(v.conj(), w, (((1,), (0,)), ((), ())), "highest")
             w = w - dot_general(along, v, (((0,), (0,)), ((), ())), "highest")
             column = column + along

@@ -76,8 +76,8 @@ def device_axes(names: Names, sizes: Sequence[int]) -> Iterator[None]:
 
 
 def varying(x: ArrayLike, names: Sequence[Hashable]) -> Array:
-    """The operand of a collective along these axes: `x`, varying along those of a mesh."""
-    typeof(x)       # raises for what is no array, which is alike for all elements
+    """The operand of a collective along these axes: `x`, varying along the mesh's axes."""
+    typeof(x)       # raises for other values than arrays, alike for all elements
     return tags.pvary(x, frozenset([n for n in names if type(ctx.axes[n]) is MeshAxis]))
 
 
@@ -103,7 +103,7 @@ def check_groups(what: str, groups: AxisIndexGroups, names: Names, equal: bool =
 
 
 def positions(what: str, given: Sequence[int], noun: str) -> tuple[int, ...]:
-    """Positions along the axes, in order; TypeError for what is no sequence of ints."""
+    """Positions along the axes, in order; TypeError for anything but a sequence of ints."""
     return tuple([static_int(i, what, noun) for i in sequence(given, what, noun)])
 
 

@@ -1,7 +1,7 @@
 """Collectives that move data between elements of named axes: gather, scatter, exchange, permute.
 
-Each primitive works on one axis of its operand whose size is that of the named axes (or of the
-groups), so `tiled` is a reshape around it. Positions along several names are row-major. Under
+Each primitive works on one axis of its operand with the size of the named axes (or of the groups),
+so `tiled` is a reshape around it. Positions along several names are row-major. Under
 vmap, what an element sends becomes a transposition of the mapped axis with that one:
 
     all_gather       out[k] = x of element k              transpose: reduce_scatter
@@ -165,8 +165,8 @@ class AllGather(Move):
 
 
 class AllGatherInvariant(MeshOnly, AllGather):
-    """`all_gather` whose result is one value for all elements: so is its cotangent, of which each
-    element takes its part. Along axes of a mesh, without groups.
+    """`all_gather` whose result is one value for all elements: so is its cotangent; each element
+    takes its part of it. Along axes of a mesh, without groups.
     """
 
     def varying(self, vma: frozenset[Hashable], params: Params) -> frozenset[Hashable]:
@@ -220,7 +220,7 @@ class ReduceScatter(Move):
 
 
 class AllGatherReduced(MeshOnly, AllGather):
-    """params: those of all_gather without groups, and mesh."""
+    """params: all_gather's without groups, and mesh."""
 
     def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
         return super().infer(x, **params)
@@ -234,7 +234,7 @@ class AllGatherReduced(MeshOnly, AllGather):
 
 
 class UnreducedReduceScatter(MeshOnly, ReduceScatter):
-    """params: those of reduce_scatter without groups, and mesh."""
+    """params: reduce_scatter's without groups, and mesh."""
 
     def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
         return super().infer(x, **params)
@@ -432,7 +432,7 @@ def all_gather(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
 
 def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
                  axis_index_groups: AxisIndexGroups = None, tiled: bool = False) -> T:
-    """The sum over a named axis, of which each element gets its part: `psum`, then a slice.
+    """The sum over a named axis, each element getting its part: `psum`, then a slice.
 
     Args:
       x: a pytree of arrays.
@@ -479,10 +479,10 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
     """Start a `psum_scatter`; `.done()` of the value returned gives the result.
 
     Work that is written between the two may overlap with it. Along axes of vmap there is no
-    communication to wait for, and XLA orders operations by what they need.
+    communication to wait for, and XLA orders operations by their operands.
 
     Args:
-      *args, **kwargs: those of `psum_scatter`.
+      *args, **kwargs: as for `psum_scatter`.
 
     Returns:
       A `Future`; its method `done` gives the sum.
@@ -505,7 +505,7 @@ def _cut(what: str, x: ArrayLike, at: int, names: Names, groups: Groups | None) 
 
 def all_to_all(x: T, axis_name: AxisName, split_axis: int, concat_axis: int, *,
                axis_index_groups: AxisIndexGroups = None, tiled: bool = False) -> T:
-    """Each element sends part k of its array to element k, and stacks what it gets.
+    """Each element sends part k of its array to element k, and stacks the parts that it gets.
 
     Args:
       x: a pytree of arrays.

@@ -4,7 +4,7 @@
     for each sender s and i < send_sizes of s [r]
 
 With several slices for each position, `count`, [r] stands for each of [r * count + j]. Rows of the
-output that nothing is sent to keep what they have.
+output that nothing is sent to keep their values.
 """
 
 from __future__ import annotations
@@ -228,11 +228,11 @@ def ragged_all_to_all(operand: ArrayLike, output: ArrayLike, input_offsets: Arra
       operand: array [rows, ...] to send from. For derivatives, the slices must not overlap.
       output: array [length, ...] to write into: the result where nothing arrives.
       input_offsets: integers[n]: where the slice for position k begins in the operand. With
-        several slices for each, integers[n * count]: of all four, entries k * count + j are those
-        of slice j for position k.
+        several slices for each, integers[n * count]: in all four, entries k * count + j describe
+        slice j for position k.
       send_sizes: integers[n]: how many rows position k is sent.
       output_offsets: integers[n]: where they go in the output of position k.
-      recv_sizes: integers[n]: how many rows come from position k, which is what it sends.
+      recv_sizes: integers[n]: the number of rows that come from position k, as many as it sends.
       axis_name: a bound axis name, or several; positions are then row-major.
       axis_index_groups: lists of positions of one size that partition the axis; n is that size.
 

@@ -105,7 +105,7 @@ class InvariantSum(Reduction):
 
 
 class Extremum(Reduction):
-    """Its tangent is that of the extreme element; ties share equally."""
+    """Its tangent is the extreme element's; ties share equally."""
 
     linear = ()
 
@@ -178,7 +178,7 @@ def reduced_groups(prim: Reduction, rows: Array, groups: Groups) -> Array:
 
 
 def of_gathered(prim: Reduction, x: ArrayLike, names: Names, groups: Groups | None) -> Array:
-    """A reduction as that of all elements' values, of which each takes its group's."""
+    """A reduction as one over all elements' values; each takes its group's."""
     if groups is None:
         return prim.reduce(gathered(x, names), (0,))
     results = reduced_groups(prim, gathered(x, names), groups)
@@ -239,8 +239,8 @@ class PVary(MeshOnly, Exchange):
         return x
 
     def transpose(self, ct: Array, x: Linear, *, axes: Names) -> list[Array | None]:
-        """A value that all devices have alike gets the sum of what they contribute."""
-        # Of a program that is run again on values that vary already, it is a cast no more.
+        """A value that all devices have alike gets the sum of their contributions."""
+        # In a program that runs again on values that vary already, it is a cast no more.
         alike = tuple([a for a in axes if a not in typeof(x).vma])
         ct = tags.pvary(ct, frozenset(alike))
         return [psum_invariant_p.bind(ct, axes=alike) if alike else ct]
@@ -274,7 +274,7 @@ class Cast(MeshOnly, Exchange):
 
 
 class UnreducedSum(MeshOnly, Reduction):
-    """psum of what is unreduced. params: axes, mesh."""
+    """psum of an unreduced value. params: axes, mesh."""
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return changed(avals[0], params["axes"], "unreduced", "invarying", params["mesh"])
@@ -488,8 +488,8 @@ def pcast(x: T, axis_name: AxisName, *, to: str) -> T:
     Returns:
       A pytree like `x`.
 
-    Operations cast operands that vary along fewer axes of a mesh than others by themselves; what a
-    loop carries may need it. ValueError for a value that is no such thing along the axes.
+    Operations cast operands that vary along fewer axes of a mesh than others by themselves; a
+    loop's carry may need it. ValueError for a value that is no such thing along the axes.
 
     >>> f = lambda x: olympus.lax.pcast(x, "i", to="varying") + 1
     >>> olympus.vmap(f, axis_name="i")(olympus.numpy.arange(2))

@@ -42,7 +42,7 @@ REAL = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64"))
 
 
 class Cholesky(MatrixOperation):
-    """L in L Lᴴ = x, of which the lower triangle is read; the upper one of L is not set."""
+    """L in L Lᴴ = x, read from the lower triangle of x; the upper one of L is not set."""
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
     transpose = None
@@ -146,7 +146,7 @@ def cholesky(x: ArrayLike, *, symmetrize_input: bool = True) -> Array:
 
 def symmetrize(prim: MatrixOperation, x: ArrayLike) -> Array:
     """(x + xᴴ)/2 of x[..., n, n]."""
-    prim.result_avals((typeof(x),), {})      # refuses what the next line would not name
+    prim.result_avals((typeof(x),), {})      # refuses inputs that the next line would not name
     return mul(add(x, adjoint(x)), 0.5)
 
 

@@ -136,7 +136,7 @@ def real_dtype(dtype: DTypeLike) -> DType:
 
 
 def total(*terms: Array | Zero | None) -> Any:
-    """The sum of terms, of which None and Zero are left out; None if none is left."""
+    """The sum of terms, None and Zero left out; None if none is left."""
     kept = [t for t in terms if t is not None and type(t) is not Zero]
     out: Any = kept[0] if kept else None
     for term in kept[1:]:
@@ -177,13 +177,13 @@ def masked(x: ArrayLike, keep: ArrayLike) -> Array:
 
 
 def tril(x: ArrayLike, k: int = 0) -> Array:
-    """x without what is above its k-th diagonal."""
+    """x with zeros above its k-th diagonal."""
     row, column = _positions(x)
     return masked(x, ge(add(row, k), column))
 
 
 def triu(x: ArrayLike, k: int = 0) -> Array:
-    """x without what is below its k-th diagonal."""
+    """x with zeros below its k-th diagonal."""
     row, column = _positions(x)
     return masked(x, le(add(row, k), column))
 
@@ -211,7 +211,7 @@ def diagonal(x: ArrayLike) -> Array:
 
 
 def diagonal_part(x: ArrayLike) -> Array:
-    """x without what is off its diagonal."""
+    """x with zeros off its diagonal."""
     return masked(x, on_diagonal(x))
 
 

@@ -187,7 +187,7 @@ def eig(x: ArrayLike, *, compute_left_eigenvectors: bool = True,
     Args:
       x: float[..., n, n] or complex.
       compute_left_eigenvectors, compute_right_eigenvectors: which eigenvectors to return.
-      enable_eigvec_derivs: allow derivatives of the eigenvectors. They are those of LAPACK's
+      enable_eigvec_derivs: allow derivatives of the eigenvectors. They are scaled as LAPACK's
         columns: of length 1, with a largest component that is real; infinite or NaN where
         eigenvalues agree. Derivatives of the eigenvalues need no permission.
       implementation: the library; the CPU has LAPACK.

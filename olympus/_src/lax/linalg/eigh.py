@@ -52,7 +52,7 @@ _IMPLEMENTATIONS = {
 
 
 class Eigh(MatrixOperation):
-    """v, w with x v = v diag(w), of which one triangle of x is read; w ascends."""
+    """v, w with x v = v diag(w), read from one triangle of x; w ascends."""
 
     multiple_results = True
     transpose = None
@@ -71,7 +71,7 @@ class Eigh(MatrixOperation):
                 f"has {names} only; leave `implementation` out.")
         n, (v, w) = self.batch(b), b.avals_out
         if b.platform == "tpu":
-            # At most 100 sweeps of Jacobi, until what is off the diagonal is as small as that.
+            # At most 100 sweeps of Jacobi, until the off-diagonal part is as small as that.
             flags = f"{lower:d},{sort_eigenvalues:d},100,1e-6"
             return kernels.xla_call(b, "Eigh", [x], [v, w],
                                     {"backend_config": b.attr(f'"{flags}"')})
@@ -85,7 +85,7 @@ class Eigh(MatrixOperation):
             **params: Hashable) -> tuple[list[Array], list[Tangent]]:
         """ẇ = diag(vᴴẋv), v̇ = v (F∘vᴴẋv), F = 1/(w_j - w_i): Giles 2008, §3.1.
 
-        Of all phases of the eigenvectors this moves none: diag(vᴴv̇) is 0.
+        This moves no phase of an eigenvector: diag(vᴴv̇) is 0.
         """
         v, w = self.bind(*primals, lower=lower, **params)
         # One triangle is read: the tangent is the Hermitian matrix that it stands for.
@@ -117,8 +117,8 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
       (v[..., n, k], w[..., k]), v of orthonormal columns, w real; NaN for each matrix for which
       LAPACK did not converge, so also where x holds a NaN.
 
-    The derivative of v is that of a basis whose phases stay (diag(vᴴv̇) = 0); it is infinite or NaN
-    where eigenvalues agree. That of w never is.
+    The derivative of v keeps the phases of the basis (diag(vᴴv̇) = 0); it is infinite or NaN where
+    eigenvalues agree. That of w never is.
 
     >>> v, w = lax.linalg.eigh(onp.array([[2., 1.], [1., 2.]]))
     >>> print(onp.round(w, 5))

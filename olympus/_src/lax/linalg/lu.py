@@ -115,8 +115,8 @@ def _right(factors: Array, x: Array) -> Array:
 class LuSolve(MatrixOperation):
     """a⁻¹ b, or a⁻ᵀ b if `transpose_a`, by factors and permutation of the value of a.
 
-    The factors have no part in derivatives, which are those of a⁻¹ b by a and b; so all are
-    solutions with the same factors, and as accurate as the solution itself.
+    The factors have no part in derivatives, which are the derivatives of a⁻¹ b by a and b; so all
+    are solutions with the same factors, and as accurate as the solution itself.
     """
 
     ranks = (2, 2, 1, 2)

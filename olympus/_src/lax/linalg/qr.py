@@ -75,7 +75,7 @@ class Reflectors:
         return triangular_solve(self.system, x, left_side=True, unit_diagonal=True)
 
     def tangents(self, ta: Tangent, ttaus: Tangent) -> tuple[Array, Array]:
-        """The tangents of V and of T, from those of `a` and `taus`."""
+        """The tangents of V and of T, from the tangents of `a` and `taus`."""
         tv, td = self._vectors(instantiate(ta)), self._square(instantiate(ttaus))
         cross = matmul(adjoint(tv), self.v)
         tg = triu(add(cross, adjoint(cross)), 1)
@@ -204,8 +204,8 @@ class Geqrf(MatrixOperation):
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]
             ) -> tuple[list[Array], list[Array]]:
-        """From the tangent of Q's first columns: their distance from those of the identity is
-        V W, W upper triangular with the taus on its diagonal, an LU factorisation (Ballard et
+        """From the tangent of Q's first columns: their difference from the identity's is V W, W
+        upper triangular with the taus on its diagonal, an LU factorisation (Ballard et
         al., "Reconstructing Householder vectors from tall-skinny QR", 2014)."""
         a, taus = self.bind(*primals)
         m, n = typeof(a).shape[-2:]
@@ -215,7 +215,7 @@ class Geqrf(MatrixOperation):
         square = rows(columns(a, 0, k), 0, k)
         w = triu(_unit_lower(square, sub(eye(square), rows(q, 0, k))))
         solvable = w
-        # V's last column is that of the identity, however its tau is.
+        # V's last column is the identity's, whatever its tau.
         if definitely_equal(m, k) and less(0, k):
             solvable = concatenate([columns(w, 0, k - 1), columns(eye(w), k - 1, None)],
                                    typeof(w).ndim - 1)
@@ -238,7 +238,7 @@ def _unit_lower(factors: Array, x: Array) -> Array:
 
 
 def _thin_tangents(q: Array, r: Array, t: Array) -> tuple[Array, Array]:
-    """Tangents of Q[..., m, k] and R[..., k, n], k = min(m, n), from that of their product.
+    """Tangents of Q[..., m, k] and R[..., k, n], k = min(m, n), from their product's.
 
     Walter and Lehmann, "Algorithmic differentiation of linear algebra functions with application
     in optimum experimental design", 2010, §3.1; R's diagonal stays real.
@@ -312,7 +312,7 @@ class Qr(MatrixOperation):
             x, t = take_columns(x, order[0]), take_columns(t, order[0])
         m, n = typeof(x).shape[-2:]
         if params["full_matrices"] and less(n, m):
-            # Q's last columns are what the reflectors make of them.
+            # Q's last columns are the reflectors applied to them.
             (a, taus), (ta, ttaus) = geqrf_p.jvp([x], [t])
             a, ta, tr = _widened(a, m), _widened(ta, m), triu(ta)
             _, tq = householder_product_p.jvp([a, taus], [ta, ttaus])
@@ -425,8 +425,8 @@ def qr(x: ArrayLike, *, pivoting: bool = False, full_matrices: bool = True,
 
     Returns:
       (Q, R), or (Q, R, order: int32[..., n]) if `pivoting`. R's diagonal is real, of either sign.
-      Derivatives need linearly independent leading columns; those of a full Q, m > n, further that
-      no column has zeros only below the diagonal, where LAPACK's sign of the column jumps.
+      Derivatives need linearly independent leading columns; derivatives of a full Q, m > n, further
+      that no column has zeros only below the diagonal, where LAPACK's sign of the column jumps.
 
     >>> q, r = lax.linalg.qr(onp.array([[3., 1.], [4., 2.]]))
     >>> print(onp.round(q @ r, 4))

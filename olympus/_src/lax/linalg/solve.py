@@ -221,8 +221,9 @@ def _ending(dl: Array, d: Array, du: Array, y: Array) -> list[Array]:
 
 def _eliminated(i: Array, p: Array, q: Array, y: Array, d: Array, u: Array, v: Array, ys: Array,
                 lower: Array, middle: Array, upper: Array, right: Array) -> list[Array]:
-    """One step: of the row (p, q, 0) that is left and the next one, that of the larger pivot is
-    taken off the other; it is row i of the triangle with the diagonals d, u and v."""
+    """One step: of the remaining row (p, q, 0) and the next one, the row with the larger pivot
+    eliminates the other; it is row i of the triangle with the diagonals d, u and v.
+    """
     last, following = typeof(p).ndim - 1, add(i, 1)
     row = (p, q, full_like(p, 0))
     other = tuple(dynamic_index_in_dim(x, following, last) for x in (lower, middle, upper))

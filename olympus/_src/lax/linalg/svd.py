@@ -195,7 +195,8 @@ def _inverse_sums(s: Array, dtype: DType) -> Array:
 def _moved(q: Array, q1: Array, turn: Array, image: Array, s: Array) -> Array:
     """The tangent of q = (q1, q2), q1[..., m, k]: q1 turns, and leaves its span by image/s.
 
-    q2, any basis of what is orthogonal to q1, moves only as far as it must to stay orthogonal.
+    q2, any basis of the orthogonal complement of q1, moves only as far as it must to stay
+    orthogonal.
     """
     *batch, m, k = typeof(q1).shape
     t1 = matmul(q1, turn)
@@ -250,7 +251,7 @@ def svd(x: ArrayLike, *, full_matrices: bool = True, compute_uv: bool = True,
       (u, s[..., k], vh), or s; u and v have orthonormal columns, s is real and descends. NaN for
       each matrix for which LAPACK did not converge, so also where x holds a NaN.
 
-    The derivatives of u and vh are those of bases whose phases move as little as they can; they
+    The derivatives of u and vh move the phases of the bases as little as possible; they
     are infinite or NaN where singular values agree, or are 0 and m != n. That of s never is.
 
     >>> print(lax.linalg.svd(onp.array([[0., 2.], [1., 0.]]), compute_uv=False))

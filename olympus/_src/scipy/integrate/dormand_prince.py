@@ -32,7 +32,7 @@ __all__ = [
 Fun: TypeAlias = Callable[[Array, Any], Array]      # of a state and a time
 Weights: TypeAlias = Sequence[float] | np.ndarray
 
-# Rows of the tableau: when each stage is, and what it is of the stages before.
+# Rows of the tableau: the time of each stage, and its weights of the stages before.
 NODES = np.array([1 / 5, 3 / 10, 4 / 5, 8 / 9, 1, 1])
 STAGES = [np.array(row) for row in (
     (1 / 5,),
@@ -112,7 +112,7 @@ def combined(weights: Weights, stages: Iterable[Array]) -> Any:
 
 def fit_4th_order_polynomial(y0: Array, y1: Array, y_mid: Array, dy0: Array, dy1: Array,
                              dt: ArrayLike) -> tuple[Array, Array, Array, Array, Array]:
-    """Coefficients, highest first, of the quartic in s = (t - t0) / dt through what is given.
+    """Coefficients, highest first, of the quartic in s = (t - t0) / dt through the given values.
 
     Args:
       y0, y1, y_mid: the values at s = 0, 1 and 1/2.
@@ -155,10 +155,10 @@ def interp_fit_dopri(y0: Array, y1: Array, k: Array | Sequence[Array], dt: Array
 
 def mean_error_ratio(error_estimate: Array, rtol: ArrayLike, atol: ArrayLike, y0: Array, y1: Array
                      ) -> Array:
-    """The error of a step in units of what is allowed, as a root mean square.
+    """The error of a step in units of the tolerance, as a root mean square.
 
     Args:
-      error_estimate: [n]; rtol, atol: what is allowed, relative and absolute.
+      error_estimate: [n]; rtol, atol: the tolerances, relative and absolute.
       y0, y1: [n], the states at its ends.
 
     Returns:
@@ -209,7 +209,7 @@ def optimal_step_size(last_step: ArrayLike, mean_error_ratio: ArrayLike, safety:
     """The step after one with this error ratio.
 
     Args:
-      last_step: the step that was tried; mean_error_ratio: its error, in units of what is allowed.
+      last_step: the step that was tried; mean_error_ratio: its error, in units of the tolerance.
       safety: by how much to be more careful than the theory asks.
       ifactor, dfactor: at most and at least so many times the last step; never less than it if
         it was accepted.

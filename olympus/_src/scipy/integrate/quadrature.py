@@ -189,18 +189,18 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
          ) -> tuple[Array, Array]:
     """The integral of a function of one variable, to a given error.
 
-    Gauss–Kronrod rules of 10 and 21 points on intervals of which the worst is halved until their
+    Gauss–Kronrod rules of 10 and 21 points on intervals, the worst of which is halved until their
     errors suffice (Piessens et al., "QUADPACK", 1983). Infinite ends are brought to finite ones by
     x = u / (1 - u²) or a ± u / (1 - u). Under `vmap` each integral has intervals of its own; both
-    modes of derivatives work, with respect to `a`, `b`, `args` and what `func` closes over: those
-    of the rule on the intervals that were found.
+    modes of derivatives work, with respect to `a`, `b`, `args` and the values that `func` closes
+    over: the rule on the intervals found is differentiated.
 
     Args:
       func: `func(x, *args)` of a scalar, real or complex; it is mapped over the places.
       a, b: the ends, scalars; they may be infinite if they are concrete.
       args: pytrees of arrays.
-      epsabs, epsrel: the error to reach, absolute or relative to the integral; what the dtype can
-        hold, if that is more.
+      epsabs, epsrel: the error to reach, absolute or relative to the integral; the dtype's own
+        limit, if that is more.
       limit: the most intervals.
 
     Returns:
@@ -293,6 +293,6 @@ def _quad(func: Callable[..., ArrayLike], settings: tuple[float, float], limit: 
     _, errors, edges, _ = while_loop(going, halve, (
         zeros(limit, first.dtype).at[0].set(first), zeros(limit, error.dtype).at[0].set(error),
         edges, asarray(1)))
-    # The value is that of the rule on these intervals once more: what derivatives go through.
+    # The value is the rule on these intervals once more, which derivatives go through.
     parts, _ = vmap(_rule(fun, ends, *given))(edges[:, 0], edges[:, 1])
     return sign * parts.sum(), errors.sum()

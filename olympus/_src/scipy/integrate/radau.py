@@ -94,7 +94,7 @@ class Radau:
         bent = _times(_ERROR[None], found.z)[0] / h
         error = lu_solve(factors[0], (p.f + bent).astype(wide)).astype(p.y.dtype)
         ratio = mean_error_ratio(error, rtol, atol, p.y, y)
-        # Of stiff parts that have died out, the estimate is too large until it is filtered again.
+        # For stiff parts that have died out, the estimate is too large until it is filtered again.
         again = lu_solve(factors[0], (fun(p.y + error, p.t) + bent).astype(wide))
         ratio = where(ratio > 1, mean_error_ratio(again.astype(p.y.dtype), rtol, atol, p.y, y),
                       ratio)

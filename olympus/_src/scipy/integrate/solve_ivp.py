@@ -50,7 +50,7 @@ _SIZES = (128, 2048, 32768)     # of the steps kept, tried one after the other w
 class OdeSolution(NamedTuple):
     """A solution at every time: a call with times gives the states, times on the last axis.
 
-    `ts` [m + 1] are the ends of the steps, `polynomials` [m, degree + 1, n] those of the steps.
+    `ts` [m + 1] are the ends of the steps, `polynomials` [m, degree + 1, n] the steps' own.
 
     >>> from olympus.scipy.integrate import solve_ivp
     >>> sol = solve_ivp(lambda t, y: 0 * y + 1, (0., 4.), [0.], dense_output=True).sol
@@ -66,7 +66,7 @@ class OdeSolution(NamedTuple):
         t = asarray(t)
         forward = where(self.ts[-1] < self.ts[0], -1, 1).astype(self.ts.dtype)
         last = self.polynomials.shape[0] - 1
-        # Of steps of no length, which fill up `ts`, none is chosen before the end.
+        # No step of length 0, which fill up `ts`, is chosen before the end.
         i = clip(searchsorted(self.ts * forward, t * forward, side="left") - 1, 0, last)
         length = self.ts[i + 1] - self.ts[i]
         s = (t - self.ts[i]) / where(length == 0, 1, length)
@@ -94,7 +94,7 @@ class OdeResult(NamedTuple):
 
 
 class _Problem(NamedTuple):
-    """The functions of (t, y, *args) that describe what is to be solved."""
+    """The functions of (t, y, *args) that describe the problem."""
 
     fun: Callable[..., Any]
     jac: Callable[..., Any] | None
@@ -113,8 +113,8 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
 
     Derivatives of all results, in both modes and any order, are with respect to `y0`, `t_span`,
     `args` and what functions close over: with `t_eval`, an explicit method and no events they solve
-    differential equations of their own, as `odeint` does; else they are those of the steps that
-    were taken, whose ends move with `t_span` alone. Those of events follow from their equations.
+    differential equations of their own, as `odeint` does; otherwise they are the ends of the steps
+    taken, which move with `t_span` alone. Those of events follow from their equations.
 
     Args:
       fun: gives dy/dt, [n], of (t, y, *args); note that the time comes first.
@@ -137,7 +137,7 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
         gives it; None: by `jacfwd`.
       max_steps: the most steps. Under `jit` it must be given where steps are asked for, by
         `dense_output`, events or no `t_eval`, and for "Radau": `t` has max_steps + 1 elements
-        then, the last one repeated, and each of `t_events` max_steps, NaN behind what was found.
+        then, the last one repeated, and each of `t_events` max_steps, NaN behind the events found.
 
     Returns:
       OdeResult: t [m], y [n, m], sol, t_events and y_events (lists, one array for each event),
@@ -168,7 +168,7 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
         warn(f"solve_ivp: jac given; method {method!r} has no use for it: 'Radau' has.",
              stacklevel=3)
         jac = None
-    # Sizes of steps, and squares of errors, do not fit in what is narrower.
+    # Sizes of steps, and squares of errors, do not fit in narrower dtypes.
     state = y0.astype(dtypes.result_type(y0.dtype, np.float32))
     span = asarray([asarray(t).astype(dtypes.to_real_dtype(state.dtype)) for t in t_span])
     args = () if args is None else tuple(args)
@@ -258,7 +258,8 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
 
 
 def _converted(problem: _Problem, y0: PyTree, t: Array, args: tuple, matrix: object) -> tuple:
-    """The functions as ones of (y, t, operands), and operands: `args` and what they close over.
+    """The functions as ones of (y, t, operands), and operands: `args` and the values that they
+    close over.
     """
     def dynamics(y: Array, t: Array, *args: object) -> Array:
         slope = asarray(problem.fun(t, y, *args))

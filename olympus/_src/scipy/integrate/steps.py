@@ -110,7 +110,7 @@ def start(fun: Fun, y0: Array, t0: Array, settings: Settings) -> Progress:
 
 
 def step(eq: Equation, p: Progress, settings: Settings) -> tuple[Progress, Array]:
-    """Try a step: what is then, and whether it was accepted."""
+    """Try a step: the state after it, and whether it was accepted."""
     h = p.dt.astype(dtypes.to_real_dtype(p.y.dtype))
     tried = settings.method.attempt(eq, p, h, settings.rtol, settings.allowed(p.y.dtype))
     accepted = tried.ratio <= 1

@@ -82,7 +82,7 @@ class PPoly:
 
     @api_boundary
     def __call__(self, x: ArrayLike, nu: int = 0, extrapolate: bool | str | None = None) -> Array:
-        """The values, or those of the nu-th derivative, at places of any shape.
+        """The values, or the nu-th derivative's, at places of any shape.
 
         Args:
           x: real places; nu: the order of the derivative, negative for an integral from the first

@@ -104,7 +104,7 @@ def options(name: str, what: str, given: T, allowed: Collection[object]) -> T:
 
 def bounds_of(name: str, what: str, given: object, cast: Callable[[object, str], T] = real_number
               ) -> tuple[T, T]:
-    """A pair of numbers (lowest, highest); ValueError for what is no pair."""
+    """A pair of numbers (lowest, highest); ValueError for anything but a pair."""
     pair = sequence(given, name, what)
     if len(pair) != 2:
         raise ValueError(f"{name}: {what} {given!r} given; a pair (lowest, highest) is required.")

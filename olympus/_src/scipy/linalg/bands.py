@@ -184,7 +184,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
 # Positive definite -------------------------------------------------------------------------------
 
 def _factored(ab: Array) -> Array:
-    """The diagonals[w + 1, n] of the lower Cholesky factor from those of the matrix."""
+    """The diagonals[w + 1, n] of the lower Cholesky factor from the matrix's."""
     ab, width = _within(ab), number_of(ab, -2)
     places = np.arange(width)
     # A window of `width` rows gains with each step the row below, up to its diagonal.

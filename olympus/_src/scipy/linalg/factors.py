@@ -72,7 +72,7 @@ def cho_factor(a: ArrayLike, lower: bool = False, overwrite_a: bool = False,
       lower: which triangle.
 
     Returns:
-      (the factor, lower). The other triangle is zero, where SciPy leaves that of a.
+      (the factor, lower). The other triangle is zero, where SciPy leaves a's.
 
     >>> print(olympus.scipy.linalg.cho_factor(onp.array([[4., 2.], [2., 5.]]))[0])
     [[2. 1.]

@@ -44,7 +44,7 @@ __all__ = ["coshm", "cosm", "expm", "expm_frechet", "fractional_matrix_power", "
 
 # The exponential ---------------------------------------------------------------------------------
 
-# Of Padé approximants, by order: the norm up to which their backward error is below half a unit in
+# Per order of Padé approximants: the norm up to which their backward error is below half a unit in
 # the last place (Higham, "The scaling and squaring method for the matrix exponential revisited",
 # 2005; of order 13 in Al-Mohy and Higham, 2009).
 _SINGLE = {3: 4.258730016922831e-1, 5: 1.880152677804762, 7: 3.925724783138660}
@@ -58,7 +58,7 @@ def expm(A: ArrayLike, *, upper_triangular: bool = False, max_squarings: int = 1
 
     The order of the approximant and the number of squarings follow from the norms of powers:
     Al-Mohy and Higham, "A new scaling and squaring algorithm for the matrix exponential", 2009. The
-    derivatives are those of the algorithm, in either mode.
+    algorithm itself is differentiated, in either mode.
 
     Args:
       upper_triangular: A is upper triangular: its other triangle is not read.
@@ -223,7 +223,9 @@ def expm_frechet(A: ArrayLike, E: ArrayLike, *, method: str | None = None,
 
 
 def _enlarged(a: Array, e: Array) -> Array:
-    """((a, e), (0, a)): a function of it has that of a, and its derivative along e, above."""
+    """((a, e), (0, a)): a function of it has the function of a, and its derivative along e,
+    above.
+    """
     return block([[a, e], [a * 0, a]])
 
 
@@ -320,7 +322,7 @@ def _above(found: Array, j: Array) -> Array | np.ndarray:
 
 
 def _framed(matrix: Array, j: Array) -> Array:
-    """`matrix` in the first j rows, those of the identity below."""
+    """`matrix` in the first j rows, the identity's below."""
     return where(_above(matrix, j), matrix, eye(matrix))
 
 
@@ -354,7 +356,7 @@ def sqrtm(A: ArrayLike, blocksize: int = 1) -> Array:
     """The principal square root of matrices, by their complex Schur form.
 
     Björck and Hammarling, "A Schur method for the square root of a matrix", 1983. The derivative
-    is that of the equation S S = A.
+    follows from the equation S S = A.
 
     Args:
       blocksize: of other implementations; without effect.
@@ -471,7 +473,8 @@ def logm(A: ArrayLike, disp: bool = True) -> Any:
     """The principal logarithm of matrices, by inverse scaling and squaring.
 
     Al-Mohy and Higham, "Improved inverse scaling and squaring algorithms for the matrix logarithm",
-    2012, with a fixed order of the approximant. The derivative is that of the equation expm(X) = A.
+    2012, with a fixed order of the approximant. The derivative follows from the equation expm(X) =
+    A.
 
     Args:
       A: [..., n, n], not singular; integers become floats.

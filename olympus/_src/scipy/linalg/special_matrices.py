@@ -27,7 +27,8 @@ __all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", 
            "invpascal", "leslie", "pascal", "toeplitz"]
 
 
-# Of elements -------------------------------------------------------------------------------------
+# From elements
+# -------------------------------------------------------------------------------------
 
 def block_diag(*arrs: ArrayLike) -> Array:
     """The matrix with the given matrices along its diagonal, zeros elsewhere.
@@ -69,8 +70,7 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     Args:
       c: [..., m]: its first column; a scalar counts as one element.
-      r: [..., n]: its first row, of which the first element is not read; the conjugate of c unless
-        given.
+      r: [..., n]: its first row, whose first element is not read; the conjugate of c unless given.
 
     Returns:
       [..., m, n] of the promoted dtype; leading axes broadcast.
@@ -101,7 +101,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
 
     Args:
       c: [..., m]: its first column.
-      r: [..., n]: its last row, of which the first element is not read; zeros unless given, n = m.
+      r: [..., n]: its last row, whose first element is not read; zeros unless given, n = m.
 
     Returns:
       [..., m, n] of the promoted dtype; leading axes broadcast.
@@ -277,7 +277,8 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
     return x[..., place * inside] * inside.astype(x.dtype)
 
 
-# Of a size ---------------------------------------------------------------------------------------
+# From a size
+# ---------------------------------------------------------------------------------------
 
 def _order(name: str, n: int, least: int = 0) -> int:
     return count_of(name, "n", n, least, 2**15)

@@ -114,9 +114,9 @@ def eigh_tridiagonal(d: ArrayLike, e: ArrayLike, *, eigvals_only: bool = False,
       d: [n], the diagonal, real.
       e: [n - 1], the diagonal above; the one below is its conjugate.
       eigvals_only: return the eigenvalues alone.
-      select: "a": all; "i": those of indices `select_range`, both included; "v": those in the
+      select: "a": all; "i": eigenvalues of indices `select_range`, both included; "v": those in the
         half-open interval (lowest, highest], whose number depends on values: not under jit.
-      select_range: the pair that "i" and "v" need.
+        select_range: the pair that "i" and "v" need.
       tol, key: of other algorithms; without effect.
 
     Returns:

@@ -153,7 +153,7 @@ def null_space(A: ArrayLike, rcond: float | None = None, *, overwrite_a: bool = 
                check_finite: bool = True, lapack_driver: str = "gesdd") -> Array:
     """An orthonormal basis of the vectors that a matrix maps to zero.
 
-    The derivative is that of the basis which moves least: at right angles to the null space.
+    The basis moves as little as possible in derivatives: at right angles to the null space.
 
     Args:
       A: [m, n]; integers become floats.
@@ -176,7 +176,7 @@ def null_space(A: ArrayLike, rcond: float | None = None, *, overwrite_a: bool = 
 def orth(A: ArrayLike, rcond: float | None = None) -> Array:
     """An orthonormal basis of the range of a matrix.
 
-    The derivative is that of the basis which moves least: at right angles to the range.
+    The basis moves as little as possible in derivatives: at right angles to the range.
 
     Returns:
       [m, rank]: as the rank depends on values, it does not run under jit.
@@ -203,8 +203,8 @@ def subspace_angles(A: ArrayLike, B: ArrayLike) -> Array:
       A, B: [n, p] and [n, q]; integers become floats.
 
     Returns:
-      [min(p, q)], or fewer where columns depend on others: in radians, from 0 to π/2. As ranks
-      depend on values, it does not run under jit.
+      [min(p, q)], or fewer where columns depend on others: in radians, from 0 to π/2. Ranks depend
+      on values, so it does not run under jit.
 
     Raises ValueError for different numbers of rows.
 

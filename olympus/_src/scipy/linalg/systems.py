@@ -158,7 +158,7 @@ def _lu_solve(factors: Array, pivots: Array, b: ArrayLike, *, trans: int) -> Arr
 # By structure ------------------------------------------------------------------------------------
 
 def mirrored(a: ArrayLike, lower: bool, hermitian: bool) -> Array:
-    """The symmetric, or Hermitian, matrix of which one triangle is a's."""
+    """The symmetric, or Hermitian, matrix with one triangle of a."""
     a = tril(a) if lower else triu(a)
     diagonal = diagonal_part(a)
     if hermitian:
@@ -185,9 +185,9 @@ def solve(a: ArrayLike, b: ArrayLike, lower: bool = False, overwrite_a: bool = F
       lower: of a symmetric, Hermitian or positive definite matrix, read the lower triangle only;
         else the upper one.
       overwrite_a, overwrite_b, debug, check_finite: SciPy's, without effect.
-      assume_a: what a is: "gen" (anything), "sym", "her", "pos" (positive definite: a Cholesky
-        factorisation, half the work), "diagonal", "upper triangular", "lower triangular", or any
-        other of SciPy's names, which are solved as "gen".
+      assume_a: the structure of a: "gen" (anything), "sym", "her", "pos" (positive definite: a
+        Cholesky factorisation, half the work), "diagonal", "upper triangular", "lower triangular",
+        or any other of SciPy's names, which are solved as "gen".
       transposed: solve aᵀ x = b.
 
     Returns:

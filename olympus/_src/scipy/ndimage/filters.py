@@ -71,7 +71,7 @@ def _extended(name: str, x: Array, widths: Sequence[tuple[int, int]], mode: obje
 
 
 def _edge(name: str, mode: object) -> str:
-    """How `numpy.pad` calls what a mode of SciPy's does."""
+    """`numpy.pad`'s name for a mode of SciPy's."""
     if not isinstance(mode, str) or mode not in _EDGES:
         raise ValueError(f"{name}: mode {mode!r} given; one of {', '.join(map(repr, _EDGES))} is "
                          "required.")
@@ -117,7 +117,7 @@ def _one_axis(name: str, input: ArrayLike, weights: ArrayLike, axis: int, mode: 
     if typeof(w).ndim != 1:
         raise ValueError(f"{name}: weights {typeof(w)} given; a vector is required.")
     origin = static_int(origin, name, "origin")
-    if flipped:     # the window's place is that of its mirror image
+    if flipped:     # the window's place is its mirror image's
         w, origin = rev(w, (0,)), -origin - (sizes_of(name, w)[0] + 1) % 2
     axis = canonical_axis(axis, typeof(x).ndim, name)
     return along(name, x, w, axis, mode, cval, origin).astype(dtype)
@@ -129,7 +129,7 @@ def correlate1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: s
     """The correlation with a vector of weights along one axis.
 
     Args:
-      weights: [k]: weights[j] is that of the pixel j - k//2 - origin places further.
+      weights: [k]: weights[j] belongs to the pixel j - k//2 - origin places further.
       mode: how the image goes on beyond its edges: "reflect" (about the edge), "mirror" (about the
         last pixel), "nearest", "wrap", or "constant".
       cval: of "constant".
@@ -313,7 +313,7 @@ def gaussian_laplace(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *
     """The sum of the second derivatives of an image smoothed by a Gaussian.
 
     Args:
-      mode, cval: as of `gaussian_filter`; the mode of an axis is, as in SciPy, that of its
+      mode, cval: as of `gaussian_filter`; the mode of an axis applies, as in SciPy, to its
         derivative's whole term, so also beyond the other edges.
 
     >>> print(abs(olympus.scipy.ndimage.gaussian_laplace(onp.ones(3), 1.0)).round(2))
@@ -360,7 +360,7 @@ def _edges(name: str, input: ArrayLike, across: Sequence[float], axis: object, m
     axis = canonical_axis(axis, typeof(x).ndim, name)
     real = dtypes.to_real_dtype(x.dtype)
     modes = _per_axis(name, "mode", mode, typeof(x).ndim)
-    # The difference comes first: what is smoothed beyond the edges is `cval`, as in SciPy.
+    # The difference comes first: the values smoothed beyond the edges are `cval`, as in SciPy.
     for k in sorted(range(len(modes)), key=lambda k: k != axis):
         weights = asarray(np.array([-1, 0, 1] if k == axis else across), real)
         x = along(name, x, weights, k, modes[k], cval, 0)

@@ -214,7 +214,7 @@ def sampled(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval:
     """The values of an image (in a floating dtype) at coordinates, one array per axis."""
     if order > 1 and prefilter:
         if mode in ("nearest", "grid-constant"):
-            # Beyond the edges the spline is that of an image that goes on for ever.
+            # Beyond the edges the spline continues an image that goes on for ever.
             margin: dict[str, Any] = (
                 {"mode": "edge"} if mode == "nearest" else {"constant_values": cval})
             x = pad(x, _MARGIN, **margin)
@@ -265,8 +265,8 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
       prefilter: whether the image is given, or the coefficients that `spline_filter` makes of it.
 
     Returns:
-      An array of the coordinates' shape in the image's dtype; of integers rounded. The derivatives
-      are those of the spline, in the image and in the coordinates.
+      An array of the coordinates' shape in the image's dtype; of integers rounded. The spline is
+      differentiated, by the image and by the coordinates.
 
     Raises ValueError for other orders and modes, and another number of coordinates than of axes.
 

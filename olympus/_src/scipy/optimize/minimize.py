@@ -2,8 +2,8 @@
 
 Sources: Nocedal & Wright, "Numerical Optimization" (2006), for BFGS (algorithm 6.1), L-BFGS (7.4)
 and Newton-CG (7.1); Bertsekas, "Projected Newton methods for optimization problems with simple
-constraints" (1982), for bounds. The derivatives are those of the equation that a minimum satisfies,
-grad = 0, and do not go through the iterations.
+constraints" (1982), for bounds. Derivatives follow from the equation of a minimum, grad = 0, and do
+not go through the iterations.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ Linear: TypeAlias = Callable[[Array], Array]
 
 
 class _Method(NamedTuple):
-    """The memory that a method starts with, its direction, and what it learns from a step."""
+    """The memory that a method starts with, its direction, and its update after a step."""
 
     memory: Callable[[Array, int], PyTree]      # of x, and the most vectors that may be kept
     direction: Callable[..., Any]       # (memory, x, grad, free, hessian) -> direction
@@ -341,7 +341,7 @@ def _descend(objective: Objective, method: _Method, options: dict[str, Any], x: 
         free = asarray(1, x.dtype) if low is None else (
             ~((x <= low) & (slope > 0)) & ~((x >= high) & (slope < 0))).astype(x.dtype)
         way = method.direction(state.memory, x, slope, free, hessian)
-        # A direction that does not descend is of no use: the gradient's is taken.
+        # A direction that does not descend is useless: the gradient's is taken.
         descends = dot(way, slope * free) < 0
         way = where(descends, way, -slope * free)
 

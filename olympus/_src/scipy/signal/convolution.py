@@ -281,7 +281,7 @@ def _in_plane(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, boundary: st
     out = _slid(x, _flipped(y) if correlated else y, [(0, 0)] * 2, precision)
     if mode == "full":
         return out
-    # Of an even size the middle is the later one for correlations.
+    # For an even size the middle is the later one for correlations.
     rows, columns = [floor_div(b if correlated else b - 1, 2) for b in m]
     return out[rows:rows + n[0], columns:columns + n[1]]
 

@@ -45,7 +45,7 @@ def _array(x: ArrayLike) -> Array:
 
 def _numbers(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeLike | None = None
              ) -> np.ndarray:
-    """An array of numbers on the host; TypeError for what is none."""
+    """An array of numbers on the host; TypeError for anything else."""
     found = by_numpy(name, np.asarray, x)
     if found.dtype.kind not in ("biuf" if dtype else "biufc"):
         raise TypeError(f"{name}: {what} {x!r:.60} given; {'real ' if dtype else ''}numbers are "
@@ -247,7 +247,7 @@ def iirnotch(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, A
 
     Args:
       w0: the frequency, in units of half the samples' frequency, or of `fs`.
-      Q: w0 by the width of what is lost, to 1/√2.
+      Q: w0 by the width of the notch, at 1/√2.
 
     Returns:
       (b[3], a[3]).
@@ -265,7 +265,7 @@ def iirpeak(w0: ArrayLike, Q: ArrayLike, fs: ArrayLike = 2.0) -> tuple[Array, Ar
     """The filter of second order that keeps one frequency.
 
     Args:
-      w0, Q, fs: as of `iirnotch`; the width is that of what is kept.
+      w0, Q, fs: as of `iirnotch`; the width is the passed band's.
 
     Returns:
       (b[3], a[3]).

@@ -110,11 +110,11 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
     convolution if a has one element.
 
     Args:
-      zi: what the filter remembers at the start, as x but with max(len(a), len(b)) - 1 elements
-        along the axis, broadcast; zeros unless given.
+      zi: the filter's state at the start, as x but with max(len(a), len(b)) - 1 elements along the
+        axis, broadcast; zeros unless given.
 
     Returns:
-      An array like x, or if `zi` is given (that, what the filter remembers at the end).
+      An array like x, or if `zi` is given (that, the filter's state at the end).
 
     Raises ValueError for coefficients that are no vectors.
 
@@ -139,11 +139,11 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
     """A signal filtered by sections of second order, one after the other.
 
     Args:
-      zi: what the sections remember at the start: [k, …], as x but with 2 elements along its axis;
-        zeros unless given.
+      zi: the sections' states at the start: [k, …], as x but with 2 elements along its axis; zeros
+        unless given.
 
     Returns:
-      An array like x, or if `zi` is given (that, what the sections remember at the end).
+      An array like x, or if `zi` is given (that, the sections' states at the end).
 
     Raises ValueError for other shapes.
 
@@ -376,7 +376,7 @@ def freqz(b: ArrayLike, a: ArrayLike = 1, worN: ArrayLike | None = 512, whole: b
       b, a: the coefficients above and below, vectors.
       worN: so many frequencies from 0 on, evenly spaced; or an array of them, in units of `fs`.
       whole: up to fs, else to fs / 2.
-      plot: a function that is called with what is returned.
+      plot: a function that is called with the result.
       fs: samples per unit of time; 2π, so that frequencies are angles, unless given.
       include_nyquist: the last frequency is fs / 2 itself.
 

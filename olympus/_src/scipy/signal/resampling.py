@@ -1,4 +1,4 @@
-"""Signals made anew from what they are: analytic signals, other rates, smoothed polynomials."""
+"""Signals from signals: analytic signals, other rates, smoothed polynomials."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def _signal(name: str, x: ArrayLike, axis: int) -> tuple[Array, int]:
 def hilbert(x: ArrayLike, N: int | None = None, axis: int = -1) -> Array:
     """The analytic signal: x with its Hilbert transform as imaginary part.
 
-    Its spectrum is twice that of x for positive frequencies, and zero for negative ones (Marple,
+    Its spectrum is twice x's for positive frequencies, and zero for negative ones (Marple,
     "Computing the discrete-time analytic signal via FFT", 1999).
 
     Args:
@@ -96,8 +96,8 @@ def resample(x: ArrayLike, num: int, t: ArrayLike | None = None, axis: int = 0,
       num: how many samples are wanted.
       t: the evenly spaced times of x's samples.
       axis: along which.
-      window: what the spectrum is multiplied by: a name as of `get_window`, an array with a weight
-        for each frequency in the order of `fftfreq`, or a function of those frequencies.
+      window: the weights of the spectrum: a name as of `get_window`, an array with a weight for
+        each frequency in the order of `fftfreq`, or a function of those frequencies.
       domain: "time", or "freq": x is the spectrum itself.
 
     Returns:
@@ -217,7 +217,7 @@ def savgol_filter(x: ArrayLike, window_length: int, polyorder: int, deriv: int =
       x: a real signal; integers become floats.
       window_length, polyorder, deriv, delta: as of `savgol_coeffs`.
       axis: along which.
-      mode: "interp": the ends are those of the first and last window's polynomial; or how x is
+      mode: "interp": the ends come from the first and last window's polynomial; or how x is
         continued: "mirror", "nearest", "wrap", "constant".
       cval: what "constant" continues with.
 

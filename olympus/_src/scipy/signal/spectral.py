@@ -1,4 +1,4 @@
-"""Spectra of segments of a signal: short-time Fourier transforms and what is averaged of them."""
+"""Spectra of segments of a signal: short-time Fourier transforms and their averages."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _lines(n: Any) -> np.ndarray | Array:
 # Segments ----------------------------------------------------------------------------------------
 
 class Segments:
-    """How a signal is cut: window, sizes, and what is done to each piece."""
+    """How a signal is cut: window, sizes, and the treatment of each piece."""
 
     def __init__(self, name: str, window: Window, nperseg: Any, noverlap: object, nfft: object,
                  size: int) -> None:
@@ -280,10 +280,10 @@ def csd(x: ArrayLike, y: ArrayLike | None, fs: ArrayLike = 1.0, window: Window =
     Welch, "The use of the fast Fourier transform for the estimation of power spectra", 1967.
 
     Args:
-      x, y: signals, of shapes that broadcast but for the axis, of which the shorter is filled up
-        with zeros; y None is x.
-      return_onesided: of real signals, no negative frequencies: their power is added to that of
-        the positive ones.
+      x, y: signals, of shapes that broadcast but for the axis; the shorter one is filled up with
+        zeros; y None is x.
+      return_onesided: for real signals, no negative frequencies: their power is added to the
+        positive ones'.
       scaling: "density", or "spectrum".
       average: over segments: "mean", or "median", divided by its bias.
 
@@ -430,7 +430,7 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = ("tukey", 0.
       mode: "psd". (SciPy's other modes are `stft` and its parts.)
 
     Returns:
-      (frequencies[k], times[m], densities): the axis of time is last, that of frequencies in the
+      (frequencies[k], times[m], densities): the axis of time is last, the axis of frequencies in the
       place of `axis`.
 
     Raises ValueError for another mode.
@@ -465,11 +465,11 @@ def istft(Zxx: ArrayLike, fs: ArrayLike = 1.0, window: Window = "hann", nperseg:
     Args:
       Zxx: what `stft` returned third.
       window, noverlap: as they were given to `stft`.
-      nperseg: samples of a segment; what the number of frequencies says unless given.
+      nperseg: samples of a segment; by default it follows from the number of frequencies.
       nfft: the size of the transforms; nperseg, or one more for an odd nperseg, unless given.
       input_onesided: whether negative frequencies are left out.
       boundary: whether half a segment was added at each end.
-      time_axis, freq_axis: which axes are those of times and frequencies.
+      time_axis, freq_axis: the axes of times and frequencies.
       scaling: "spectrum" or "psd", as it was given to `stft`.
 
     Returns:

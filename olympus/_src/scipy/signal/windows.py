@@ -25,7 +25,7 @@ __all__ = ["bartlett", "blackman", "blackmanharris", "bohman", "boxcar", "cosine
 
 
 def _sampled(name: str, M: int, sym: bool, values: Callable[[np.ndarray, int], np.ndarray]) -> Any:
-    """values(0 … m-1, m) of m = M points, or of M + 1 of which the last is left out."""
+    """values(0 … m-1, m) of m = M points, or of M + 1 without the last."""
     try:
         size = operator.index(M)
     except TypeError:

@@ -1,10 +1,10 @@
-"""Bessel functions of whole order: J, Y and K; I are those of lax and numpy.
+"""Bessel functions of whole order: J, Y and K; I belong to lax and numpy.
 
 Orders 0 and 1 are Chebyshev series, computed with mpmath in 50 digits: up to 8 of the functions, or
-of what is left of them without their logarithm and pole, in x²; beyond of the amplitudes P and Q of
-sqrt(2/πx) (P cos χ - Q sin χ) (DLMF 10.17.3), or of sqrt(x) eˣ K. Higher orders follow by the
-recurrence (DLMF 10.6.1), for J backwards where it is less than its order (Miller's algorithm, DLMF
-3.6(iii)). Near their zeros J and Y have the absolute error of their amplitude.
+of their rest without logarithm and pole, in x²; beyond of the amplitudes P and Q of sqrt(2/πx) (P
+cos χ - Q sin χ) (DLMF 10.17.3), or of sqrt(x) eˣ K. Higher orders follow by the recurrence (DLMF
+10.6.1), for J backwards where it is less than its order (Miller's algorithm, DLMF 3.6(iii)). Near
+their zeros J and Y have the absolute error of their amplitude.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 
 Up to 2, K and Y are Temme's series (J. Comput. Phys. 19, 1975, 324, and 21, 1976, 343) for an order
 of at most 1/2, and a recurrence upwards; beyond, K is the trapezoidal rule around the peak of its
-integral (DLMF 10.32.9), which converges exponentially. I is its power series (DLMF 10.25.2), of
-which all terms are positive, and far out its asymptotic one (10.40.1). J and Y between 2 and their
+integral (DLMF 10.32.9), which converges exponentially. I is its power series (DLMF 10.25.2), whose
+terms are all positive, and far out its asymptotic one (10.40.1). J and Y between 2 and their
 asymptotic series (10.17.3) are by Steed's two continued fractions (Barnett, Feng, Steed &
 Goldfarb, Comput. Phys. Commun. 8, 1974, 377; DLMF 10.33).
 """
@@ -473,8 +473,8 @@ def airy(z: ArrayLike) -> tuple[Array, Array, Array, Array]:
       z: real numbers; integers become floats.
 
     Returns:
-      (Ai, Ai', Bi, Bi'), arrays of the shape of z. Below 0 near their zeros the error is that of
-      the amplitude.
+      (Ai, Ai', Bi, Bi'), arrays of the shape of z. Below 0 near their zeros the error is relative
+      to the amplitude.
 
     >>> print(*(f"{y:.5f}" for y in special.airy(1.0)))
     0.13529 -0.15915 1.20742 0.93244

@@ -2,9 +2,9 @@
 
 Symmetric integrals are computed by duplication (Carlson, "Numerical computation of real or complex
 elliptic integrals", Numer. Algorithms 10, 1995, 13; DLMF 19.36(i)): each step brings the arguments
-together by a factor of four, and the rest is a series in what is between them. Derivatives are
-those of the steps, which converge as the values do. Jacobi's functions are by Landen's
-transformation (DLMF 22.20(ii)).
+together by a factor of four, and the rest is a series in their differences. The steps are
+differentiated, which converge as the values do. Jacobi's functions are by Landen's transformation
+(DLMF 22.20(ii)).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _LANDEN = 9     # means of 1 and 1e-8 have then met
 
 
 def _roots(x: Array, y: Array, z: Array) -> tuple[Array, Array]:
-    """√x √y + √y √z + √z √x, and √z; with no derivative in what is 0."""
+    """√x √y + √y √z + √z √x, and √z; with no derivative by an argument that is 0."""
     a, b, c = (where(v > 0.0, sqrt(where(v > 0.0, v, 1.0)), 0.0) for v in (x, y, z))
     return a * b + b * c + c * a, c
 
@@ -83,7 +83,7 @@ def _incomplete(name: str, phi: ArrayLike, m: ArrayLike) -> tuple[Array, ...]:
 
 @fused(inline=True)
 def elliprf(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
-    """Carlson's symmetric integral R_F: half that of 1 / sqrt((t+x) (t+y) (t+z)) from 0 on.
+    """Carlson's symmetric integral R_F: half the integral of 1 / sqrt((t+x) (t+y) (t+z)) from 0 on.
 
     Args:
       x, y, z: real numbers >= 0, shapes that broadcast; integers become floats.
@@ -152,7 +152,7 @@ def elliprd(x: ArrayLike, y: ArrayLike, z: ArrayLike) -> Array:
 
 @fused(inline=True)
 def ellipkinc(phi: ArrayLike, m: ArrayLike) -> Array:
-    """The incomplete elliptic integral of the first kind: that of 1 / sqrt(1 - m sin(t)**2).
+    """The incomplete elliptic integral of the first kind, ∫ dt / sqrt(1 - m sin(t)**2).
 
     Args:
       phi: upper ends of the integral from 0, in radians, real; integers become floats.
@@ -174,7 +174,7 @@ def ellipkinc(phi: ArrayLike, m: ArrayLike) -> Array:
 @fused(inline=True)
 @described_like(ellipkinc)
 def ellipeinc(phi: ArrayLike, m: ArrayLike) -> Array:
-    """The incomplete elliptic integral of the second kind: that of sqrt(1 - m sin(t)**2).
+    """The incomplete elliptic integral of the second kind, ∫ sqrt(1 - m sin(t)**2) dt.
 
     >>> print(f"{special.ellipeinc(1.0, 0.5):.5f}")
     0.92733
@@ -195,8 +195,8 @@ def ellipj(u: ArrayLike, m: ArrayLike) -> tuple[Array, Array, Array, Array]:
       m: parameters from 0 to 1, of a shape that broadcasts.
 
     Returns:
-      (sn, cn, dn, ph), arrays of the broadcast shape: ph is the amplitude, of which u is
-      `ellipkinc`. NaN for other parameters.
+      (sn, cn, dn, ph), arrays of the broadcast shape: ph is the amplitude: u is `ellipkinc` of it.
+      NaN for other parameters.
 
     >>> print(*(f"{y:.5f}" for y in special.ellipj(1.0, 0.5)))
     0.80300 0.59598 0.82316 0.93232

@@ -47,7 +47,7 @@ def _poch(tol: float, z: Array, m: Array) -> Array:
     product = where(m == 0.0, 1.0, product)
     end = z + m
     low, high = (z <= 0.0) & whole(z), (end <= 0.0) & whole(end)
-    # Of two poles it is (-1)ᵐ Γ(1-z) / Γ(1-z-m).
+    # For two poles it is (-1)ᵐ Γ(1-z) / Γ(1-z-m).
     both = low & high & (absolute(z) < 2.0 ** 50)
     fit = ~counted & (both | ~low & ~high) & (absolute(z) < math.inf) & (absolute(m) < math.inf)
     p, q = (inside(fit, where(both, 1.0 - b, a), c) for a, b, c in ((z, end, 1.0), (end, z, 1.5)))
@@ -69,7 +69,7 @@ poch_p = Special("poch", _poch,
 def _continued(n: Array, k: Array, rest: Array) -> Array:
     """Γ(n+1) / (Γ(k+1) Γ(rest+1)) for rest = n - k, where none is a pole: by B of positive numbers.
 
-    Γ of what is below 0 is reflected. Sines read n and k, of which the difference may be rounded.
+    Γ of numbers below 0 is reflected. Sines read n and k, whose difference may be rounded.
     """
     of_k, of_n = turned(k), turned(n)
     of_rest, first = turned(of_n - of_k), k < rest
@@ -236,7 +236,7 @@ def multigammaln(a: ArrayLike, d: ArrayLike) -> Array:
     return sum_along(gammaln_p.bind(shifted), -1) + d * (d - 1) / 4.0 * math.log(math.pi)
 
 
-_LAST_FINITE = 258      # of the Bernoulli numbers, as floats: those of even index go on -, +, -
+_LAST_FINITE = 258      # of the Bernoulli numbers, as floats: even indices go on -, +, -
 
 
 def bernoulli(n: int) -> Array:
@@ -284,7 +284,7 @@ def _riemann_below(x: Array) -> Array:
     left = x < -0.5
     right = outside(left, x, 0.5)
     near = _eta_sum(right) / -expm1((1.0 - right) * math.log(2.0))
-    # ζ(x) = 2 (2π)ˣ⁻¹ sin(πx/2) Γ(1-x) ζ(1-x), of which the sine is 0 at even x.
+    # ζ(x) = 2 (2π)ˣ⁻¹ sin(πx/2) Γ(1-x) ζ(1-x), where the sine is 0 at even x.
     low = maximum(inside(left, x, -1.5), -1e30)
     y = 1.0 - low
     size = exp(gammaln_p.bind(y) - y * math.log(2.0 * math.pi))
@@ -296,7 +296,7 @@ def _riemann_below(x: Array) -> Array:
 
 @fused
 def zeta(x: ArrayLike, q: ArrayLike | None = None) -> Array:
-    """The zeta function of Hurwitz, or with q = None that of Riemann.
+    """The zeta function of Hurwitz, or with q = None Riemann's.
 
     Args:
       x: the exponents, real; integers become floats.

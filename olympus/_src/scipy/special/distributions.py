@@ -1,7 +1,7 @@
-"""Distribution functions under the names that SciPy has from Cephes, and those of Kolmogorov.
+"""Distribution functions under the names that SciPy has from Cephes, and Kolmogorov's.
 
-Compositions of the incomplete gamma and beta functions and their inverses; those of Student's t
-are functions of their own, since the argument of the beta function would lose digits.
+Compositions of the incomplete gamma and beta functions and their inverses; Student's t has
+functions of its own, since the argument of the beta function would lose digits.
 """
 
 from __future__ import annotations
@@ -212,7 +212,7 @@ def bdtr(k: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:
     """The distribution function of the binomial distribution: at most k of n events.
 
     Args:
-      k: real numbers, of which the floor counts, 0 <= k <= n.
+      k: real numbers, whose floor counts, 0 <= k <= n.
       p: probabilities of one event; all shapes broadcast.
 
     >>> print(special.bdtr(1.0, 2.0, 0.5))

@@ -274,7 +274,7 @@ def log_softmax(x: ArrayLike, /, *, axis: Axis = None) -> Array:
 # Power transforms --------------------------------------------------------------------------------
 
 def _exprel(tol: float, x: Array, order: int = 0) -> Array:
-    """∫ tᵏ exp(t x) dt over [0, 1] with k = `order`, of which `exprel` is the case 0.
+    """∫ tᵏ exp(t x) dt over [0, 1] with k = `order`; `exprel` is the case 0.
 
     Its series Σ xⁿ / (n! (n+k+1)) near 0; the recurrence Eₖ = (eˣ - k Eₖ₋₁) / x elsewhere.
     """

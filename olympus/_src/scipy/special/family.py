@@ -1,8 +1,8 @@
 """The base of special functions: promotion of operands, and primitives with slopes.
 
 A function here is a primitive of `Computed` and one tangent per operand, so that it is one equation
-of a program and one compiled call, and its derivatives of every order are those of the functions
-that the tangents name.
+of a program and one compiled call, and its derivatives of every order come from the functions that
+the tangents name.
 """
 
 from __future__ import annotations

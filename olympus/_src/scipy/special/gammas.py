@@ -74,7 +74,7 @@ _PSI_FAR = (-1 / 12, 1 / 120, -1 / 252, 1 / 240, -1 / 132, 691 / 32760, -1 / 12)
 # Pieces, of float64 arrays -----------------------------------------------------------------------
 
 def sin_pi(x: Array) -> Array:
-    """sin(πx), of which the argument is reduced exactly."""
+    """sin(πx), the argument reduced exactly."""
     nearest = rint(x)
     even = nearest - 2.0 * floor(0.5 * nearest) == 0.0
     part = sin(math.pi * (x - nearest))
@@ -105,7 +105,7 @@ def _gamma(tol: float, x: Array) -> Array:
     half = gamma_above(inside(big, 0.5 * size, 1.0))
     # No product of two tiny numbers: size sin(π size) would underflow.
     below = -math.pi / sin_pi(size) / (size * gamma_above(outside(big, size, 0.5)))
-    # Beyond the range of Γ(-x), of which the square of Γ(-x/2) is below 2ˣ⁺¹ of it: 0.
+    # Beyond the range of Γ(-x) it is 0: the square of Γ(-x/2) is below 2ˣ⁺¹ Γ(-x).
     below = where(big, 0.0 * below / half, below)
     value = where(positive, above, where(whole(x), math.nan, below))
     return where(x == 0.0, copysign(math.inf, x), value)
@@ -164,7 +164,7 @@ def _gammaln_to_float32(x: Array) -> Array:
     above = where(size == math.inf, math.inf, above)
     below = x < 0.0
     value = where(below, -above, above) - log(where(below, size * sine / (math.pi * u), u))
-    # An integer below 0 has the sine 0, of which the logarithm is -inf.
+    # An integer below 0 has the sine 0, whose logarithm is -inf.
     first = x < 1.5
     a = x - where(first, 1.0, 2.0)
     around = absolute(a) <= 0.25
@@ -270,7 +270,7 @@ class Gammas(NamedTuple):
 
 
 def gammas(*xs: ArrayLike) -> Gammas:
-    """Γ of several arrays at once, since it is most of what is compiled; none may be a pole."""
+    """Γ of several arrays at once, since it is most of the compiled code; none may be a pole."""
     every = stack(xs)
     size = absolute(every)
     inverse = rgamma1p(minimum(size, _LARGE))
@@ -304,7 +304,7 @@ class PositiveBeta(NamedTuple):
 
 
 def positive_beta(p: Array, q: Array) -> PositiveBeta:
-    """B(p, q), without the cancellation of what is large."""
+    """B(p, q), without the cancellation of large terms."""
     g = gammas(p, q, p + q)
     x, y, z = g.size
     small, large = minimum(x, y), maximum(x, y)
@@ -404,7 +404,7 @@ betaln_p = Special("betaln", functools.partial(beta_of, log_of=True),
 
 
 def _rgamma_in(y: Array, x: Array) -> Array:
-    """-ψ(x) / Γ(x), of which the limit at the pole -n is (-1)ⁿ n!."""
+    """-ψ(x) / Γ(x), whose limit at the pole -n is (-1)ⁿ n!."""
     pole = (x <= 0.0) & whole(x)
     odd = x - 2.0 * floor(0.5 * x) != 0.0
     limit = gamma_p.bind(where(pole, 1.0 - x, 1.0))

@@ -33,7 +33,7 @@ _STEPS = 400_000
 _HIGH = np.int64(-1 << 27)      # the bits of a float's upper half, which has exact products
 
 
-# Twice the digits: sums of a number and what it leaves out ---------------------------------------
+# Twice the digits: sums of a number and its rounding error ---------------------------------------
 
 def _sum(x: Array, y: Array) -> tuple[Array, Array]:
     s = x + y
@@ -227,7 +227,7 @@ def _led(tol: float, where_to: Array, road: _Road, direction: Sequence[Array]
                   (x, 1.0 - x, x * 0.0, u, v, u + v, v, du, dv, du + dv, dv),
                   (da, db, dc - da - db, *road), _STEPS)
     arrived = ((out[0] == road.end) & (out[1] == road.rest)) | (absolute(out[5]) == math.inf)
-    # The last step of all is of no length: its sum is the value.
+    # The last step has no length: its sum is the value.
     return where(arrived, out[5], math.nan), where(arrived, out[9], math.nan)
 
 
@@ -263,7 +263,7 @@ def _reduced(a: Any, b: Any, c: ArrayLike, x: Any, slope: bool = False) -> tuple
 def _flipped(p: Array, q: Array, r: Array, s: Array, u: Array) -> Array:
     """Whether a polynomial is computed in 1 - u (DLMF 15.8.7): beyond the middle of its zeros.
 
-    There it is what is left of solutions that grow.
+    There it is the rest of solutions that grow.
     """
     middle = 0.5 + 0.5 * ((r - 1.0) ** 2 - s ** 2) / (p - q) ** 2
     long = whole(minimum(p, q)) & (minimum(p, q) < -_LONG) & (maximum(p, q) > 0.0)
@@ -289,7 +289,7 @@ def hyp2f1_of(tol: float, a: ArrayLike, b: ArrayLike, c: ArrayLike, x: Any) -> A
     road = _Road(*(inside(led, v, w) for v, w in zip((p, q, r, s, u, rest),
                                                      (1.0, 1.0, 2.0, 0.0, 0.5, 0.5), strict=True)))
     none = p * 0.0
-    # Of c < 0 another solution grows out of what rounding left at the start.
+    # For c < 0 another solution grows out of the rounding errors of the start.
     held = (r > 0.0) | ~(lost | (minimum(p, q) < -_LONG))
     still = where(held, _led(tol, led, road, (none, none, none))[0], math.nan)
     value = where(led, still, where(lost, math.nan, value))

@@ -78,7 +78,7 @@ def sph_harm_y(n: ArrayLike, m: ArrayLike, theta: ArrayLike, phi: ArrayLike,
       m: orders, whole numbers; the value is 0 for |m| > n.
       theta: polar angles, real.
       phi: azimuths, real; all shapes broadcast.
-      diff_n: only None: derivatives are those of `olympus.jacfwd`.
+      diff_n: only None: derivatives come from `olympus.jacfwd`.
       n_max: what larger degrees are reduced to; None: nothing.
 
     Returns:
@@ -138,7 +138,7 @@ def lpmn_values(m: int, n: int, z: ArrayLike, is_normalized: bool) -> Array:
     Args:
       m, n: the largest order and degree, equal ints.
       z: [k] points in [-1, 1], float32 or float64.
-      is_normalized: whether they are those of orthonormal spherical harmonics.
+      is_normalized: whether they belong to orthonormal spherical harmonics.
 
     Returns:
       An array [m+1, n+1, k] of the dtype of z, 0 where the order is above the degree.

@@ -35,7 +35,7 @@ def _kummer_step(tol: float) -> Any:
         (term, total, in_a, in_b, by_a, by_b), (a, b, x) = state, constants
         k = i + 1.0
         p, q = a + i, b + i
-        # d/da of (a)ₖ = (a)ₖ₋₁ (a+k-1), of which the factor may be 0.
+        # d/da of (a)ₖ = (a)ₖ₋₁ (a+k-1), whose factor may be 0.
         in_a = (in_a * p + term) * (x / (q * k))
         in_b = (in_b - term / q) * (p * x / (q * k))
         term = term * (p * x / (q * k))
@@ -158,7 +158,7 @@ def hyp1f1_of(tol: float, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
     half = exp(inside(led, where(negative, -0.5, 0.5) * size, 0.0))
     whole = exp(where(near & negative, -size, 0.0))
     still = _led(tol, led, *(inside(led, v, 1.0) for v in (c, q, size)))
-    # Of b < 0 the solution would grow out of what rounding left at the start.
+    # For b < 0 the solution would grow out of the rounding errors of the start.
     still = where(negative & (absolute(still) == math.inf), math.nan, still)
     value = where(led, half * still, where(near & ~lost, whole * value, math.nan))
     ended = _polynomial(long, *(inside(long, v, w) for v, w in ((c, -2.0), (q, 1.0), (size, 0.0))))

@@ -197,7 +197,7 @@ def _expn(tol: float, n: Array, x: Array) -> Array:
 
 
 def _expn_slope(t: Array, y: Array, n: Array, x: Array) -> Array:
-    """-Eₙ₋₁, and of n = 0 that of e⁻ˣ / x."""
+    """-Eₙ₋₁, and for n = 0 the derivative of e⁻ˣ / x."""
     zeroth = -exp(-x) * (x + 1.0) / (x * x)
     return t * where(n == 0.0, zeroth, -expn_p.bind(maximum(n - 1.0, 0.0), x))
 
@@ -512,7 +512,7 @@ _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(32)
 def _owens_t(tol: float, h: Array, a: Array) -> Array:
     """Gauss-Legendre quadrature (DLMF 3.5.19) up to |a| = 1; T(ah, 1/a) beyond (DLMF 7.20(iii)).
 
-    For large h the integrand is a Gaussian of width 1/h, of which 9 widths are integrated.
+    For large h the integrand is a Gaussian of width 1/h, integrated over 9 widths.
     """
     h, size = absolute(h), absolute(a)
     above = size > 1.0

@@ -42,7 +42,7 @@ _LEAST = 1e-305
 
 
 def rough_quantile(p: ArrayLike) -> Array:
-    """About that of the normal distribution for p <= 1/2 (Abramowitz and Stegun 26.2.22)."""
+    """About the normal distribution's for p <= 1/2 (Abramowitz and Stegun 26.2.22)."""
     t = sqrt(-2.0 * log(p))
     return (2.30753 + 0.27061 * t) / (1.0 + 0.99229 * t + 0.04481 * t * t) - t
 
@@ -108,7 +108,7 @@ def beta_logit(tol: float, a: Any, b: Any, p: Any, q: Any) -> Array:
     bound = where(power < -0.1, low - log1p(-exp(low)), 0.0)
     # Far out Newton's steps down from the normal one would be too many.
     u = where((k >= 1.0) & ((target > 1e-12) | (k > 100.0)), maximum(normal, bound), bound)
-    # Of small l and y = c / k the function is about l exp(-c).
+    # For small l and y = c / k the function is about l exp(-c).
     end = log(k / maximum(log(l / target), 1.0))
     u = where((l < 1.0) & (k > 100.0), maximum(u, end), u)
 

@@ -46,11 +46,11 @@ _TO_ERF = 2.0 / _ROOT_PI
 # Pieces ------------------------------------------------------------------------------------------
 
 def _square_exp(x: Array, factor: float) -> Array:
-    """exp(factor x²), where x² is the sum of two parts of which the large one is exact."""
+    """exp(factor x²), where x² is the sum of two parts, the large one exact."""
     x = where(absolute(x) < 50.0, x, 50.0 * sign(x))
     high = floor(x * 16.0) / 16.0
     power = exp(factor * high * high)
-    # Not the product of two exponentials, which XLA takes for that of the sum.
+    # Not the product of two exponentials, which XLA takes for the exponential of the sum.
     return where(power == math.inf, power, power + power * expm1(factor * (x - high) * (x + high)))
 
 
@@ -217,7 +217,7 @@ erfi_p = Special("erfi", _erfi, lambda t, y, x: t * _gauss(x, 1.0, _TO_ERF))
 
 
 def _quantile(gap: Array, tail: Array) -> Array:
-    """The normal quantile of 1/2 + gap, to 1e-15; tail is 1/2 - |gap|, of which none is 0.
+    """The normal quantile of 1/2 + gap, to 1e-15; tail is 1/2 - |gap|, and none is 0.
 
     Wichura 1988, Applied Statistics 37(3), algorithm AS 241: a rational function of gap in the
     middle, and two of r = sqrt(-ln tail) up to 5 and beyond.
@@ -253,7 +253,7 @@ _FAR = ((6.6579046435011037772, 5.4637849111641143699, 1.7848265399172913358,
         (1.0, 0.59983220655588793769, 0.13692988092273580531, 0.0148753612908506148525,
          7.868691311456132591e-4, 1.8463183175100546818e-5, 1.4215117583164458887e-7,
          2.04426310338993978564e-15))
-_NARROW = 1e-12     # tolerances above are those of results that AS 241 gives without a rest
+_NARROW = 1e-12     # tolerances above hold for results that AS 241 gives without a rest
 
 
 def _erfcinv(tol: float, q: Array) -> Array:
@@ -264,7 +264,7 @@ def _erfcinv(tol: float, q: Array) -> Array:
     p = inside(legal, p, 0.5)
     x = _quantile(0.5 - 0.5 * p, 0.5 * p) * _ROOT_HALF
     if tol < _NARROW:
-        # erfc(x) = p, of which the relative rest is erfcx(x) / (p exp(x²)) - 1.
+        # erfc(x) = p; the relative rest is erfcx(x) / (p exp(x²)) - 1.
         scaled = _erfcx(x)
         rest = log(scaled / p) - x * x
         far = x + 0.5 * _ROOT_PI * scaled * rest

@@ -152,7 +152,7 @@ def _slope(t: Array, n: Array, below: Callable[[Any], Any]) -> Array:
 
 def _pair(name: str, polynomial: Callable[..., Any], continued: Callable[..., Any],
           *partials: Callable[..., Any]) -> tuple[Special, Special]:
-    """Primitives of whole and of real degrees; `partials` are of the primitive's index, first."""
+    """Primitives of whole and of real degrees; `partials` have the primitive's index first."""
     whole, real = [
         Special(name + suffix, fun, nowhere, *(functools.partial(p, i) for p in partials))
         for i, (suffix, fun) in enumerate((
@@ -189,7 +189,7 @@ def eval_legendre(n: ArrayLike, x: ArrayLike) -> Array:
     """The Legendre polynomial Pₙ(x), or Legendre's function of a degree that is not whole.
 
     Args:
-      n: degrees, real numbers; Pₙ of n < 0 is that of -1 - n.
+      n: degrees, real numbers; Pₙ of n < 0 is P₋₁₋ₙ.
 
     >>> print(f"{special.eval_legendre(3, 0.5):.4f}")
     -0.4375
@@ -202,7 +202,7 @@ def eval_chebyt(n: ArrayLike, x: ArrayLike) -> Array:
     """The Chebyshev polynomial of the first kind, Tₙ(x): cos(n θ) for x = cos θ.
 
     Args:
-      n: degrees, real numbers; Tₙ of n < 0 is that of -n.
+      n: degrees, real numbers; Tₙ of n < 0 is T₋ₙ.
 
     >>> print(f"{special.eval_chebyt(3, 0.5):.4f}")
     -1.0000

@@ -33,7 +33,7 @@ def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:
       alpha: float[n], > 0.
 
     Returns:
-      Floats of the shape of x without its first axis: -inf for what is no vector of probabilities
+      Floats of the shape of x without its first axis: -inf where x is no vector of probabilities
       (SciPy raises), NaN for parameters that are not positive.
 
     >>> print(f'{dirichlet.logpdf(onp.array([0.2, 0.8]), onp.array([1.0, 2.0])):.3f}')

@@ -1,10 +1,10 @@
-"""Distributions: what is derived once for all of them, and their functions as users call them.
+"""Distributions: the parts derived once for all of them, and their functions as users call them.
 
 A distribution is a class with the formulas of its standard form (location 0, scale 1) as methods.
-What it does not give follows from what it gives, by the base class that says which that is. The
-public functions are made by `published`: they bind arguments to SciPy's signature, promote them,
-move and scale, and answer outside of the support. All of that happens while tracing, so that a call
-is one compiled program.
+The base class derives the functions that it does not give from those that it gives. The public
+functions are made by `published`: they bind arguments to SciPy's signature, promote them, move and
+scale, and answer outside of the support. All of that happens while tracing, so that a call is one
+compiled program.
 
 Formulas are only evaluated inside of the support (elsewhere at an inner point, and the result is
 replaced), so that no derivative is NaN because of the branch that was not taken.
@@ -46,7 +46,7 @@ class Distribution:
     """Formulas in standard form. `parameters` are the names of the shape parameters."""
 
     name = ""
-    title = ""              # what it is, after "of the"
+    title = ""              # its description, after "of the"
     about = ""              # its definition, for every docstring
     parameters: tuple[str, ...] = ()
     words: tuple[str, ...] = ()     # of the parameters, for "Args"
@@ -56,7 +56,7 @@ class Distribution:
     at: float = 1.5                 # where the examples are
     shown = ""                      # what the examples print, in the order of `_KINDS`
     drawn = ""                      # what the example of `rvs` prints
-    # Formulas, of those that have them.
+    # Formulas, where there are any.
     cdf: Formula
     ppf: Formula
     mean: Formula
@@ -352,7 +352,7 @@ def _probability(d: Any, kind: str, v: Values) -> Array:
 
 
 def _quantile(d: Any, kind: str, v: Values) -> Array:
-    """ppf, isf: the ends of the support for probabilities 0 and 1, NaN for what is none."""
+    """ppf, isf: the ends of the support for probabilities 0 and 1, NaN outside of [0, 1]."""
     low, high = d.support(*v.params)
     low = low - 1.0 if isinstance(d, Discrete) else low
     low, high = (low, high) if kind == "ppf" else (high, low)
@@ -430,7 +430,9 @@ def _signature(d: Distribution, first: str | None, *more: inspect.Parameter) -> 
 
 
 def _bound(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> dict[str, Any]:
-    """The arguments of a call by name, with defaults; TypeError for what the signature lacks."""
+    """The arguments of a call by name, with defaults; TypeError for arguments that the signature
+    lacks.
+    """
     try:
         bound = signature.bind(*args, **kwargs)
     except TypeError as error:

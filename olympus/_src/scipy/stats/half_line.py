@@ -91,7 +91,7 @@ class Gamma(Continuous):
         z = rough_quantile(where(q > 0.5, 1.0 - q, q))
         z = where((q > 0.5) == rising, -z, z)
         cube = 1.0 - 1.0 / (9.0 * a) + z / (3.0 * sqrt(a))
-        # Next to 0 the probability is the power x**a / Gamma(a+1), of which p**(1/a) has the size.
+        # Next to 0 the probability is the power x**a / Gamma(a+1), so p**(1/a) has the right size.
         p = q if rising else 1.0 - q
         power = exp((log(where(p > 0, p, 0.5)) + lgamma(a + 1.0)) / a)
         return where((cube > 0.3) | (a > 100.0) | (p > 0.5), a * maximum(cube, 0.01) ** 3, power)

@@ -123,7 +123,7 @@ def linregress(x: ArrayLike, y: ArrayLike, alternative: str = "two-sided") -> Li
     Returns:
       LinregressResult(slope, intercept, rvalue, pvalue, stderr): rvalue is the correlation
       coefficient, pvalue the probability of a slope as far from 0 if there is none, and stderr the
-      standard error of the slope. (SciPy's also has that of the intercept.)
+      standard error of the slope. (SciPy's also has the intercept's.)
 
     >>> x, y = onp.array([1.0, 2.0, 3.0, 4.0]), onp.array([2.0, 1.0, 4.0, 5.0])
     >>> line = scipy.stats.linregress(x, y)
@@ -171,7 +171,7 @@ def ttest_1samp(a: ArrayLike, popmean: ArrayLike, axis: int | None = 0,
 @fused(static=("axis", "nan_policy", "alternative"))
 def ttest_rel(a: ArrayLike, b: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
               alternative: str = "two-sided") -> SignificanceResult:
-    """The t test of whether pairs have equal means: that of their differences.
+    """The t test of whether pairs have equal means: the test of their differences.
 
     Args:
       a, b: real numbers of one shape; integers become floats.

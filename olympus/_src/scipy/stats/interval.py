@@ -178,7 +178,7 @@ class Triang(Continuous):
         return log(self.pdf(x, c))
 
     def cdf(self, x: Array, c: Array) -> Array:
-        """Sums of what is not negative: no digits are lost next to 0."""
+        """Sums of terms that are not negative: no digits are lost next to 0."""
         left, right = x < c, where(c < 1, 1.0 - c, 1.0)
         return where(left, x * x / where(left, c, 1.0),
                      where(c < 1, c + (x - c) * (2.0 - c - x) / right, x * x))

@@ -31,7 +31,7 @@ __all__ = ["DescribeResult", "describe", "entropy", "gmean", "hmean", "iqr", "ku
 
 
 class Sample(NamedTuple):
-    """Floats, along which axis, and weights: 0 for what is left out, 1 for all else."""
+    """Floats, the axis, and weights: 0 for elements left out, 1 for all others."""
 
     x: Any
     axis: int | None
@@ -55,7 +55,7 @@ class Sample(NamedTuple):
 
 
 def number(name: str, x: ArrayLike | None) -> Any:
-    """A parameter that is a number, traced or not; TypeError for what is none."""
+    """A parameter that is a number, traced or not; TypeError for anything else."""
     return x if type(x) in (int, float) else to_array(promote_dtypes(name, x, 0)[0])
 
 
@@ -243,7 +243,7 @@ def iqr(x: ArrayLike, axis: int | None = None, rng: tuple[float, float] = (25, 7
 
     Args:
       rng: the two percentiles, from 0 to 100.
-      scale: what the result is divided by. (SciPy's "normal" is 1.3489795.)
+      scale: the divisor of the result. (SciPy's "normal" is 1.3489795.)
       interpolation: between numbers, as `method` of `olympus.numpy.quantile`.
       keepdims: whether the axis stays, with one element.
 
@@ -268,7 +268,7 @@ def median_abs_deviation(x: ArrayLike, axis: int | None = 0, *, scale: ArrayLike
     """The median of the distances from the median.
 
     Args:
-      scale: what the result is divided by. (SciPy's "normal" is 0.67448975.)
+      scale: the divisor of the result. (SciPy's "normal" is 0.67448975.)
 
     >>> print(scipy.stats.median_abs_deviation(onp.array([1.0, 2.0, 4.0, 9.0, 10.0])))
     3.0
@@ -297,7 +297,7 @@ def describe(a: ArrayLike, axis: int | None = 0, ddof: int = 1, bias: bool = Tru
     """Count, extrema, mean, variance, skewness and kurtosis of a sample.
 
     Args:
-      ddof: what is subtracted from the count for the variance.
+      ddof: subtracted from the count for the variance.
       bias: False corrects skewness and kurtosis for the size of the sample.
 
     Returns:

@@ -37,8 +37,8 @@ def logpdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike, allow_singular: bool |
     Args:
       x: float[..., n], vectors; integers become floats.
       mean: float[..., n], or a number for all of them.
-      cov: float[..., n, n], covariance matrices, of which the lower triangle counts; or a number:
-        the variance of each component.
+      cov: float[..., n, n], covariance matrices, whose lower triangle counts; or a number: the
+        variance of each component.
       allow_singular: whether the matrix may have less than full rank: then the density is that on
         the subspace where there is one, and 0 elsewhere, by the eigenvalues. Otherwise the result
         for such a matrix is NaN.
@@ -92,7 +92,7 @@ def _of_low_rank(apart: Any, cov: Array) -> Array:
 def pdf(x: ArrayLike, mean: ArrayLike, cov: ArrayLike) -> Array:
     """Density of the multivariate normal distribution.
 
-    The exponential of `logpdf`, which see for what the shapes may be.
+    The exponential of `logpdf`, which describes the shapes.
 
     Args:
       x: float[..., n], vectors; integers become floats.

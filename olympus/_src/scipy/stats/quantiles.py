@@ -1,11 +1,11 @@
 """Numbers at which a monotone function takes a value: quantiles without a formula.
 
 A bracket of floats is narrowed by Newton's steps and, where one leaves it or in every third step
-after the first dozen, halved in the order of the floats themselves: as integers, of which there are
-as many between two floats as there are floats. So a bracket of all floats needs as many halvings as
-a float has bits, wherever the answer is, and nothing has to be known about the function.
+after the first dozen, halved in the order of the floats themselves: by their bits as integers. So a
+bracket of all floats needs as many halvings as a float has bits, wherever the answer is, and
+nothing has to be known about the function.
 
-Derivatives are those of the implicit function (Griewank & Walther, "Evaluating Derivatives", 2008,
+Derivatives follow from the implicit function (Griewank & Walther, "Evaluating Derivatives", 2008,
 ch. 15): of F(x, p) = q they are dx = (dq - dF/dp dp) / f with the density f.
 """
 
@@ -53,8 +53,8 @@ def _halfway(low: Array, high: Array) -> Array:
 def _bracket(low: ArrayLike, high: ArrayLike, *others: Array) -> list[Array]:
     """Finite bounds as arrays of the shape and dtype of all others, and those.
 
-    The others keep their shapes: what is computed of numbers is computed once, and not for each
-    element of a broadcast constant, for which XLA's simplifier takes too many turns, and logs that.
+    The others keep their shapes: functions of numbers are computed once, and not for each element
+    of a broadcast constant, where XLA's simplifier takes too many turns, and logs that.
     """
     info = dtypes.finfo(others[0].dtype)
     none = sum(0.0 * x for x in others)

@@ -38,7 +38,7 @@ class ModeResult(NamedTuple):
 
 
 def check_policy(name: str, policy: str) -> None:
-    """ValueError for what is done with NaN that cannot be done in a compiled program."""
+    """ValueError for a treatment of NaN that a compiled program cannot have."""
     if policy not in ("propagate", "omit"):
         raise ValueError(f"{name}: nan_policy={policy!r} given; 'propagate' or 'omit' is required: "
                          "a compiled program cannot raise; use debug_nans to find NaN.")
@@ -144,7 +144,7 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
     Args:
       a: real numbers, any shape.
       method: the rank of equal numbers: "average", "min" or "max" of the places that they take
-        together; "dense", one more than that of the next smaller number; "ordinal", their places
+        together; "dense", one more than the next smaller number's; "ordinal", their places
         in the order of the array.
       axis: along which; None ranks all elements, and the result is flat.
       nan_policy: "propagate", all ranks beside a NaN are NaN; "omit", only its own.
@@ -181,7 +181,7 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
     Args:
       a: real numbers, any shape; integers become floats.
       axis: along which; None is of all elements.
-      ddof: what is subtracted from the count for the standard deviation.
+      ddof: subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit" to leave NaN out.
       keepdims: whether the axis stays, with one element.
 

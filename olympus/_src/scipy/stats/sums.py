@@ -27,7 +27,7 @@ from ...types import dtypes
 
 __all__ = ["series"]
 
-_MOST = 2**22       # terms of a sum, of which each waits for the one before
+_MOST = 2**22       # terms of a sum, each waiting for its predecessor
 
 
 def _sums(terms: Callable[..., tuple], count: int, step: Array, start: Array, low: Array,
