@@ -5,7 +5,7 @@
                | "(" value "," … ")" | "[" value "," … "]" | "{" key ":" value "," … "}"
     type       = ["~"] dtype "[" dimension "," … "]"        as programs and messages print types
 
-`~` marks a weak type. Dimensions that are no numbers are those of `export.symbolic_shape`.
+`~` marks a weak type. Dimensions that are no numbers are `export.symbolic_shape`'s.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ def _count(text: str) -> int:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says, and return the exit status."""
+    """Run the command line, and return the exit status."""
     parser = argparse.ArgumentParser(prog="python -m olympus.distributed")
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser(

@@ -1,4 +1,4 @@
-"""`python -m olympus.distributed doctor`: what a process sees of its job, and what is wrong."""
+"""`python -m olympus.distributed doctor`: a process's view of its job, and its faults."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def doctor(address: str | None, count: int | None, process: int | None, timeout:
     """Print what this process sees, join its job, and look at the others.
 
     Args:
-      address, count, process: as `initialize` takes them; None for what the environment says.
+      address, count, process: as `initialize` takes them; None for the environment's values.
       timeout: how many seconds to wait for the others.
 
     Returns:

@@ -44,7 +44,7 @@ f32[]}. name=… gives it by name. Quote it, so that the shell leaves it alone.
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Do what the command line says, and return the exit status."""
+    """Run the command line, and return the exit status."""
     given = _parser().parse_args(arguments)
     with contextlib.ExitStack() as settings:
         if given.x64:
@@ -57,7 +57,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:     # of `| head`
             sys.stdout = None       # nothing is flushed at exit
             return 141
-        except Exception as error:      # of the user's function: their lines are what is shown
+        except Exception as error:      # of the user's function: their lines are shown
             source.filter_traceback(error)
             raise
 
@@ -323,7 +323,7 @@ def _export(given: argparse.Namespace) -> None:
 
 
 def _written(given: argparse.Namespace, exported: Exported) -> dict[str, str]:
-    """Write an export in another format; the types of what is in the file, by name."""
+    """Write an export in another format; the types of the file's arrays, by name."""
     try:
         if given.to == "onnx":
             return to_onnx(exported, given.output)
@@ -334,7 +334,7 @@ def _written(given: argparse.Namespace, exported: Exported) -> dict[str, str]:
 
 
 def _verify(path: Path) -> None:
-    """Say what an artifact is, and which jaxlibs read it; CommandError for what is none."""
+    """Describe an artifact, and the jaxlibs that read it; CommandError for anything else."""
     exported = _artifact(path, verify=True)
     version = version_of(exported.mlir_module_serialized)
     readers = [name for name, newest in _STABLEHLO.items() if version <= newest]

@@ -1,7 +1,7 @@
 """composite: a named operation that a function defines, which compilers may recognise by its name.
 
 Lowering keeps it as one `stablehlo.composite`, unless sizes are symbolic. Derivatives and vmap work
-on the definition: what they make of it is no longer the operation that the name promises.
+on the definition: the derived program is no longer the operation that the name promises.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class CompositeOp(Defined):
         return b.composite(olympuspr, args, name, version, dict(attributes))
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        return eqn      # the operation is what it is, with all its results
+        return eqn      # the operation stays, with all its results
 
 
 composite_p = CompositeOp("composite")

@@ -55,7 +55,7 @@ class WithContents(Rules):
         return [_refs.get_p.bind(x, view=_refs.WHOLE) for x in compress(given, self.new)]
 
     def check_still(self, what: str, active: Sequence[bool]) -> None:
-        """ValueError if a content has a derivative, of which no rule of the user's knows."""
+        """ValueError if a content has a derivative, unknown to the user's rules."""
         if any(k is not None and a for k, a in zip(self.cells, active, strict=True)):
             raise ValueError(
                 f"{what}: a reference that holds a differentiated value is read or written by a "

@@ -103,7 +103,7 @@ def custom_gradient(fun: Callable[P, tuple[R, Callable[..., PyTree]]]) -> Callab
             return rule(tree_unflatten(out_tree, [
                 next(cts) if has_tangent(typeof(x)) else None for x in leaves]))
 
-        # The rule is staged while what it closes over is alive: those values are leaves of
+        # The rule is staged while its closed-over values are alive: they are leaves of
         # `_Converted`, a pytree, and so residuals like any others.
         body = stage_body(wraps(rule)(flat_rule), tree_structure(tuple(active)), active)
         return out, _Converted(body.program, body.consts, tree_structure(tuple(active)),
@@ -124,8 +124,8 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
                     ) -> tuple[Callable[..., R], list[Array]]:
     """Turn the differentiable traced values that `fun` closes over into arguments.
 
-    For functions that take functions and define derivatives: what a custom rule shall give
-    cotangents for has to be among its arguments.
+    For functions that take functions and define derivatives: values whose cotangents a custom rule
+    shall give have to be among its arguments.
 
     Args:
       fun: a function of pytrees of arrays.

@@ -140,7 +140,7 @@ def _tangent(what: str, path: str, x: Array, t: Any) -> Tangent:
         raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
                         f"corresponding shapes and dtypes.\n  Expected {aval} (tangent type of "
                         f"{typeof(x)}) but got {found}.\n  {at(path)}{what}.")
-    # An integer output has no derivative: what the rule gave for it is dropped.
+    # An integer output has no derivative: the rule's tangent for it is dropped.
     return Zero(aval) if is_float0(aval) else t if type(t) is Zero else pvary(t, aval.vma)
 
 

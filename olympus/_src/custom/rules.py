@@ -148,7 +148,7 @@ def check_structure(what: str, required: PyTree, found: PyTree, meaning: str) ->
 
 
 class CustomFunction(Generic[P, R]):
-    """Base of the decorators: what they know of the function and of one call's arguments."""
+    """Base of the decorators: their knowledge of the function and of one call's arguments."""
 
     what = ""
     __name__: str
@@ -222,7 +222,7 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def closed_over(*values: object) -> list[Tracer]:
-    """Tracers that values are or hold: in pytrees, and in functions as what they close over."""
+    """Tracers that values are or hold: in pytrees, and in the closures of functions."""
     # A search of what can be reached, not a proof: a tracer in a global, or in an object that is no
     # pytree, is not found.
     found: list[Tracer] = []
@@ -285,7 +285,7 @@ def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Se
     """
     #   at the call            when the rule runs (in a backward pass, say)
     #     vmap's trace           vmap's trace      the same object, made alive again
-    #     its parent             what is current now
+    #     its parent             the current trace
     # Function and rule may close over tracers of that very trace, which a new one would take for
     # constants or refuse as ended. Its axis name, too, is in scope again.
     saved = ctx.trace, trace.parent, trace.alive, ctx.axes
@@ -440,8 +440,8 @@ class UserRules(Rules):
 
     def output(self, what: str, out: PyTree) -> list[Array]:
         """The leaves of a rule's primal output, which must be as the function's."""
-        # The function may have run before (staging runs it first), or never: what it returned is
-        # known in the first case, and taken from the rule in the second.
+        # The function may have run before (staging runs it first), or never: its result is known in
+        # the first case, and taken from the rule in the second.
         leaves, tree = tree_flatten(out)
         if self.out_avals is not None and self.out_tree != tree:
             check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
@@ -564,7 +564,7 @@ class Batched(Rules):
 
 
 class Chosen(Rules):
-    """The rules of a call of which only some outputs are `used`."""
+    """The rules of a call with only some outputs `used`."""
 
     __slots__ = ("code", "identity", "own", "rules", "used")
 
@@ -601,7 +601,7 @@ def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Ze
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
 
     `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
-    are treated alike; noted is of the latter what `zeros` says.
+    are treated alike; `Noted.found` has the same for the output tangents.
     """
     def run(*args: Array) -> tuple[list[Array], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
@@ -612,7 +612,7 @@ def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Ze
 
 
 def merged(zeros: Sequence[Zero | None], given: Sequence[T]) -> list[T | Zero]:
-    """All tangents in order, of which `given` are those that are not zero."""
+    """All tangents in order; `given` are the nonzero ones."""
     rest = iter(given)
     return [next(rest) if z is None else z for z in zeros]
 
@@ -628,7 +628,7 @@ _in_progress = _InProgress()
 
 
 class _Frame:
-    """A rule that is being staged: what a call of the same function in it is a call of.
+    """A rule that is being staged: a call of the same function in it calls this.
 
     Its operands are `consts`, the tracers that the rule closes over, then the arguments.
     """
@@ -711,8 +711,8 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
     """Tangents of the outputs if there are `active` ones, of values that the rule does not know."""
     avals = tuple([typeof(x).to_tangent_aval() for x in outs])
     wanted = tuple([a for a in avals if not is_float0(a)])
-    # Raising here would refuse a derivative that nobody asks for. The tangents become those of an
-    # operation that raises when it is evaluated, transformed or lowered.
+    # Raising here would refuse a derivative that nobody asks for. The tangents become tangents of
+    # an operation that raises when it is evaluated, transformed or lowered.
     if not active or not wanted:
         return list(tangents)
     given = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
@@ -720,8 +720,8 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
             for x, t in zip(with_zeros(avals, given), tangents, strict=True)]
 
 
-# How a call travels. Each trace's `process_custom(prim, fun, rules, args, params)` takes what is
-# its own off function and rules, and hands the rest to the trace below:
+# How a call travels. Each trace's `process_custom(prim, fun, rules, args, params)` takes its own
+# tracers off function and rules, and hands the rest to the trace below:
 #   evaluation   fun(*args); no rule is looked at
 #   JVPTrace     an operand with a tangent: prim.jvp, which runs the rules; else on to the parent
 #   BatchTrace   prim.vmap: function and rules that run under this trace (`run_batched`); parent
@@ -809,8 +809,8 @@ class CustomCall(Bodied, abstract=True):
         try:
             return stage_rules(self.staged, rules, avals)
         except Exception:
-            # They raise, or close over what is being differentiated outside: an error only if they
-            # are used, which runs them again.
+            # They raise, or close over values that are being differentiated outside: an error only
+            # if they are used, which runs them again.
             return rules, []
 
     def differentiate(self, fun: Callable[..., list[Array]], rules: Rules,
@@ -819,10 +819,10 @@ class CustomCall(Bodied, abstract=True):
                       ) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
         """Outputs and tangents by `apply(primals, tangents)`, which the rules are used in.
 
-        The first tangents may be those of values that function or rules close over.
+        The first tangents may belong to values that function or rules close over.
         """
         #   primals   function's tracers (lead) | rules' tracers (up to own) | arguments
-        # If no argument has a tangent the rule is not needed, and what it closes over has no
+        # If no argument has a tangent the rule is not needed, and its closed-over values have no
         # influence: only the function's own tracers are then refused a derivative.
         lead, own = rules.own
         if own and all(type(t) is Zero for t in tangents[own:]):

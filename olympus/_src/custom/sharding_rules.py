@@ -165,7 +165,7 @@ class SdyShardingRule:
 
 
 def parse_rule(rule: str, **options: Any) -> SdyShardingRule:
-    """The rule of a text like "i (j k), k -> ... i"; `options` are those of `SdyShardingRule`."""
+    """The rule of a text like "i (j k), k -> ... i"; `options` are `SdyShardingRule`'s."""
     if not isinstance(rule, str):
         raise TypeError(f"rule must be a str, but got {type(rule)}: {rule!r}.")
     text = rule.replace("...", BATCHING)

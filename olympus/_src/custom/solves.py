@@ -1,4 +1,4 @@
-"""custom_linear_solve and custom_root: solvers that are differentiated by what they solve.
+"""custom_linear_solve and custom_root: solvers differentiated through the equation that they solve.
 
 The derivative of a solution follows from the equation it satisfies (the implicit function theorem),
 not from the iterations that found it.
@@ -44,7 +44,7 @@ __all__ = ["custom_linear_solve", "custom_root", "linear_solve_p"]
 class LinearSolve(Bodied):
     """params: const_lengths (of matvec, solve, transpose_solve), olympusprs (the three programs).
 
-    Operands: the consts of each, then b. Results: x, then what the solver returns besides.
+    Operands: the consts of each, then b. Results: x, then the solver's other results.
     """
 
     programs = ("olympusprs",)
@@ -118,7 +118,7 @@ def _like(what: str, role: str, body: Body, tree: PyTreeDef, avals: Sequence[Sha
           like: str, count: int = -1) -> None:
     """TypeError unless the body, which plays the role, returns the given structure and types."""
     found_tree, found = body.out_tree, body.out_avals
-    if count >= 0:      # a pair of which the first is looked at
+    if count >= 0:      # a pair, whose first item is looked at
         out = tree_unflatten(found_tree, range(found_tree.num_leaves))
         if not isinstance(out, (tuple, list)) or len(out) != 2:
             raise TypeError(f"{what}: {body.name} returned {type(out).__name__}; with has_aux a "

@@ -78,7 +78,7 @@ class CustomVJPPrimal:
 
     Args:
       value: the argument.
-      perturbed: whether it depends on what is differentiated by.
+      perturbed: whether it depends on a differentiated value.
 
     >>> from olympus.custom_derivatives import CustomVJPPrimal
     >>> CustomVJPPrimal(2.0, perturbed=False).value
@@ -273,8 +273,7 @@ class _StagedVjp(Rules):
         # One program serves all calls: every argument may have a tangent.
         forward = _forward(rules, [True] * len(avals))
         self.fwd, of_fwd = closure_convert(stage(forward, avals))
-        # After `forward`: only then is it known how many residuals there are, and of which
-        # structure.
+        # After `forward`: only then are the number and the structure of residuals known.
         self.num_outs, bwd = forward.found
         outs, res_avals = cut(self.fwd.out_avals, self.num_outs)
         ct_avals = [a.to_cotangent_aval() for a in outs]
@@ -521,8 +520,7 @@ class CustomLin(Primitive):
         tangents = [to_axis(t, d, 0, size)
                     for t, d in zip(args[num_res:], dims[num_res:], strict=True)]
 
-        # A new vmap of bwd, not `run_batched`: what is mapped here is the linear map, after fwd
-        # ran.
+        # A new vmap of bwd, not `run_batched`: the linear map is mapped here, after fwd ran.
         def batched_bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
             zeros = [Zero(a.to_cotangent_aval()) if type(ct) is Zero else None
                      for ct, a in zip(cts, out_avals, strict=True)]

@@ -47,7 +47,7 @@ Flagged = list[tuple[Array, bool]]      # values, each with whether it is mapped
 class custom_vmap(CustomFunction[P, R]):
     """Decorator: under vmap the rule given to `def_vmap` runs instead of the function.
 
-    Derivatives are those of the function, and under vmap those of the rule.
+    Derivatives are the function's, and under vmap the rule's.
 
     Args:
       fun: a function of pytrees of arrays.
@@ -112,7 +112,7 @@ class _VmapRule(Rules):
     """A flat rule: (axis size, whether each argument is mapped, args) -> outs, which are mapped."""
 
     __slots__ = ()
-    rule: Any = None    # that of the function that this one's is made of
+    rule: Any = None    # the program of the function that this one's derives from
     num_leading = 0     # operands in front that the function closes over and the rule never sees
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
@@ -124,7 +124,7 @@ class _VmapRule(Rules):
         return any(mapped)
 
     def seal(self) -> None:
-        """The call is staged: what the user's rule closes over will not be there any more."""
+        """The call is staged: values that the user's rule closes over will be gone later."""
         self.rule.seal()
 
 
@@ -133,7 +133,7 @@ class _NothingMapped(Exception):
 
 
 class _Asked(threading.local):
-    """The users' rules that this thread asks what they return where nothing is mapped."""
+    """The users' rules that this thread asks for their results where nothing is mapped."""
 
     rules: tuple[Any, ...] = ()
 
@@ -281,7 +281,7 @@ class _Differentiated(_Derived):
 
     def _told(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
               args: Sequence[ArrayLike]) -> tuple[Flagged, Flagged]:
-        """`pairs` by the rule for operands of which those are mapped, mapped over the others."""
+        """`pairs` by the rule for these mapped operands, mapped over the others."""
         n, k = len(self.nonzero), len(self.program.out_avals)
         wanted = [*mapped, *(m for m, nz in zip(mapped, self.nonzero, strict=True) if nz)]
         flat = [_mapped(x, have, want, size)
@@ -321,7 +321,7 @@ class _Tangent(_Differentiated):
         return [t for t, _ in tangents], [f for _, f in tangents]
 
     def decides(self, mapped: Sequence[bool]) -> bool:
-        # The rule knows nothing of tangents of what the function closes over.
+        # The rule knows nothing of tangents of closed-over values.
         n = len(self.nonzero if any(self.nonzero[:self.rule.num_leading]) else mapped)
         return any(mapped[:n])
 
@@ -428,7 +428,7 @@ def _cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Cl
 
 
 def _silent(closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """The program without what it does besides computing: the primal call has done that."""
+    """The program without its effects: the primal call has had them."""
     # Where an effect has results they may be needed: its equation stays.
     pr = closed.olympuspr
     if not pr.effects:
@@ -562,7 +562,7 @@ def sequential_vmap(f: Callable[..., PyTree]) -> custom_vmap:
         leaves, tree = tree_flatten(args)
         flags = tree_flatten(tuple(in_batched))[0]
         mapped = [x for x, flag in zip(leaves, flags, strict=True) if flag]
-        if not mapped:      # but their tangents are: called mapped, what is without is repeated
+        if not mapped:      # but their tangents are: called mapped, unmapped tangents are repeated
             return args, True
 
         def one(elements: Sequence[object]) -> PyTree:

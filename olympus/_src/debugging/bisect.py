@@ -145,7 +145,7 @@ def bisect(first: Callable[..., PyTree] | Recording, second: Callable[..., PyTre
 
     Returns:
       A `Parting`; None if all results agree. An operation that sums in another order already
-      differs by rounding: that is what the tolerance is for.
+      differs by rounding: hence the tolerance.
 
     >>> def old(x):
     ...     return onp.sqrt(x + 1.0) * 2

@@ -28,7 +28,7 @@ class NanFound(NamedTuple):
       forward: for an operation of a backward pass, the line of the operation that is transposed.
       time: how often the operation had run on that line before: the iteration, in a loop.
       index: the first element that is NaN.
-      operands: what the operands have there.
+      operands: the operands' elements there.
       advice: what to write instead, where that is known.
       history: the operations that the operands come from, nearest first, with their values there.
 

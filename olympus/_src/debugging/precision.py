@@ -84,7 +84,7 @@ class Precision(NamedTuple):
 
 
 class _Shadows:
-    """Keeps of each value what it is at the wider dtype."""
+    """Keeps each value at the wider dtype."""
 
     def __init__(self, wide: DType) -> None:
         self.wide = wide
@@ -126,7 +126,7 @@ class _Shadows:
     def again(self, prim: Primitive, params: Params, ins: Sequence[Array], outs: Sequence[Array]
               ) -> list[Array]:
         """The operation on wide operands; where it has no such form, its own results, widened."""
-        if prim.bodies(params):     # whose types are those of the program
+        if prim.bodies(params):     # whose types are the program's
             return [self.as_wide(x) for x in outs]
         wide = {name: self.widened(value) if _is_dtype(value) else value
                 for name, value in params.items()}
@@ -155,7 +155,7 @@ def _is_dtype(value: object) -> bool:
 
 
 def _error(x: Array, y: Array) -> float:
-    """The relative error of `x`, where both are finite; 0 for what is no number."""
+    """The relative error of `x`, where both are finite; 0 for other dtypes than numbers."""
     if not dtypes.is_inexact(y.dtype) or not y.size:
         return 0.0
     a, b = host(x), np.asarray(y)

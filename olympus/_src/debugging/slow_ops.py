@@ -1,4 +1,4 @@
-"""Operations far below what the machine does, and how to write them for it."""
+"""Operations far below the machine's speed, and how to write them for it."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ class SlowOps(NamedTuple):
 
     Attributes:
       operations: those that lose most time first.
-      bytes_per_second: what the machine reads and writes in a sum of two large arrays.
-      flops_per_second: what it does in a product of matrices.
+      bytes_per_second: the machine's reads and writes in a sum of two large arrays.
+      flops_per_second: its operations in a product of matrices.
 
     >>> import olympus
     >>> str(olympus.debug.SlowOps([], 1e10, 1e11))
@@ -105,7 +105,7 @@ class SlowOps(NamedTuple):
 
 
 class _Machine(NamedTuple):
-    """How fast it is, and what a call of an operation takes that does next to nothing."""
+    """Its speed, and the time of a call of an operation that does next to nothing."""
 
     bytes_per_second: float
     flops_per_second: float
@@ -226,7 +226,7 @@ class _Stopwatch:
 
 def slow_ops(fun: Callable[..., PyTree], *args: PyTree, factor: float = 10.0, **kwargs: PyTree
              ) -> SlowOps:
-    """Find the operations that are far below what the machine does, with what to write instead.
+    """Find the operations that are far below the machine's speed, with replacements.
 
     The function runs once, operation by operation, loops and jitted functions in Python. The first
     runs of each operation of each line are timed, the least of a few repeats counts, and that is

@@ -39,7 +39,7 @@ class Operation:
       operands: its operands: watched values, arrays or literals.
       source: the line it comes from.
       time: how often this operation of this line had run before: the iteration, in a loop.
-      results: what it gave.
+      results: its results.
       transposed: the equation that a backward pass ran it for, or None.
     """
 
@@ -86,7 +86,7 @@ class Observer(Protocol):
 
 
 class WatchTracer(Tracer):
-    """A value that there is, with the operation that made it and what the observer keeps of it."""
+    """A live value, with the operation that made it and the observer's record of it."""
 
     __slots__ = ("_value", "_made", "_beside")
     _beside: Any     # of the observer's own type

@@ -97,7 +97,7 @@ class Parts(NamedTuple):
 def parts_of(aval: ShapedArray, sharding: Sharding) -> Parts:
     """How an array of a type is cut by a sharding; ValueError if it cannot be.
 
-    An index ends in an ellipsis, so that what it takes of an array is an array.
+    An index ends in an ellipsis, so that an element of an array is an array.
     """
     return _parts_of(aval, sharding, remove_size_one_mesh_axis_from_type.value)
 
@@ -217,7 +217,7 @@ def refuse_masked_arrays() -> None:
     """Let cached calls refuse NumPy's masked arrays, once there may be some.
 
     C++ takes what derives from `numpy.ndarray` for one. But it looks the exact class up among the
-    nodes first, and the error of a node's function is that of the call.
+    nodes first, and the error of a node's function is the call's.
     """
     kind = getattr(sys.modules.get("numpy.ma"), "MaskedArray", None)
     if kind is not None and not dispatch_registry.is_node(kind):

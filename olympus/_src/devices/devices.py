@@ -346,7 +346,7 @@ def default_backend() -> str:
     """The platform name of the default backend: 'cpu', 'gpu' or 'tpu'.
 
     Returns:
-      A str; `olympus_platforms` and what is installed decide.
+      A str; `olympus_platforms` and the installed plugins decide.
 
     >>> olympus.default_backend() == olympus.devices()[0].platform
     True

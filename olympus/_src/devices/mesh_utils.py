@@ -1,7 +1,7 @@
 """Arrangements of devices for meshes, by process where there are many.
 
-CPUs and GPUs say nothing of how they are connected but the process (and slice) that they are of:
-devices of one are near each other. Within one, their order is that of `devices`.
+CPUs and GPUs tell of their connections only their process (and slice): devices of one are near each
+other. Within one, their order is as in `devices`.
 """
 
 from __future__ import annotations
@@ -60,14 +60,14 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
                               process_is_granule: bool = False,
                               should_sort_granules_by_key: bool = True,
                               allow_split_physical_axes: bool = False) -> np.ndarray:
-    """Devices as an array of blocks: a fast network connects those of one, a slow one the blocks.
+    """Devices as an array of blocks: a fast network within each, a slow one between them.
 
     Args:
       mesh_shape: how many devices of one block each axis has.
       dcn_mesh_shape: how many blocks each axis has.
       devices: what to arrange; all devices of the default backend if None.
-      process_is_granule: whether a block is the devices of one process; else it is those of one
-        `slice_index`, which TPUs and some GPUs have.
+      process_is_granule: whether a block is the devices of one process; otherwise it is the devices
+        of one `slice_index`, which TPUs and some GPUs have.
       should_sort_granules_by_key: order blocks by their process or slice; else as they first come
         in `devices`.
       allow_split_physical_axes: as for `create_device_mesh`.

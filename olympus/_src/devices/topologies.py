@@ -84,7 +84,7 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: 
 
     Args:
       topo: the topology.
-      mesh_shape: how many devices each axis has; all together, those of the topology.
+      mesh_shape: how many devices each axis has; all together, the topology's.
       axis_names: a name for each axis.
       contiguous_submeshes: as of `mesh_utils.create_device_mesh`.
 

@@ -202,7 +202,7 @@ def BatchNorm(axis: Axes = (0, 1, 2), epsilon: float = 1e-5, center: bool = True
     """Inputs standardised over axes, times gamma, plus beta.
 
     Args:
-      axis: the axes of the statistics, which are of this batch alone.
+      axis: the axes of the statistics, which cover this batch alone.
       epsilon: added to the variance.
       center, scale: whether there is a beta, a gamma; () stands for one that is not.
       beta_init, gamma_init: their initializers, of the shape of the other axes.
@@ -395,7 +395,7 @@ def serial(*layers: Layer) -> Layer:
     """Layers one after the other.
 
     Args:
-      *layers: each takes what the one before it gives.
+      *layers: each takes the result of the one before it.
 
     Returns:
       A layer, whose parameters are a list of theirs; a key is split into one for each.
@@ -425,7 +425,7 @@ def parallel(*layers: Layer) -> Layer:
     """Layers side by side: a list of inputs, one for each, to a list of outputs.
 
     Args:
-      *layers: see `FanOut`, which makes their inputs, and `FanInSum`, which joins what they give.
+      *layers: see `FanOut`, which makes their inputs, and `FanInSum`, which joins their results.
 
     Returns:
       A layer, whose parameters are a list of theirs; a key is split into one for each.

@@ -41,7 +41,7 @@ class FlatBufferCallback(ByKey):
     """A user's function as one of flat buffers, operands before results; equal if function and
     structures are."""
 
-    #: `programs` are those of calls outside of programs, by params: they go with the function.
+    #: `programs` belong to calls outside of programs, by params: they go with the function.
     __slots__ = ("callback_func", "in_tree", "out_tree", "programs")
 
     def __init__(self, callback_func: Callable[..., None], in_tree: PyTreeDef, out_tree: PyTreeDef
@@ -92,7 +92,7 @@ class BufferCallback(HostCall):
         if target is None:
             raise ValueError(f"buffer_callback: lowered for {b.platform}; `buffer_callback` not "
                              f"supported on {b.platform} backend; cpu or gpu is required.")
-        # The list goes with the executable, as those of other callbacks do.
+        # The list goes with the executable, as other callbacks' do.
         hosts = b.module.host_callbacks
         hosts.append(lib.HostFunction(params["callback"].host()))
         over, types = dict(params["input_output_aliases"]), [b.type(a) for a in b.avals_out]
@@ -144,13 +144,13 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
       has_side_effect: whether it is called although nothing reads its results.
       vmap_method: as of `ffi_call`.
       input_output_aliases: which flat operand's buffer a flat result takes, by their places.
-      command_buffer_compatible: whether a GPU may record what the callback starts, and repeat that
-        without calling it again.
+      command_buffer_compatible: whether a GPU may record the work that the callback starts, and
+        repeat that without calling it again.
 
     Returns:
       A function of pytrees of arrays, as the callback takes them, that returns a pytree of arrays.
 
-    Of several devices each calls it with whole arrays, in `shard_map` with its own parts.
+    With several devices each calls it with whole arrays, in `shard_map` with its own parts.
 
     >>> import numpy as np
     >>> def add_one(ctx, out, x):

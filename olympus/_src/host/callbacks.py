@@ -109,7 +109,7 @@ class HostCall(Primitive, abstract=True):
 
         if not effects or manual is None or manual.all_manual:
             return call(*xs)
-        # Of the devices that differ along axes that are left to XLA, one makes the call.
+        # Among the devices that differ along axes that are left to XLA, one makes the call.
         rest = [n for n in manual.mesh.axis_names if n not in manual.names]
         types = [b.type(a) for a in b.avals_out]
         return b.manual_computation(
@@ -144,7 +144,7 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
     Args:
       ctx: what lowering rules get.
       callback: takes NumPy arrays and returns a tuple of them.
-      token: that of the ordered effects before it, or None.
+      token: the token of the ordered effects before it, or None.
       operands, operand_avals, result_avals: MLIR values, and types.
       has_side_effect: whether it must be called even if nothing reads its results.
       returns_token: whether a token is wanted, for the ordered effects behind it.
@@ -194,7 +194,7 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
 def _on_one(b: Builder, names: Sequence[Hashable], call: Callable[[], list[IrValue]],
             types: Sequence[IrType]) -> list[IrValue]:
     """The results of a call by the first device along axes of a mesh; all of these get them."""
-    # Zeros of the other devices, so that the sum over all is what the one got.
+    # Zeros of the other devices, so that the sum over all is the result of the one.
     def nothing() -> list[IrValue]:
         return [b.full(a, False) for a in b.avals_out]
 

@@ -18,7 +18,7 @@ __all__ = ["callback", "log", "print"]
 
 _print: Callable[..., None] = builtins.print     # which ours hides below
 _LOGGER = logging.getLogger("olympus.debug")
-_LOGGER.setLevel(logging.INFO)      # what was asked for is not silenced by the root's WARNING
+_LOGGER.setLevel(logging.INFO)      # requested output is not silenced by the root's WARNING
 
 callback = debug_callback
 
@@ -128,7 +128,7 @@ def _check_format(fmt: str, args: tuple, kwargs: dict[str, PyTree]) -> None:
         name = field.split(".")[0].split("[")[0]
         if name == "":
             name, automatic = str(automatic), automatic + 1
-        # As in `given`: positions are ints, names are texts.
+        # Positions are ints, names are texts, as in `given`.
         used.add(int(name) if name.isdigit() else name)
     given = {*range(len(args)), *kwargs}
     if missing := used - given:

@@ -23,12 +23,12 @@ SURROUNDING = 5     # lines shown before and after the current one
 
 
 class Frame:
-    """A frame of the user's program: where it stands and what it names."""
+    """A frame of the user's program: its line and its names."""
 
     __slots__ = ("file", "name", "line", "globals")
 
     def __init__(self, frame: types.FrameType) -> None:
-        # Not the frame itself, which would keep its locals and those of its callers alive.
+        # Not the frame itself, which would keep its and its callers' locals alive.
         self.file, self.name, self.line = frame.f_code.co_filename, frame.f_code.co_name, \
             frame.f_lineno
         self.globals = frame.f_globals
@@ -58,7 +58,7 @@ class Prompt(cmd.Cmd):
         self.do_list("")
 
     def evaluate(self, text: str) -> object:
-        # The frame itself is gone when the program runs: its names are what was kept of it.
+        # The frame itself is gone when the program runs: only its names were kept.
         frame = self.frames[self.at]
         return eval(text, frame.globals, self.values[self.at])
 

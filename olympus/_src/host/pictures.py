@@ -34,7 +34,7 @@ def visualize_sharding(shape: Sequence[int], sharding: Sharding, use_color: bool
       scale: how large the picture is.
       min_width: the least number of characters of a box and its border, where `max_width` leaves
         room.
-      max_width: of the picture; boxes are never too narrow for what is in them.
+      max_width: of the picture; boxes are never too narrow for their text.
       color_map: from a number in [0, 1] to red, green and blue in [0, 1], as the colour maps of
         matplotlib are; a choice of our own if None.
 

@@ -45,9 +45,9 @@ class Bar:
     """The bar of one loop on the host: with tqdm if it is installed, else a line of text.
 
     Args:
-      label: what is shown in front.
+      label: the text in front.
       each: how many iterations one step stands for; the last may be shorter.
-      length: the number of iterations; None: that of steps.
+      length: the number of iterations; None: the number of steps.
     """
 
     def __init__(self, label: str, each: int = 1, length: int | None = None) -> None:

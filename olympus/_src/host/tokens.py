@@ -12,7 +12,7 @@ from ..types.avals import AbstractToken, ShapedArray, Token, abstract_token
 
 __all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]
 
-register_wrapper(Token)     # programs take and return what it holds: an array without elements
+register_wrapper(Token)     # programs take and return its content: an array without elements
 
 
 class CreateToken(Primitive):
@@ -111,5 +111,5 @@ def stage(x: ArrayLike, /) -> Array:
     >>> olympus.make_olympuspr(lambda: olympus.lax.stage(2.0))()
     { lambda ; . let a:f32[] = stage 2.0:f32[] in (a,) }
     """
-    typeof(x)       # refuses what is neither
+    typeof(x)       # refuses anything else
     return stage_p.bind(x)

@@ -38,7 +38,7 @@ LEFT = "olympus/left"       # where a process says in the job's store that it ta
 _MOMENT = 5.0       # seconds within which all processes see that a program on them failed
 _START_ANEW = ("all processes are required; look at the log there, and start the job anew from "
                "what was saved")
-# What an executable is known by: the digest of its module, and what it was compiled with.
+# An executable's name: the digest of its module and of its compile options.
 ModuleKey: TypeAlias = tuple[bytes, *tuple[Hashable, ...]]
 
 
@@ -119,7 +119,7 @@ def _meet(place: str, timeout: int, processes: Sequence[int]) -> list[rollcall.M
 
     thread = threading.Thread(target=wait, name="olympus-barrier", daemon=True)
     thread.start()
-    # As a rule all come within a second; watching takes a connection to each of them.
+    # Usually all come within a second; watching takes a connection to each of them.
     with contextlib.suppress(TimeoutError):
         met.result(1.0)
         return []
@@ -174,8 +174,8 @@ def explain_collective(error: Exception) -> Exception:
 def _why(error: str) -> str:
     """Which process made a collective fail.
 
-    Each process leaves a sign when one failed there: how many seconds it waited, then what it
-    found. Who ended without a sign was first; who lives and leaves none takes no part.
+    Each process leaves a sign when one failed there: the seconds that it waited, then its finding.
+    Who ended without a sign was first; who lives and leaves none takes no part.
     """
     # By the number of failures before, so that signs of an earlier one are not read again.
     client, place = current.client, f"olympus/failed/{len(current.failures)}"

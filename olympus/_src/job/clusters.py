@@ -103,7 +103,7 @@ class Slurm(_Counted):
     variables = ("SLURM_NTASKS", "SLURM_PROCID", "SLURM_LOCALID")
 
     def present(self) -> bool:
-        # Of the step that `srun` started: it may have fewer nodes than the job.
+        # The nodes of the step that `srun` started: it may have fewer nodes than the job.
         return all(name in os.environ
                    for name in ("SLURM_JOB_ID", "SLURM_STEP_NODELIST", *self.variables))
 
@@ -350,7 +350,7 @@ CLUSTERS: tuple[Cluster, ...] = (OpenMpi(), Slurm(), Mpi4py(), GkeTpu(), GceTpu(
 def detect(method: str | None, coordinator: str | None, count: int | None, process: int | None,
            local_devices: Sequence[int] | None, timeout: int
            ) -> tuple[str | None, int | None, int | None, Sequence[int] | None]:
-    """Fill in what was not given from the environment that this process is found in, if any is."""
+    """Fill in missing values from the environment that this process is found in, if any."""
     if method is None:
         found = next((c for c in CLUSTERS if not c.opt_in and c.present()), None)
     else:

@@ -32,7 +32,7 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
                heartbeat_timeout_seconds: int = 100, shutdown_timeout_seconds: int = 300,
                coordinator_bind_address: str | None = None, slice_index: int | None = None,
                partition_index: int | None = None) -> None:
-    """Join the job: from then on, `olympus.devices()` are those of all its processes.
+    """Join the job: from then on, `olympus.devices()` are all its processes' devices.
 
     To be called once in each process, before anything else of Olympus is used that needs devices.
     What is not given is taken from the environment: OLYMPUS_COORDINATOR_ADDRESS,
@@ -44,8 +44,8 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
       coordinator_address: `host:port` of process 0, which listens there; any free port.
       num_processes: how many processes there are.
       process_id: which of them this is, from 0.
-      local_device_ids: the numbers of the GPUs that this process uses; all if None. Under Slurm
-        and MPI, the one whose number is that of the process on its host.
+      local_device_ids: the numbers of the GPUs that this process uses; all if None. Under Slurm and
+        MPI, the one with the process's number on its host.
       cluster_detection_method: the one environment to ask: 'ompi', 'slurm', 'mpi4py' (asked only
         if it is named), 'gketpu', 'gcetpu', 'k8s'; 'deactivate' asks none.
       initialization_timeout: how many seconds to wait for the others.
@@ -114,7 +114,7 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
 
 
 def _number(name: str, given: int | None, variable: str) -> int | None:
-    """An argument that is a whole number, or what the environment says in its place."""
+    """An argument that is a whole number, or the environment's value in its place."""
     if given is None:
         text = os.environ.get(variable)
         if not text:
@@ -209,7 +209,7 @@ def _part(wait: bool) -> None:
 
 
 def _all_leave() -> bool:
-    """Whether the others end, too, within a moment: what they sent last may be on its way."""
+    """Whether the others end, too, within a moment: their last messages may be on their way."""
     with watch_others() as watch:
         if watch.ended:
             return False

@@ -24,7 +24,7 @@ __all__ = ["Member", "Watch", "announce", "gather", "introduce", "missing", "ope
 
 _WHAT = "distributed.initialize"
 _GREETING = 5.0     # seconds that a process which has connected has to say who it is
-_WATCHERS = 4096    # connections that wait at a pulse, of which none is accepted
+_WATCHERS = 4096    # connections that wait at a pulse; none of them is accepted
 
 
 class Member(NamedTuple):
@@ -133,7 +133,7 @@ def gather(bind_address: str, mine: Member, timeout: float
             # Nobody else is heard meanwhile: a stranger that says nothing does not hold up all.
             connection.settimeout(_GREETING)
             greeting = _read(connection)
-            # All but `address`, which is what is seen here.
+            # All but `address`, which is seen from here.
             if not isinstance(greeting, list) or len(greeting) != len(Member._fields) - 1:
                 connection.close()      # no process of ours: what scans ports, say
                 continue
@@ -170,7 +170,7 @@ def announce(members: Sequence[Member], connections: Sequence[socket.socket]) ->
 def report(address: str, mine: Member, timeout: float) -> list[Member]:
     """Report to process 0 and wait until all have; returns them.
 
-    OlympusRuntimeError where it is not there in time, or says what is wrong.
+    OlympusRuntimeError where it is not there in time, or reports a fault.
     """
     host, port = split_address(address)
     end = time.monotonic() + timeout

@@ -51,7 +51,7 @@ def _int(value: int) -> Array:
 
 
 class CheckpointedWhile(While):
-    """params: those of while, and checkpoints: how many carries reverse mode stores."""
+    """params: while's, and checkpoints: the number of carries that reverse mode stores."""
 
     def partial_eval(self, tape: TapeTrace, args: Sequence[ArrayLike], unknown: Sequence[bool],
                      **params: Any) -> Sequence[Array]:
@@ -99,8 +99,8 @@ class CountedWhile(Loop):
 
     roles = 1, "num_consts", None
     endless = True
-    # It is made on tapes, where nothing reads those of its results that are known. A nest of them
-    # has unread results at each level: to look for what they need would enter all levels from each.
+    # It is made on tapes, where nothing reads its known results. A nest of them has unread results
+    # at each level: to look for their operands would enter all levels from each.
     depends, dce = Higher.depends, Higher.dce
 
     def _as_while(self, n: Array, *args: ArrayLike, olympuspr: ClosedOlympuspr, num_consts: int,
@@ -161,8 +161,8 @@ class CountedWhile(Loop):
         num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
         back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
                                     [True] * sum(lin_carry))
-        # `forward` steps the known state, `split.known` gives residuals, too: those of one
-        # iteration are computed when it is undone, and never kept.
+        # `forward` steps the known state, `split.known` gives residuals, too: an iteration's are
+        # computed when it is undone, and never kept.
         forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
         avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry), strict=True))
         acc_avals = [a.to_cotangent_aval() for a, on in avals[:num_consts] if on]
@@ -202,7 +202,7 @@ def walk_back(n: ArrayLike, start: Sequence[Array], acc: Sequence[ArrayLike], ct
     The stored states are a stack: `where` holds the iterations that they precede.
     """
     # Its own loops can be differentiated, in the same way: second derivatives store K values of
-    # what the first one stores.
+    # each that the first one stores.
     while_loop = functools.partial(loop, functools.partial(
         checkpointed_while_p.bind, checkpoints=checkpoints))
     # No known state: an iteration is undone without knowing where it was.
@@ -253,10 +253,10 @@ def walk_back(n: ArrayLike, start: Sequence[Array], acc: Sequence[ArrayLike], ct
 def stride(distance: Array, free: Array) -> Array:
     """How many iterations ahead the next state is stored, with `free` places for states left.
 
-    With c = free + 1 stored states, of which one is at the start, C(c + r, c) iterations can be
-    undone if none runs forward more than r times. The part before the new state has all c, the part
-    behind it c - 1; with the least r that does, the parts are made as long as they may be. Without
-    a free place the whole distance is run.
+    With c = free + 1 stored states, one at the start, C(c + r, c) iterations can be undone if none
+    runs forward more than r times. The part before the new state has all c, the part behind it c -
+    1; with the least r that does, the parts are made as long as they may be. Without a free place
+    the whole distance is run.
     """
     # Binomials outgrow int32. Where float32 rounds them the stride is not the best, but the clamp
     # keeps it between one step and the whole distance: all that correctness asks for.

@@ -1,6 +1,6 @@
 """reduce_window by any associative function, and the general select_and_scatter.
 
-Monoids that `lax.windows` knows become its primitives. Of any other function XLA combines the
+Monoids that `lax.windows` knows become its primitives. For any other function XLA combines the
 windows; derivatives gather the elements of each window along a new axis and reduce that.
 """
 
@@ -158,7 +158,7 @@ def _window_flags(insides: Sequence[np.ndarray]) -> Array:
 
 
 def _skipping(program: ClosedOlympuspr, n: int) -> ClosedOlympuspr:
-    """The program on n values and a flag each: what is not flagged is left out; cached on it."""
+    """The program on n values and a flag each: unflagged values are left out; cached on it."""
     def combine(*args: Array) -> list[Array]:
         p, q = (args[:n], args[n]), (args[n + 1:-1], args[-1])
         both = bitwise_and(p[1], q[1])
@@ -174,8 +174,8 @@ class SelectAndScatter(Primitive):
     """Combine each source with the output at the place that `select` prefers in its window.
 
     Operands: operand, source, initial value. `select_olympuspr` says of two elements whether the
-    first is preferred; `scatter_olympuspr` combines what is there with a source. Piecewise constant
-    in the operand.
+    first is preferred; `scatter_olympuspr` combines the present value with a source. Piecewise
+    constant in the operand.
     """
 
     transpose = None

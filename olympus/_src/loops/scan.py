@@ -115,7 +115,7 @@ def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: s
                   unroll: int) -> list[Array]:
     """The scan as one of rematerialised scans over `stretch` iterations; the rest comes last.
 
-    A progress bar moves once in each: inside, what is computed again would show it again.
+    A progress bar moves once in each: inside, a recomputation would show it again.
     """
     params = {"num_consts": num_consts, "num_carry": num_carry, "reverse": reverse}
     consts, carry, xs = cut(args, num_consts, num_carry)
@@ -165,7 +165,7 @@ def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: s
 
 def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -> int:
     names = leaf_names(tree, "xs")
-    mapped = len(names)     # of which types of users do not tell how many rows they have
+    mapped = len(names)     # of users' types, which do not tell how many rows they have
     names = [name for name, aval in zip(names, avals, strict=True) if aval.has_axes]
     avals = [aval for aval in avals if aval.has_axes]
     for name, aval in zip(names, avals, strict=True):

@@ -84,7 +84,7 @@ class ScatterApply(Primitive):
         # Each array's tangents for a unit tangent of one array; then all are multiplied and summed.
         units = [_constant(unit if k == j else 0, x)
                  for j, unit, _ in given for k, x in enumerate(xs)]
-        # Windows may overlap: what the function does to an element again, it does to its
+        # Windows may overlap: where the function is applied again to an element, so is its
         # derivative.
         outs = self.bind(indices, *xs, *units, olympuspr=_pushing(olympuspr, n, len(given)),
                          **params)

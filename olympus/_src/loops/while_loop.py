@@ -167,7 +167,7 @@ def _index_aval(lower: Any, upper: Any) -> ShapedArray:
         raise TypeError("fori_loop: lower and upper arguments to fori_loop must have equal types, "
                         f"got {a} and {b}; convert one with astype.")
     index = scalar_aval(int if kinds[0] == "i" else float)
-    # Of concrete bounds the index is weak, as Python's, unless the default integers lack a bound.
+    # With concrete bounds the index is weak, as Python's, unless the default integers lack a bound.
     if not isinstance(lower, Tracer) and not isinstance(upper, Tracer):
         if kinds[0] == "f":
             return index

@@ -1,7 +1,7 @@
 """Reductions of square matrices to Hessenberg and tridiagonal form by Householder reflectors.
 
-LAPACK's results hold the reflectors themselves. Their derivative is that of the algorithm: a loop
-over columns that makes the same reflectors, differentiated as any program.
+LAPACK's results hold the reflectors themselves. Derivatives go through the algorithm: a loop over
+columns that makes the same reflectors, differentiated as any program.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ __all__ = ["hessenberg", "hessenberg_p", "tridiagonal", "tridiagonal_p"]
 
 
 class Reduction(MatrixOperation, abstract=True):
-    """A reduction whose tangents are those of `algorithm(x, **params)`."""
+    """A reduction with the tangents of `algorithm(x, **params)`."""
 
     multiple_results = True
     transpose = None
@@ -194,7 +194,7 @@ def hessenberg(a: ArrayLike) -> list[Array]:
       a: float[..., n, n] or complex.
 
     Returns:
-      [packed[..., n, n], taus[..., n-1]]: h is what is on and above the first subdiagonal of
+      [packed[..., n, n], taus[..., n-1]]: h is the part on and above the first subdiagonal of
       `packed`. The reflectors whose product is q (`householder_product`) start at row 1, and are
       below that. NaN where LAPACK refuses the matrix.
 
@@ -219,7 +219,7 @@ def tridiagonal(a: ArrayLike, *, lower: bool = True) -> list[Array]:
       [packed[..., n, n], d[..., n], e[..., n-1], taus[..., n-1]]: d is t's diagonal, e the one
       beside it, both real. `packed` holds the reflectors whose product is q below the first
       subdiagonal (above the first superdiagonal, and taken from the last to the first, if not
-      `lower`); its other triangle is that of a. NaN where LAPACK refuses the matrix.
+      `lower`); its other triangle is a's. NaN where LAPACK refuses the matrix.
 
     The derivative is not defined where a column needs no reflector.
 

@@ -50,7 +50,7 @@ def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None
       x: float[m, n] or complex, m >= n; for batches, vmap.
       is_hermitian: whether x is Hermitian: u then is, too.
       max_iterations: when to stop at the latest; 10 unless given.
-      eps: the precision wanted, relative; that of the dtype unless given.
+      eps: the precision wanted, relative; the dtype's unless given.
       dynamic_shape: (rows, columns), ints or integer arrays: only that corner of x counts, and
         beyond it the results are zero.
 
@@ -58,8 +58,8 @@ def qdwh(x: ArrayLike, *, is_hermitian: bool = False, max_iterations: int | None
       (u[m, n] with orthonormal columns, h[n, n] Hermitian and positive semidefinite, the number of
       iterations, whether they converged). Where x holds a NaN all is NaN.
 
-    The derivative is that of the exact decomposition, whatever the iteration; it is infinite or NaN
-    where x has dependent columns.
+    The exact decomposition is differentiated, whatever the iteration; it is infinite or NaN where x
+    has dependent columns.
 
     Raises TypeError for another rank or dtype, ValueError if m < n.
 

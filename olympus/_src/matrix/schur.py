@@ -74,7 +74,7 @@ class Schur(MatrixOperation):
         """ż = zΩ and ṫ = M + tΩ - Ωt, M = zᴴẋz, for the skew-Hermitian Ω that keeps t triangular.
 
         In a block of two rows of a real t, Ω further keeps the two diagonal elements equal, as
-        LAPACK has them. Of the phases of complex vectors it moves none.
+        LAPACK has them. It moves no phase of a complex vector.
         """
         t, z = self.bind(*primals, compute_schur_vectors=True, **params)
         inner = matmul(adjoint(z), matmul(tangents[0], z))
@@ -148,7 +148,7 @@ def _real_turn(t: Array, inner: Array) -> Array:
     """The skew-symmetric Ω for a block triangular t.
 
     A unitary w that makes the blocks triangular, and thereby t, reduces this to the triangular
-    case; what is left is the rotation within each block.
+    case; the rest is the rotation within each block.
     """
     last = typeof(t).ndim - 1
     above = reduce_sum(masked(t, _offset(t, 1)), (last,))            # t[i, i+1] at i
@@ -214,10 +214,10 @@ def schur(x: ArrayLike, *, compute_schur_vectors: bool = True, sort_eig_vals: bo
       compute_schur_vectors: return z, too.
       sort_eig_vals: put the eigenvalues that `select_callable` is true for first on t's diagonal.
       select_callable: takes vectors of eigenvalues, for a real x their real and their imaginary
-        parts, and returns as many truth values; elementwise. Of a pair either may be chosen.
+        parts, and returns as many truth values; elementwise. Either of a pair may be chosen.
 
     Returns:
-      [t, z], or [t]. Of a real x, z is orthogonal and t has blocks of two rows on its diagonal
+      [t, z], or [t]. For a real x, z is orthogonal and t has blocks of two rows on its diagonal
       for pairs of complex eigenvalues, each block with equal diagonal elements. NaN for each matrix
       for which LAPACK did not converge, so also where x holds a NaN.
 

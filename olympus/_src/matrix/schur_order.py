@@ -127,7 +127,7 @@ def _at(x: ArrayLike, i: ArrayLike) -> Array:
 
 
 def _swap(p: int, q: int, n: int) -> Callable[[Array, Array, Array, Array], tuple[Array, ...]]:
-    """Exchange blocks of p and q rows, the first of which starts at row i."""
+    """Exchange blocks of p and q rows; the first starts at row i."""
     if p + q > n:
         return lambda t, z, chosen, i: (t, z, chosen)
 
@@ -159,9 +159,9 @@ def _similar(t: Array, z: Array, u: Array, i: Array) -> tuple[Array, Array]:
 
 
 def _exchange(window: Array, p: int) -> Array:
-    """The unitary matrix that puts the eigenvalues of the second block before those of the first.
+    """The unitary matrix that puts the eigenvalues of the second block before the first's.
 
-    Of ((a, b), (0, c)) the columns of (y, 1) with a y - y c = -b span what belongs to c.
+    The columns of (y, 1) with a y - y c = -b span the invariant subspace of ((a, b), (0, c)) for c.
     """
     k = typeof(window).shape[0]
     q = k - p

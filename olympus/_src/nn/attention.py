@@ -120,7 +120,7 @@ def _fail(what: str, x: Any, required: str) -> None:
 
 
 def _check(name: str, x: Array, shape: tuple[object, ...], kinds: str, required: str) -> None:
-    """ValueError unless an array broadcasts to a shape and is of one of the kinds of dtype."""
+    """ValueError unless an array broadcasts to a shape and its dtype has one of the kinds."""
     fits = len(x.shape) <= len(shape) and all(
         definitely_equal(n, 1) or definitely_equal(n, m)
         for n, m in zip(x.shape[::-1], shape[::-1]))
@@ -150,7 +150,7 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
     """softmax(scale * query keyᵀ + bias) value, for each of several heads.
 
     Vaswani et al., "Attention is all you need" (2017). With B sequences, T queries, S keys, N heads
-    of H numbers, and K heads of keys and values, of which N is a multiple: each serves N / K heads
+    of H numbers, and K heads of keys and values, N a multiple of K: each serves N / K heads
     (grouped queries, Ainslie et al. 2023; with K = 1, one for all).
 
     Args:
@@ -160,8 +160,8 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
       mask: bool, broadcasts to [B, N, T, S]; where it is True a query looks at a key.
       scale: a number, 1 / sqrt(H) if None.
       is_causal: query t looks at keys up to the t-th only.
-      query_seq_lengths, key_value_seq_lengths: integers [B], how long each sequence is; what is
-        beyond looks at nothing and is not looked at.
+      query_seq_lengths, key_value_seq_lengths: integers [B], how long each sequence is; positions
+        beyond look at nothing and are not looked at.
       local_window_size: (a, b), static: query t looks at keys t - a … t + b only; an int is both.
       implementation: None and "xla" are the same, products with all logits in memory; "cudnn" is a
         RuntimeError, since no kernel of it is bound.

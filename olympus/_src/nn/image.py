@@ -171,9 +171,9 @@ def scale_and_translate(image: ArrayLike, shape: Shape, spatial_dims: Sequence[i
                         scale: ArrayLike, translation: ArrayLike, method: str | ResizeMethod,
                         antialias: bool = True,
                         precision: PrecisionLike = Precision.HIGHEST) -> Array:
-    """An image stretched and moved: what was at y is at scale * y + translation.
+    """An image stretched and moved: the point y goes to scale * y + translation.
 
-    Coordinates are of pixel edges: the centre of the first pixel is 1/2.
+    Coordinates count pixel edges: the centre of the first pixel is 1/2.
 
     Args:
       image: array of any rank; integers become floats.

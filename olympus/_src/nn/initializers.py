@@ -35,8 +35,8 @@ _CUT, _COMPLEX_CUT = 0.87962566103423978, 0.9619618280082136
 class Initializer(Protocol):
     """A function that makes initial weights: `init(key, shape, dtype=..., out_sharding=None)`.
 
-    An initializer is any function of that signature, such as `zeros`; those of random numbers are
-    made by functions here, such as `normal`.
+    An initializer is any function of that signature, such as `zeros`; initialisers of random
+    numbers are made by functions here, such as `normal`.
 
     >>> import olympus
     >>> from olympus.nn import initializers
@@ -155,7 +155,7 @@ def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None,
     """An initializer of truncated normal numbers, times a factor.
 
     Args:
-      stddev: the factor; the standard deviation of what is left is less: 0.88 of it at ±2.
+      stddev: the factor; the standard deviation of the rest is less: 0.88 of it at ±2.
       lower, upper: where the standard normal law is cut off.
 
     Returns:

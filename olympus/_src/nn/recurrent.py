@@ -1,8 +1,8 @@
 """Long short-term memory (Hochreiter and Schmidhuber 1997) over sequences of several lengths.
 
 Weights are one vector, as cuDNN takes it: for each layer and direction W_ih and W_hh, then for each
-of them b_ih and b_hh. The rows of each are those of four gates: input, forget, cell, output. A
-layer and direction has one number; those of the second layer follow those of the first.
+of them b_ih and b_hh. The rows of each belong to four gates: input, forget, cell, output. A layer
+and direction has one number; the second layer's follow the first's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Products of matrices in 8- and 4-bit floats, with a scale for each block of elements.
 
-The formats are those of "OCP Microscaling Formats (MX) Specification" (2023) and of NVFP4. Blocks
-lie along the contracted axis; `lax.scaled_dot` multiplies.
+The formats follow "OCP Microscaling Formats (MX) Specification" (2023) and NVFP4. Blocks lie along
+the contracted axis; `lax.scaled_dot` multiplies.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def scaled_dot_general(lhs: ArrayLike, rhs: ArrayLike, dimension_numbers: DotDim
 
     Returns:
       An array shaped as of `lax.dot_general`. Derivatives, in reverse mode, are products of the
-      same kind: those of the product without rounding, of rounded operands.
+      same kind: the derivatives of the product without rounding, at rounded operands.
 
     >>> x = onp.linspace(-1., 1., 64).reshape(1, 64)
     >>> configs = [nn.get_scaled_dot_general_config("mxfp8")] * 3
