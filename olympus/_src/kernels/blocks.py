@@ -36,6 +36,7 @@ from ..types.refs import RefAval, ref_aval
 from ..types.slices import Slice
 from .grid import around
 from .specs import (
+    INT32,
     BlockDim,
     Blocked,
     BlockSpec,
@@ -47,7 +48,6 @@ from .specs import (
     Squeezed,
     squeezed,
 )
-from .steps import INT32
 
 __all__ = ["Block", "BlockMapping", "blank", "written_at"]
 
@@ -247,9 +247,9 @@ class BlockMapping:
                 ops += self._ops(where, i, x, d, n)
             return ops
 
-        ids: list[Any] = [make_aval((), INT32)] * len(grid)
+        avals: list[Any] = [*[make_aval((), INT32)] * len(grid), *scalars]
         info = DebugInfo("pallas_call index_map", name_of(index_map))
-        closed = stage(run, [*ids, *scalars], info)
+        closed = stage(run, avals, info)
         self.num_ops = len(closed.outvars)
         return discharge(closed)
 

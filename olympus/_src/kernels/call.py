@@ -16,7 +16,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, PyTree, Reference
-from ..base.util import clipped, cut, name_of
+from ..base.util import cut, name_of
 from ..control.bodies import flatten
 from ..control.call import Call
 from ..core.evaluate import eval_closed
@@ -29,14 +29,15 @@ from ..jit.jit import jit
 from ..lax.shape import as_array
 from ..numpy import refs as _methods_of_references  # noqa: F401  which installs them
 from ..types.avals import ShapedArray, make_aval
-from ..types.refs import RefAval, ref_aval
+from ..types.refs import ref_aval
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
-from .blocks import BlockMapping, blank, written_at
+from .blocks import BlockMapping, written_at
 from .grid import around
-from .specs import CostEstimate, Grid, GridSpec, NoBlockSpec, array_aval, no_block_spec
-from .steps import INT32, as_index, over_grid
+from .semaphores import content_aval, first_content
+from .specs import INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
+from .steps import as_index, over_grid
 
 __all__ = ["pallas_call", "pallas_call_p"]
 
@@ -160,6 +161,7 @@ class _Call:
                  sizes: Sequence[ArrayLike], args: tuple[PyTree, ...], aliases: Mapping[int, int]
                  ) -> None:
         self.kernel, self.aliases = kernel, aliases
+        self.grid_names = spec.grid_names
         self.grid = tuple([g if isinstance(g, int) else None for g in spec.grid])
         self.sizes = list(map(as_index, sizes))     # those that are computed
         skipped = spec.num_scalar_prefetch
@@ -167,9 +169,8 @@ class _Call:
         self.scalars, scalar_avals, self.scalar_tree = flatten("pallas_call: args", scalar_args)
         self.ins, in_avals, self.in_tree = flatten("pallas_call: args", block_args)
         outs, self.out_tree = tree_flatten(out_shape)
-        out_avals = list(map(_out_aval, outs))
-        scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
-        self.scratch_avals = list(map(_out_aval, scratch))
+        out_avals = list(map(content_aval, outs))
+        self.scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
         _check_aliases(aliases, [*scalar_avals, *in_avals], out_avals)
         self.scalar_refs = [ref_aval(a.strong()) for a in scalar_avals]
         named = [*_named("in_specs", spec.in_specs, "args", block_args, self.in_tree, in_avals,
@@ -187,7 +188,8 @@ class _Call:
         scalars, ins, outs, scratch = cut(refs, *self.counts)
         given, own = iter(computed), self.scratch_tree.unflatten(scratch)
         out = self.out_tree.unflatten(outs)
-        with around(ids, [next(given) if n is None else n for n in self.grid]):
+        with around(ids, [next(given) if n is None else n for n in self.grid],
+                    self.grid_names):
             found = self.kernel(
                 *self.scalar_tree.unflatten(scalars), *self.in_tree.unflatten(ins),
                 *_row(out), *([] if isinstance(own, dict) else _row(own)),
@@ -203,7 +205,7 @@ class _Call:
         """The loop over the grid as a program, and its operands."""
         index = make_aval((), INT32)
         refs = [*self.scalar_refs, *[m.ref_aval for m in self.mappings],
-                *map(ref_aval, self.scratch_avals)]
+                *[ref_aval(content_aval(x)) for x in self.scratch]]
         avals: list[Any] = [index] * (len(self.grid) + len(self.sizes)) + refs
         closed, held = closure_convert(stage(self.run_kernel, avals, self.info))
         if debug:
@@ -231,8 +233,8 @@ class _Call:
         for i, o in self.aliases.items():
             outs[o] = self.mappings[n_in + o].pad([*scalars, *ins][i])
         contents = [*scalars, *[m.pad(x) for m, x in zip(self.mappings, ins)], *outs,
-                    *[blank(a.shape, a.dtype) for a in self.scratch_avals]]
-        cuts = [*[None] * len(scalars), *self.mappings, *[None] * len(self.scratch_avals)]
+                    *map(first_content, self.scratch)]
+        cuts = [*[None] * len(scalars), *self.mappings, *[None] * len(self.scratch)]
         carried = [i for i, c in enumerate(changed) if c]
 
         def step(ids: Sequence[Array], state: Sequence[Array]) -> list[Array]:
@@ -259,21 +261,6 @@ def _row(x: PyTree) -> Sequence[PyTree]:
 
 
 # Checks ------------------------------------------------------------------------------------------
-
-def _out_aval(x: PyTree) -> ShapedArray:
-    """The type of an output or of scratch."""
-    if isinstance(x, RefAval):
-        return x.inner
-    if isinstance(x, ShapedArray):
-        return x.strong()
-    get = getattr(x, "get_array_aval", None)
-    if get is not None:
-        return get()
-    if not (hasattr(x, "shape") and hasattr(x, "dtype")):
-        raise TypeError(f"pallas_call: {clipped(x)} of type {type(x).__name__} given for an output "
-                        "or for scratch; a ShapeDtypeStruct or a MemoryRef is required.")
-    return array_aval(x.shape, x.dtype)
-
 
 def _named(what: str, specs: PyTree, root: str, values: PyTree, tree: PyTreeDef,
            avals: Sequence[ShapedArray], skipped: int) -> list[tuple[PyTree, ShapedArray, str]]:

@@ -7,13 +7,13 @@ also in the bodies of loops and branches, which close over them.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, PyTree
-from ..core.context import ctx
+from ..core.context import KnownAxis, ctx
 
 __all__ = ["around", "num_programs", "program_id"]
 
@@ -41,15 +41,16 @@ _here = _Here()
 
 
 @contextmanager
-def around(ids: Sequence[Array], sizes: Sequence[int | Array | None]
-           ) -> Iterator[None]:
+def around(ids: Sequence[Array], sizes: Sequence[int | Array | None],
+           names: Sequence[Hashable] | None = None) -> Iterator[None]:
     """Within, a kernel is staged for the place `ids` of a grid of those `sizes`.
 
     Sizes are part of the context, since the programs that are kept for a function depend on them.
+    The axes of a grid with names are named axes, whose index is known.
     """
-    outer = ctx.axes
-    ctx.axes = {**outer, **{_GridAxis(i): n if isinstance(n, int) else -1
-                            for i, n in enumerate(sizes)}}
+    outer, known = ctx.axes, [n if isinstance(n, int) else -1 for n in sizes]
+    ctx.axes = {**outer, **{_GridAxis(i): n for i, n in enumerate(known)},
+                **{name: KnownAxis.at(n, i) for name, n, i in zip(names or (), known, ids)}}
     _here.grids.append((ids, sizes))
     try:
         yield

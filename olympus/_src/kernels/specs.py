@@ -29,7 +29,10 @@ from ..types.shape import canonical_shape
 __all__ = ["ANY", "HOST", "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered",
            "CompilerParams", "CostEstimate", "Element", "Grid", "GridSpec", "IndexMap",
            "Indirect", "MemoryRef", "MemorySpace", "NoBlockSpec", "PrefetchScalarGridSpec",
-           "RevisitMode", "Squeezed", "no_block_spec", "squeezed"]
+           "RevisitMode", "SemaphoreRef", "SemaphoreType", "Squeezed", "no_block_spec", "squeezed"]
+
+
+INT32 = dtypes.as_dtype("int32")
 
 
 # Memory ------------------------------------------------------------------------------------------
@@ -51,7 +54,9 @@ class MemorySpace(enum.Enum):
     KEY = "key"             # random keys
     HOST = "host"           # the host's memory
 
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef:
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef | SemaphoreRef:
+        if dtype is semaphore:
+            return SemaphoreRef(shape)
         return MemoryRef(array_aval(shape, dtype), self)
 
     def from_type(self, type: ShapedArray) -> MemoryRef:
@@ -93,6 +98,57 @@ class MemoryRef:
     def get_ref_aval(self) -> RefAval:
         """The aval of the reference."""
         return ref_aval(self.inner_aval)
+
+
+class semaphore(dtypes.extended):
+    """The dtype of semaphores, for `issubdtype` and for the types of scratch."""
+
+
+class SemaphoreRef:
+    """The type of a scratch reference to semaphores: int32 counts that begin at 0."""
+
+    __slots__ = ("shape",)
+    dtype = INT32
+
+    def __init__(self, shape: Sequence[int] = ()) -> None:
+        self.shape = tuple(shape)
+
+    def get_array_aval(self) -> ShapedArray:
+        """The aval of the counts."""
+        return make_aval(self.shape, INT32)
+
+    def get_ref_aval(self) -> RefAval:
+        """The aval of the reference."""
+        return ref_aval(self.get_array_aval())
+
+
+class SemaphoreType(enum.Enum):
+    """What is counted: signals (`REGULAR`, `BARRIER`), or bytes of copies (`DMA`).
+
+    A member is the type of one semaphore; called with a shape it is that of an array of them.
+
+    >>> from olympus._src.kernels.specs import SemaphoreType
+    >>> SemaphoreType.DMA((2,)).shape
+    (2,)
+    """
+
+    REGULAR = "regular"
+    DMA = "dma"
+    BARRIER = "barrier"
+
+    shape = ()
+    dtype = INT32
+
+    def __call__(self, shape: Sequence[int]) -> SemaphoreRef:
+        return SemaphoreRef(shape)
+
+    def get_array_aval(self) -> ShapedArray:
+        """The aval of the count."""
+        return make_aval((), INT32)
+
+    def get_ref_aval(self) -> RefAval:
+        """The aval of the reference."""
+        return ref_aval(self.get_array_aval())
 
 
 # Blocks ------------------------------------------------------------------------------------------
@@ -286,10 +342,10 @@ class PrefetchScalarGridSpec(GridSpec):
       grid, in_specs, out_specs, scratch_shapes: as for `GridSpec`.
 
     >>> from olympus.experimental import pallas as pl
-    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> from olympus._src.kernels.specs import PrefetchScalarGridSpec
     >>> def copy(rows, x, o):
     ...     o[...] = x[...]
-    >>> spec = pltpu.PrefetchScalarGridSpec(
+    >>> spec = PrefetchScalarGridSpec(
     ...     1, grid=2, in_specs=[pl.BlockSpec((1, 2), lambda i, rows: (rows[i], 0))],
     ...     out_specs=pl.BlockSpec((1, 2), lambda i, rows: (i, 0)))
     >>> take = pl.pallas_call(copy, olympus.ShapeDtypeStruct((2, 2), onp.float32), grid_spec=spec,

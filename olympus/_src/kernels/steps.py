@@ -15,12 +15,11 @@ from ..lax.families import add
 from ..lax.shape import as_array
 from ..loops.scan import scan
 from ..loops.while_loop import while_loop
-from ..types import dtypes
+from .specs import INT32
 
-__all__ = ["INT32", "as_index", "over_grid"]
+__all__ = ["as_index", "over_grid"]
 
 Size: TypeAlias = "int | ArrayLike"
-INT32 = dtypes.as_dtype("int32")
 
 
 def over_grid(step: Callable[..., list[Array]], size: Sequence[Size], state: Sequence[Array]
