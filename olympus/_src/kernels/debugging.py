@@ -141,6 +141,9 @@ def pallas_export_experimental(dynamic_shapes: bool) -> Iterator[None]:
     Args:
       dynamic_shapes: whether.
 
+    Returns:
+      A context manager.
+
     >>> from olympus.experimental import pallas as pl
     >>> with pl.pallas_export_experimental(True):
     ...     pass

@@ -26,7 +26,12 @@ __all__ = ["AsyncCopy", "DeviceIdType", "content_aval", "delay", "first_content"
 
 
 class DeviceIdType(enum.Enum):
-    """How a device is named: by its place in a mesh, or by one number."""
+    """How a device is named: by its place in a mesh, or by one number.
+
+    >>> from olympus.experimental import pallas as pl
+    >>> pl.DeviceIdType.MESH.value
+    'mesh'
+    """
 
     MESH = "mesh"
     LOGICAL = "logical"

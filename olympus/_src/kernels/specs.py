@@ -26,7 +26,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.refs import RefAval, ref_aval
 from ..types.shape import canonical_shape
 
-__all__ = ["ANY", "HOST", "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered",
+__all__ = ["BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered",
            "CompilerParams", "CostEstimate", "Element", "Grid", "GridSpec", "IndexMap",
            "Indirect", "MemoryRef", "MemorySpace", "NoBlockSpec", "PrefetchScalarGridSpec",
            "RevisitMode", "SemaphoreRef", "SemaphoreType", "Squeezed", "no_block_spec", "squeezed"]
@@ -67,7 +67,6 @@ class MemorySpace(enum.Enum):
         return self.value
 
 
-ANY, HOST = MemorySpace.ANY, MemorySpace.HOST
 
 
 def array_aval(shape: Sequence[int], dtype: DTypeLike) -> ShapedArray:
@@ -101,7 +100,12 @@ class MemoryRef:
 
 
 class semaphore(dtypes.extended):
-    """The dtype of semaphores, for `issubdtype` and for the types of scratch."""
+    """The dtype of semaphores, in types of scratch.
+
+    >>> from olympus.experimental import pallas as pl
+    >>> pl.ANY((2,), pl.semaphore).shape
+    (2,)
+    """
 
 
 class SemaphoreRef:
@@ -236,7 +240,12 @@ BlockDim: TypeAlias = Element | Squeezed | Blocked | BoundedSlice | Indirect
 
 
 class RevisitMode(enum.Enum):
-    """Whether a pipeline may come back to an output's block; interpret mode always may."""
+    """Whether a pipeline may come back to an output's block; interpret mode always may.
+
+    >>> from olympus.experimental import pallas as pl
+    >>> pl.Buffered(2, revisit=pl.RevisitMode.ANY).revisit.value
+    'any'
+    """
 
     IMMEDIATE = "immediate"
     ANY = "any"
@@ -408,6 +417,15 @@ class CostEstimate:
 
 @runtime_checkable
 class CompilerParams(Protocol):
-    """What a backend's compiler is told of a kernel: a dataclass of that backend's."""
+    """What a backend's compiler is told of a kernel: a dataclass of that backend's.
+
+    >>> import dataclasses
+    >>> from olympus.experimental import pallas as pl
+    >>> @dataclasses.dataclass
+    ... class Params:
+    ...     num_warps: int = 4
+    >>> isinstance(Params(), pl.CompilerParams)
+    True
+    """
 
     __dataclass_fields__: Any

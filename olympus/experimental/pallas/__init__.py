@@ -21,16 +21,17 @@ from ..._src.kernels.semaphores import (
     DeviceIdType, delay, semaphore_read, semaphore_signal, semaphore_wait,
 )
 from ..._src.kernels.specs import (
-    ANY, HOST, BlockDim, BlockSpec, Blocked, BoundedSlice, Buffered, CompilerParams, CostEstimate,
+    BlockDim, BlockSpec, Blocked, BoundedSlice, Buffered, CompilerParams, CostEstimate,
     Element, GridSpec, Indirect, MemoryRef, MemorySpace, RevisitMode, Squeezed, no_block_spec,
     semaphore, squeezed,
 )
 from ..._src.types.slices import Slice, dslice
 
+ANY, HOST = MemorySpace.ANY, MemorySpace.HOST
 ds = dslice
 
 __all__ = [
-    "ANY", "HOST", "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered",
+    "BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered",
     "CompilerParams", "CostEstimate", "DeviceIdType", "Element", "GridSpec", "Indirect",
     "MemoryRef", "MemorySpace", "RevisitMode", "Slice", "Squeezed", "align_to", "broadcast_to",
     "cdiv", "core_map", "debug_check", "debug_checks_enabled", "debug_print", "delay", "dot",
