@@ -142,6 +142,7 @@ def load(ref: Reference, idx: object = None, *, mask: ArrayLike | None = None,
     Returns:
       An array of the part's shape.
 
+    >>> import olympus, olympus.numpy as onp
     >>> from olympus._src.kernels.masked import load
     >>> from olympus.experimental import pallas as pl
     >>> ref, i = olympus.new_ref(onp.arange(5)), onp.arange(4)
@@ -168,6 +169,7 @@ def swap(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None 
     Returns:
       An array of the part's shape.
 
+    >>> import olympus, olympus.numpy as onp
     >>> from olympus._src.kernels.masked import swap
     >>> ref = olympus.new_ref(onp.arange(3))
     >>> print(swap(ref, None, 9, mask=onp.array([True, False, True])), ref[...])
@@ -197,6 +199,7 @@ def store(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None
     Args:
       ref, idx, val, mask: as for `swap`.
 
+    >>> import olympus, olympus.numpy as onp
     >>> from olympus._src.kernels.masked import store
     >>> ref = olympus.new_ref(onp.arange(3))
     >>> store(ref, slice(0, 2), 9, mask=onp.array([False, True]))

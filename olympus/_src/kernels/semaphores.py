@@ -196,6 +196,7 @@ def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> A
       An `AsyncCopy`, with `start()` and `wait()`.
 
     >>> from olympus.experimental import pallas as pl
+    >>> import olympus, olympus.numpy as onp
     >>> from olympus._src.kernels.semaphores import make_async_copy
     >>> def kernel(x, o, sem):
     ...     copy = make_async_copy(x.at[1:], o, sem)

@@ -351,6 +351,7 @@ class PrefetchScalarGridSpec(GridSpec):
       grid, in_specs, out_specs, scratch_shapes: as for `GridSpec`.
 
     >>> from olympus.experimental import pallas as pl
+    >>> import olympus, olympus.numpy as onp
     >>> from olympus._src.kernels.specs import PrefetchScalarGridSpec
     >>> def copy(rows, x, o):
     ...     o[...] = x[...]
