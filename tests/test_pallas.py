@@ -341,6 +341,49 @@ def test_outer_references():
     assert ref[...].tolist() == [3, 3]
 
 
+def test_kernels_inside_shard_map():
+    P = olympus.sharding.PartitionSpec
+    f, whole, (x, y) = ROWS["state in scratch"]
+    run = olympus.shard_map(f, mesh=olympus.make_mesh((1,), ("x",)), in_specs=(P("x"), P()),
+                            out_specs=P("x"))
+    np.testing.assert_allclose(run(x, y), whole(x, y), rtol=2e-5)
+
+
+def test_index_maps_of_mapped_scalars():
+    spec = PrefetchScalarGridSpec(1, grid=2,
+                                  in_specs=[pl.BlockSpec((1, 3), lambda i, rows: (rows[i], 0))],
+                                  out_specs=pl.BlockSpec((1, 3), lambda i, rows: (i, 0)))
+    run = called(lambda rows, x, o: o.__setitem__(..., x[...]), out(2, 3), grid_spec=spec)
+    x, rows = np.arange(12, dtype=F32).reshape(4, 3), np.array([[0, 1], [3, 2], [1, 1]])
+    np.testing.assert_array_equal(olympus.vmap(run, (0, None))(rows, x), x[rows])
+
+
+def test_kernels_in_kernels_and_jitted_functions_of_places():
+    @olympus.jit
+    def scaled(x):
+        return x * pl.program_id(0)
+
+    def kernel(x, o):
+        half = pl.BlockSpec((2,), lambda i: (i,))
+        o[...] = scaled(x[...]) + called(
+            lambda x, o: o.__setitem__(..., scaled(x[...])), out(4), grid=2, in_specs=[half],
+            out_specs=half)(x[...])
+    block = pl.BlockSpec((4,), lambda i: (i,))
+    found = called(kernel, out(12), grid=3, in_specs=[block], out_specs=block)(np.ones(12, F32))
+    assert found.tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("dtype", [
+    bool, onp.int4, np.int8, np.uint16, onp.bfloat16, onp.float8_e5m2, np.complex64, np.float64,
+    np.int64])
+def test_dtypes(dtype):
+    with olympus.enable_x64(np.dtype(dtype).itemsize == 8 and dtype is not np.complex64):
+        x = onp.arange(6).astype(dtype)
+        block = pl.BlockSpec((4,), lambda i: (1 - i,))
+        found = called(copy, out(6, dtype=dtype), grid=2, in_specs=[block], out_specs=block)(x)
+        assert found.dtype == x.dtype and bool((found == x).all())
+
+
 def test_index_checks_inside_kernels():
     def kernel(i, x, o):
         o[...] = x[i[...]]

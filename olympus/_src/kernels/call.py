@@ -19,6 +19,7 @@ from ..base.typing import Array, ArrayLike, IrValue, PyTree, Reference
 from ..base.util import cut, name_of
 from ..control.bodies import flatten
 from ..control.call import Call
+from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.primitive import Builder
@@ -166,13 +167,19 @@ class _Call:
         self.sizes = list(map(as_index, sizes))     # those that are computed
         skipped = spec.num_scalar_prefetch
         scalar_args, block_args = args[:skipped], args[skipped:]
-        self.scalars, scalar_avals, self.scalar_tree = flatten("pallas_call: args", scalar_args)
-        self.ins, in_avals, self.in_tree = flatten("pallas_call: args", block_args)
+        scalars, scalar_avals, self.scalar_tree = flatten("pallas_call: args", scalar_args)
+        ins, in_avals, self.in_tree = flatten("pallas_call: args", block_args)
         outs, self.out_tree = tree_flatten(out_shape)
-        out_avals = list(map(content_aval, outs))
         self.scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
+        # Under `shard_map` all references vary along the axes along which one operand does.
+        self.vma = frozenset().union(*[a.vma for a in (*scalar_avals, *in_avals)])
+        self.scalars, self.ins = [[tags.pvary(x, self.vma) for x in xs] for xs in (scalars, ins)]
+        scalar_avals, in_avals, out_avals, scratch_avals = [
+            [a.strong().update(vma=self.vma) for a in avals] for avals in (
+                scalar_avals, in_avals, map(content_aval, outs), map(content_aval, self.scratch))]
         _check_aliases(aliases, [*scalar_avals, *in_avals], out_avals)
-        self.scalar_refs = [ref_aval(a.strong()) for a in scalar_avals]
+        self.scalar_refs, self.scratch_refs = [
+            list(map(ref_aval, avals)) for avals in (scalar_avals, scratch_avals)]
         named = [*_named("in_specs", spec.in_specs, "args", block_args, self.in_tree, in_avals,
                          skipped),
                  *_named("out_specs", spec.out_specs, "outputs", out_shape, self.out_tree,
@@ -205,7 +212,7 @@ class _Call:
         """The loop over the grid as a program, and its operands."""
         index = make_aval((), INT32)
         refs = [*self.scalar_refs, *[m.ref_aval for m in self.mappings],
-                *[ref_aval(content_aval(x)) for x in self.scratch]]
+                *self.scratch_refs]
         avals: list[Any] = [index] * (len(self.grid) + len(self.sizes)) + refs
         closed, held = closure_convert(stage(self.run_kernel, avals, self.info))
         if debug:
@@ -235,6 +242,7 @@ class _Call:
         contents = [*scalars, *[m.pad(x) for m, x in zip(self.mappings, ins)], *outs,
                     *map(first_content, self.scratch)]
         cuts = [*[None] * len(scalars), *self.mappings, *[None] * len(self.scratch)]
+        contents = [tags.pvary(x, self.vma) for x in contents]
         carried = [i for i, c in enumerate(changed) if c]
 
         def step(ids: Sequence[Array], state: Sequence[Array]) -> list[Array]:
