@@ -164,7 +164,7 @@ class Block(View):
 class BlockMapping:
     """How one operand of a kernel is cut: its block, its padding, and its index map as a program.
 
-    origin: what the operand is called in messages, `args[0]`.
+    origin: the operand's name in messages, `args[0]`.
     """
 
     def __init__(self, spec: BlockSpec | NoBlockSpec, aval: ShapedArray, origin: str,
@@ -254,7 +254,7 @@ class BlockMapping:
         return discharge(closed)
 
     def _ops(self, where: str, i: int, x: PyTree, d: BlockDim, padded: int) -> list[Array]:
-        """The operands of the block along an axis, of what the index map returned for it."""
+        """The block's operands along an axis, from the index map's result for it."""
         if type(d) is BoundedSlice:
             if not isinstance(x, Slice):
                 raise ValueError(f"pallas_call: {where}: index_map returned a value of type "

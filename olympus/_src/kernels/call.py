@@ -5,8 +5,8 @@
                                  read the blocks ─► that program ─► write the blocks
 
 The loop over the grid is a scan (a while, if the grid's size is computed) whose carry is the
-grid's indices, the outputs and the scratch; inputs are its constants, of which nothing is copied.
-Derivatives, vmap and checks are those of the scan.
+grid's indices, the outputs and the scratch; inputs are its constants and are not copied.
+Derivatives, vmap and checks work as for any scan.
 """
 
 from __future__ import annotations
@@ -92,22 +92,22 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
       out_specs: a `BlockSpec` for each output, a pytree like `out_shape`.
       scratch_shapes: references that last from step to step: a row of `MemoryRef`s or
         `ShapeDtypeStruct`s, or a dict of them, which are passed to the kernel by name.
-      input_output_aliases: from the numbers of inputs to those of outputs that begin as a copy of
-        them.
+      input_output_aliases: from the number of an input to the number of the output that begins as
+        a copy of it.
       debug: print the kernel's program.
       interpret: run the kernel as a compiled loop over the grid: True, or an `InterpretParams`.
         Without it the kernel would be compiled by a backend, and Olympus has none.
       name: the kernel's name in programs and profiles.
-      compiler_params: what a backend's compiler is told; nothing in interpret mode.
-      cost_estimate: what a call costs, which the program notes.
+      compiler_params: options of a backend's compiler; interpret mode ignores them.
+      cost_estimate: a call's cost, which the program notes.
       metadata: strings that the program notes.
 
     Returns:
       A function of arrays that returns arrays like `out_shape`. It can be jitted, mapped and
       differentiated, in reverse mode too.
 
-    A block that leaves its array is padded; what is read there, in scratch, or in an output before
-    it is written, is NaN or the least integer. Raises ValueError where blocks, index maps and
+    A block that leaves its array is padded. Padding, scratch and outputs hold NaN or the least
+    integer until they are written. Raises ValueError where blocks, index maps and
     arrays do not fit.
 
     >>> from olympus.experimental import pallas as pl
@@ -293,7 +293,7 @@ def _named(what: str, specs: PyTree, root: str, values: PyTree, tree: PyTreeDef,
 
 def _check_aliases(aliases: Mapping[int, int], ins: Sequence[ShapedArray],
                    outs: Sequence[ShapedArray]) -> None:
-    """ValueError for aliases of what is not there, of another type, or of one output twice."""
+    """ValueError for aliases without an operand, between two types, or of one output twice."""
     of: dict[int, int] = {}
     for i, o in aliases.items():
         text = f"pallas_call: input_output_aliases contains the mapping '{i}:{o}' with"

@@ -1,4 +1,4 @@
-"""What kernels are written with: branches, loops, and arithmetic of sizes."""
+"""Branches, loops and arithmetic of sizes, for kernels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What tells about a kernel: values printed, conditions checked, costs estimated, its module."""
+"""Ways to look into a kernel: printed values, checked conditions, estimated costs, its module."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def debug_check(condition: ArrayLike, message: str) -> None:
 
     Args:
       condition: a boolean scalar that must hold.
-      message: what is wrong where it does not.
+      message: the error's text where it does not.
 
     >>> from olympus.experimental import checkify, pallas as pl
     >>> def kernel(x, o):
@@ -88,14 +88,14 @@ def debug_check(condition: ArrayLike, message: str) -> None:
 
 @api_boundary
 def estimate_cost(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> CostEstimate:
-    """What a call of a function costs: each operation, as XLA estimates it before it fuses any.
+    """The cost of a function's call: the sum over operations, as XLA estimates them before fusion.
 
     Args:
       fun: a function of pytrees of arrays.
       *args, **kwargs: its arguments, or `ShapeDtypeStruct`s.
 
     Returns:
-      A `CostEstimate`; bytes are those of arguments and results.
+      A `CostEstimate`; its bytes count arguments and results.
 
     >>> from olympus.experimental import pallas as pl
     >>> x = olympus.ShapeDtypeStruct((8, 8), onp.float32)

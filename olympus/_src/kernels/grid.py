@@ -31,7 +31,7 @@ class _GridAxis(int):
 
 
 class _Here(threading.local):
-    """Of each kernel that this thread stages, the innermost last: indices and sizes of its grid."""
+    """Indices and sizes of the grids of the kernels that this thread stages, the innermost last."""
 
     def __init__(self) -> None:
         self.grids: list[tuple[Sequence[Any], Sequence[Any]]] = []

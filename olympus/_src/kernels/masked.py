@@ -82,8 +82,7 @@ class Unmoved(Window):
 
 
 class Dropping(View):
-    """A view of elements at arrays of indices: what is written outside of the content is dropped.
-    """
+    """A view of elements at arrays of indices; writes outside of the content are dropped."""
 
     __slots__ = ("view",)
 
@@ -131,13 +130,13 @@ def _mask(name: str, mask: ArrayLike, part: RefPart) -> Array:
 @api_boundary
 def load(ref: Reference, idx: object = None, *, mask: ArrayLike | None = None,
          other: ArrayLike | None = None) -> Array:
-    """What a reference has at an index; `other` where a mask is false.
+    """The elements at an index of a reference; `other` where a mask is false.
 
     Args:
       ref: a reference, or a part of one.
       idx: an index; None is all.
       mask: bools that broadcast to the part.
-      other: what is returned where the mask is false; without it that is unspecified.
+      other: the result where the mask is false; unspecified if left out.
 
     Returns:
       An array of the part's shape.
@@ -158,7 +157,7 @@ def load(ref: Reference, idx: object = None, *, mask: ArrayLike | None = None,
 
 @api_boundary
 def swap(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None = None) -> Array:
-    """Write where a mask is true, and return what was there.
+    """Write where a mask is true, and return the old part.
 
     Args:
       ref: a reference, or a part of one.

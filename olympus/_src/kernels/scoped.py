@@ -28,7 +28,7 @@ __all__ = ["broadcast_to", "empty", "empty_like", "empty_ref_like", "get_global"
 
 
 def _made(type: PyTree) -> Reference:
-    """A reference of a type of scratch, with what is there before anything is written."""
+    """A reference for a type of scratch, with its first content."""
     return new_ref_p.bind(first_content(type), memory_space=None, kind=None, pin=False)
 
 
@@ -43,7 +43,7 @@ def run_scoped(f: Callable[..., R], *types: PyTree, collective_axes: Hashable = 
       collective_axes: axes of a mesh whose cores share the references; here there is one core.
 
     Returns:
-      What `f` returns.
+      The result of `f`.
 
     >>> from olympus.experimental import pallas as pl
     >>> def kernel(x, o):
@@ -128,7 +128,7 @@ def empty(shape: Sequence[int], dtype: DTypeLike, *, out_sharding: ShardingLike 
 
 @api_boundary
 def empty_like(x: PyTree) -> PyTree:
-    """Arrays like those of a pytree, whose elements are not given.
+    """Arrays like a pytree's, whose elements are not given.
 
     Args:
       x: a pytree of arrays, `ShapeDtypeStruct`s or `MemoryRef`s.
@@ -187,8 +187,7 @@ def select_ref(idx: Array, *refs: Reference) -> Reference:
       *refs: at least two references.
 
     Returns:
-      A reference with the content of the chosen one: it is read, and what is written to it is
-      written to none of them.
+      A reference with a copy of the chosen one's content; writes to it reach none of them.
 
     >>> from olympus.experimental import pallas as pl
     >>> a, b = olympus.new_ref(onp.zeros(2)), olympus.new_ref(onp.ones(2))

@@ -53,7 +53,7 @@ def content_aval(x: PyTree) -> ShapedArray:
 
 
 def first_content(x: PyTree) -> Array:
-    """What scratch holds before anything is written: 0 of semaphores."""
+    """The content of scratch before anything is written: 0 for semaphores."""
     aval = content_aval(x)
     if isinstance(x, (SemaphoreRef, SemaphoreType)):
         return full(aval.shape, 0, INT32)
@@ -96,7 +96,7 @@ def semaphore_signal(sem_or_view: Reference, inc: ArrayLike = 1, *, device_id: P
     Args:
       sem_or_view: a reference to a semaphore, or a part of one.
       inc: by how much.
-      device_id, device_id_type, core_index: that of another device or core, which there is none of.
+      device_id, device_id_type, core_index: another device or core; there is none.
 
     >>> from olympus.experimental import pallas as pl
     >>> @pl.with_scoped(pl.ANY((2,), pl.semaphore))

@@ -1,4 +1,4 @@
-"""What is said of a kernel before it is called: blocks, grids, memory, costs.
+"""Descriptions of a kernel before its call: blocks, grids, memory, costs.
 
     BlockSpec(block_shape, index_map)     how an array is cut, and which block a step gets
     GridSpec(grid, in_specs, out_specs)   the steps, and the blocks of all arrays
@@ -48,7 +48,7 @@ class MemorySpace(enum.Enum):
     """
 
     ANY = "any"             # wherever the compiler puts it
-    DEFAULT = "default"     # what the backend takes for blocks
+    DEFAULT = "default"     # the backend's choice for blocks
     ERROR = "error"         # errors of checks
     INDEX = "index"         # scalars that index maps read
     KEY = "key"             # random keys
@@ -127,9 +127,9 @@ class SemaphoreRef:
 
 
 class SemaphoreType(enum.Enum):
-    """What is counted: signals (`REGULAR`, `BARRIER`), or bytes of copies (`DMA`).
+    """The unit that counts: signals (`REGULAR`, `BARRIER`), or bytes of copies (`DMA`).
 
-    A member is the type of one semaphore; called with a shape it is that of an array of them.
+    A member is the type of one semaphore; called with a shape, it makes the type of an array.
 
     >>> from olympus._src.kernels.specs import SemaphoreType
     >>> SemaphoreType.DMA((2,)).shape
@@ -174,7 +174,7 @@ class Blocked:
 
 @dataclasses.dataclass(frozen=True)
 class Element:
-    """An axis of which a block has `block_size` elements; the index map counts elements.
+    """An axis along which a block has `block_size` elements; the index map counts elements.
 
     The array is padded by `padding` in front and behind, and the index map counts from there.
 
@@ -193,7 +193,7 @@ class Element:
 
 @dataclasses.dataclass(frozen=True)
 class Squeezed:
-    """An axis of which a block has one element, and the kernel's reference none.
+    """An axis along which a block has one element; the kernel's reference lacks the axis.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.squeezed
@@ -205,10 +205,10 @@ class Squeezed:
 
 @dataclasses.dataclass(frozen=True)
 class BoundedSlice:
-    """An axis of which a block has at most `block_size` elements: the index map returns a `pl.ds`.
+    """An axis along which a block has up to `block_size` elements; the index map returns a `pl.ds`.
 
-    Elements of the reference behind the slice's size are not the array's: what is read there is
-    NaN or the least integer, and what is written there is dropped.
+    Elements of the reference behind the slice's size do not belong to the array: they read as NaN
+    or the least integer, and writes to them are dropped.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.BoundedSlice(8)
@@ -222,7 +222,7 @@ class BoundedSlice:
 
 @dataclasses.dataclass(frozen=True)
 class Indirect:
-    """An axis of which a block has the elements at the indices that the index map returns.
+    """An axis along which a block has the elements at the indices that the index map returns.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.Indirect(8)
@@ -272,9 +272,9 @@ class BlockSpec:
     Args:
       block_shape: for each axis of the array the block's size, an int or a `BlockDim`; None is one
         element without an axis in the kernel. Without a shape, the block is the whole array.
-      index_map: from the grid's indices to one index for each axis, which counts blocks (or what
-        the entry of the block shape says); zeros by default. Behind the indices it gets references
-        to prefetched scalars.
+      index_map: from the grid's indices to one index for each axis, which counts blocks (other
+        entries of the block shape count otherwise); zeros by default. Behind the indices it gets
+        references to prefetched scalars.
       memory_space: where the block is kept.
       pipeline_mode: how a pipeline buffers it.
 
@@ -392,7 +392,7 @@ def _grid(grid: PyTree) -> tuple[tuple[int | Array, ...], tuple[Hashable, ...] |
 
 @dataclasses.dataclass(frozen=True)
 class CostEstimate:
-    """What a call of a kernel costs, for schedulers: ints.
+    """The cost of a kernel's call, for schedulers: ints.
 
     >>> from olympus.experimental import pallas as pl
     >>> pl.CostEstimate(flops=100, transcendentals=0, bytes_accessed=64).flops
@@ -418,7 +418,7 @@ class CostEstimate:
 
 @runtime_checkable
 class CompilerParams(Protocol):
-    """What a backend's compiler is told of a kernel: a dataclass of that backend's.
+    """Options of a backend's compiler for a kernel: a dataclass of that backend's.
 
     >>> import dataclasses
     >>> from olympus.experimental import pallas as pl

@@ -70,7 +70,7 @@ class Slice(ByKey):
 
 
 def _parts(x: Slice) -> tuple[tuple[ArrayLike, ...], Static]:
-    """What is traced of a slice, and what is not."""
+    """The traced parts of a slice, and the static ones."""
     static = [(isinstance(v, int), v if isinstance(v, int) else None) for v in (x.start, x.size)]
     leaves = [v for v in (x.start, x.size) if not isinstance(v, int)]
     return tuple(leaves), (*static, (True, x.stride))
