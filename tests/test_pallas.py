@@ -6,6 +6,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus._src.base.config import pallas_interpret
 from olympus._src.kernels.masked import load, store, swap
 from olympus._src.kernels.semaphores import make_async_copy
 from olympus._src.kernels.specs import PrefetchScalarGridSpec, SemaphoreType
@@ -325,6 +326,11 @@ def test_inputs_that_a_kernel_writes_stay_as_they_are():
     assert called(kernel, out(2), grid=3)(x).tolist() == [3, 3] and x.tolist() == [0, 0]
 
 
+def test_a_window_outside_is_refused():
+    with pytest.raises(ValueError, match="Out of bound slice"):
+        called(lambda x, o: o.__setitem__(..., x[pl.ds(3, 2)]), out(2))(np.zeros(4, F32))
+
+
 def test_scratch_by_name():
     def kernel(o, *, total):
         total[...] = 3.
@@ -490,6 +496,8 @@ def test_without_interpret_on_a_cpu():
     assert olympus.eval_shape(run, X).shape == (4, 6)      # it is traced
     with pytest.raises(ValueError, match="Only interpret mode is supported on CPU backend"):
         run(X)
+    with pallas_interpret(True):
+        assert run(X).shape == (4, 6)
 
 
 def test_results_and_places_that_are_none():

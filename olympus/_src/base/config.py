@@ -642,6 +642,9 @@ include_debug_info_in_dumps = _option(
 pallas_enable_debug_checks = _option(
     "olympus_pallas_enable_debug_checks", False, _BOOL, trace_key=True,
     doc="Let `pallas.debug_check` check its condition.")
+pallas_interpret = _option(
+    "olympus_pallas_interpret", False, _BOOL, trace_key=True,
+    doc="Run all kernels in interpret mode, as if with `interpret=True`.")
 pallas_poison_buffers = _option(
     "olympus_pallas_poison_buffers", False, _BOOL,
     doc="Fill new buffers of kernels with NaN; interpret mode always does.")

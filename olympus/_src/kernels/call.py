@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
+from ..base.config import pallas_interpret
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, PyTree, Reference
 from ..base.util import cut, name_of
@@ -96,7 +97,8 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
         a copy of it.
       debug: print the kernel's program.
       interpret: run the kernel as a compiled loop over the grid: True, or an `InterpretParams`.
-        Without it the kernel would be compiled by a backend, and Olympus has none.
+        Without it the kernel would be compiled by a backend, and Olympus has none; the option
+        `olympus_pallas_interpret` interprets all kernels.
       name: the kernel's name in programs and profiles.
       compiler_params: options of a backend's compiler; interpret mode ignores them.
       cost_estimate: a call's cost, which the program notes.
@@ -129,8 +131,8 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
                 raise ValueError(f"pallas_call: If `grid_spec` is specified, then `{what}` must be "
                                  f"`{empty!r}`. It is {given!r:.60}; put it into the grid_spec.")
     dynamic = [g for g in grid_spec.grid if not isinstance(g, int)]
-    params = {"name": name or name_of(kernel), "interpret": bool(interpret),
-              "cost_estimate": cost_estimate,
+    interpreted = bool(interpret) or pallas_interpret.value
+    params = {"name": name or name_of(kernel), "cost_estimate": cost_estimate,
               "metadata": tuple(sorted(metadata.items())) if metadata else None}
     # A list of outputs becomes a tuple, as in JAX.
     outs = tuple(out_shape) if isinstance(out_shape, list) else out_shape
@@ -138,8 +140,9 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
     def run(sizes: Sequence[ArrayLike], args: tuple[PyTree, ...]) -> PyTree:
         call = _Call(kernel, grid_spec, outs, sizes, args, input_output_aliases)
         program, operands = call.staged(debug)
-        return call.out_tree.unflatten(
-            pallas_call_p.bind(*operands, olympuspr=program, **params))
+        return call.out_tree.unflatten(pallas_call_p.bind(
+            *operands, olympuspr=program, interpret=interpreted or pallas_interpret.value,
+            **params))
 
     run.__name__ = params["name"]
     jitted = jit(run, inline=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 
+from ..base.config import pallas_interpret
 from ..base.source import api_boundary
 from ..base.typing import Array, PyTree, Reference
 from ..base.util import name_of
@@ -87,7 +88,7 @@ def core_map(mesh: PyTree, *, compiler_params: object = None, interpret: object 
     [1. 1.]
     """
     def run(f: Callable[..., None]) -> None:
-        if not interpret:
+        if not (interpret or pallas_interpret.value):
             raise not_compiled("cpu")
         named = isinstance(scratch_shapes, dict)
         _on_cores(mesh, lambda: run_scoped(

@@ -271,7 +271,7 @@ def _windowed(shape: tuple[int, ...], entries: tuple[Reference, ...]
             start, span = entry.start, (entry.size - 1) * entry.stride + 1 if entry.size else 0
             n = shape[axis] if axis < len(shape) else 0
             if span > n or (not entry.is_dynamic_start and start + span > n):
-                raise IndexError(f"ds: Out of bound slice: {entry} given for an axis of {n} "
+                raise ValueError(f"ds: Out of bound slice: {entry} given for an axis of {n} "
                                  "elements; it must be within; take fewer.")
             starts[axis], sizes[axis] = start, span
             entry = slice(None, None, None if entry.stride == 1 else entry.stride)
