@@ -467,6 +467,7 @@ MISTAKES = {
                 "should be pl.Slice"),
     "grid_spec and grid": ({"grid": 2, "grid_spec": pl.GridSpec(grid=2)}, "must be `()`. It is 2"),
     "a grid": ({"grid": (2.,)}, "Grid must be a tuple of integers"),
+    "too many steps": ({"grid": (10**6, 10**6)}, "fewer than 2\\*\\*31 are required"),
     "no list of specs": ({"in_specs": pl.BlockSpec((4, 6))}, "must be a tuple or a list"),
 }
 
@@ -476,6 +477,20 @@ def test_mistakes_are_value_errors(name):
     options, message = MISTAKES[name]
     with pytest.raises(ValueError, match="(?s)" + message.replace("`()`", r"`\(\)`")):
         called(copy, out(4, 6), **options)(X)
+
+
+@pytest.mark.parametrize("kernel, options, message", [
+    (lambda x: None, {}, "1 inputs, 1 outputs and 0 of scratch are given"),
+    (lambda x, o, a, b: None, {"scratch_shapes": [pl.ANY((), F32)]}, "and 1 of scratch are given"),
+    (lambda x, o: None, {"scratch_shapes": {"a": pl.ANY((), F32)}}, "and 1 of scratch are given"),
+    (3, {}, "pass the function itself"),
+    (copy, {"grid_spec": 3}, "a GridSpec is required"),
+    (copy, {"input_output_aliases": [1]}, "a dict from inputs to outputs is required"),
+    (copy, {"in_specs": [3]}, "a BlockSpec is required"),
+    (copy, {"scratch_shapes": [3]}, "a ShapeDtypeStruct or a MemoryRef is required")])
+def test_mistakes_are_type_errors(kernel, options, message):
+    with pytest.raises(TypeError, match=message):
+        called(kernel, out(4, 6), **options)(X)
 
 
 def test_two_aliases_of_one_output():
