@@ -87,16 +87,9 @@ ROWS = {
         "_reduce_mesh _reduce_single_device_sharding _serialize _serialize_specs "
         "colocated_cpu_devices xb"),
     "experimental.pallas": _kernels(
-        "libraries of attention kernels import it and call it on TPUs only.",
-        "ANY Blocked BlockDim BlockSpec Buffered CompilerParams CostEstimate Element GridSpec "
-        "MemoryRef MemorySpace PipelineMode Slice Squeezed atomic_add atomic_and atomic_cas "
-        "atomic_max atomic_min atomic_or atomic_xchg atomic_xor broadcast_to core core_map "
-        "debug_check debug_checks_enabled debug_print delay device_id dot ds dslice empty "
-        "enable_debug_checks estimate_cost get_global kernel load loop lower_as_mlir "
-        "max_contiguous mpmd multiple_of no_block_spec num_programs pallas_call pallas_call_p "
-        "program_id reciprocal run_scoped run_state semaphore semaphore_read semaphore_signal "
-        "semaphore_wait squeezed store swap touch when with_scoped",
-        {"as_jax.private": "cdiv next_power_of_2"}),
+        "libraries of attention kernels import older names, and call them on TPUs only.",
+        "PipelineMode atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg "
+        "atomic_xor core device_id load max_contiguous mpmd store swap touch"),
     "experimental.pallas.mosaic_gpu": _kernels(
         "libraries of kernels for GPUs import it.",
         "ACC Barrier BlockSpec ClusterBarrier CompilerParams GMEM Layout MemorySpace Mesh SMEM "
@@ -122,14 +115,11 @@ ROWS = {
         "splash_attention_kernel splash_attention_mask splash_attention_mask_info"),
     "experimental.pallas.tpu": _kernels(
         "libraries of kernels for TPUs import it.",
-        "ANY CMEM CORE_PARALLEL CompilerParams DeviceIdType DMA GridDimensionSemantics HBM HOST "
-        "InterpretParams KernelType MemorySpace PARALLEL ARBITRARY PrefetchScalarGridSpec "
-        "SEMAPHORE SMEM SemaphoreType SideEffectType TPUCompilerParams TPUMemorySpace VMEM "
-        "VMEM_SHARED async_copy async_remote_copy bitcast create_tensorcore_mesh delay "
-        "emit_pipeline emit_pipeline_with_allocations get_barrier_semaphore get_tpu_info "
-        "is_tpu_device load make_async_copy make_async_remote_copy matmul_push_rhs "
-        "pack_elementwise prng_random_bits prng_seed repeat roll run_on_first_core sample_block "
-        "semaphore_signal semaphore_wait store stateful_bernoulli stateful_bits stateful_normal "
+        "ANY DMA DeviceIdType HOST KernelType TPUCompilerParams TPUMemorySpace async_remote_copy "
+        "bitcast create_tensorcore_mesh delay emit_pipeline emit_pipeline_with_allocations "
+        "get_barrier_semaphore get_tpu_info is_tpu_device make_async_remote_copy matmul_push_rhs "
+        "pack_elementwise prng_random_bits prng_seed repeat run_on_first_core sample_block "
+        "semaphore_signal semaphore_wait stateful_bernoulli stateful_bits stateful_normal "
         "stateful_uniform to_pallas_key trace unpack_elementwise with_memory_space_constraint"),
     "experimental.pallas.triton": _kernels(
         "libraries of kernels for GPUs import it.",

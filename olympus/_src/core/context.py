@@ -4,6 +4,7 @@
                 whoever keeps programs
     DeviceAxis  the size of a named axis whose positions are devices
     MeshAxis    one that types know
+    KnownAxis   that of one along which a kernel runs for one place
     Scope       the `named_scope`s around an operation, relative to the program that it is in; they
                 change no program, so that programs serve every scope they are called in
     ctx         what a thread traces now
@@ -20,8 +21,8 @@ from ..base import lib
 from ..base.config import trace_key
 from ..base.typing import Array, R
 
-__all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "MeshAxis", "Metadata", "Scope",
-           "ThreadState", "ctx", "current_context", "outermost", "under"]
+__all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "KnownAxis", "MeshAxis", "Metadata",
+           "Scope", "ThreadState", "ctx", "current_context", "outermost", "under"]
 
 
 class ComputeOn(NamedTuple):
@@ -113,6 +114,19 @@ class MeshAxis(DeviceAxis):
     """
 
     __slots__ = ()
+
+
+class KnownAxis(int):
+    """The size of an axis along which a program runs for one place, whose index is a value."""
+
+    index: Array
+
+    @classmethod
+    def at(cls, size: int, index: Array) -> KnownAxis:
+        """The axis, at a place."""
+        found = cls(size)
+        found.index = index
+        return found
 
 
 class ThreadState(threading.local):
