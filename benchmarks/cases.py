@@ -23,7 +23,7 @@ ARRAYS = JIT, NUMPY, TORCH
 # One file each, in the order of the tables.
 GROUPS = ("start", "eager", "calls", "trees", "trace", "lower", "compile", "transform", "execute",
           "kernels", "growth", "depth", "chains", "checkpoint", "memory", "references", "libraries",
-          "ffi", "sparse")
+          "ffi", "sparse", "pallas")
 
 
 class Loop(NamedTuple):

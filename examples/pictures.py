@@ -306,6 +306,27 @@ def control_flow(left, right):
               title="z³ = 1: root by colour, rounds by shade")
 
 
+@picture(8, 2.9, 2)
+def kernels(left, right):
+    """Which step of a kernel writes each block, for two index maps."""
+    order = cells("kernels", "order")["order"]
+    for axes, index_map, title in ((left, lambda i, j: (i, j), "lambda i, j: (i, j)"),
+                                   (right, lambda i, j: (j, i), "lambda i, j: (j, i)")):
+        steps = np.asarray(order(index_map))
+        for y, x in np.ndindex(3, 3):
+            step = steps[2 * y, 4 * x]
+            shade = matplotlib.colors.to_rgb(BLUE) + (0.15 + 0.07 * step,)
+            axes.add_patch(matplotlib.patches.Rectangle(
+                (4 * x, 2 * y), 4, 2, facecolor=shade, edgecolor=BLUE))
+            axes.text(4 * x + 1, 2 * y + 1, f"step {step}", ha="center", va="center")
+        axes.add_patch(matplotlib.patches.Rectangle(
+            (10, 0), 2, 6, facecolor="white", edgecolor=GREY, hatch="////", linewidth=0))
+        axes.add_patch(matplotlib.patches.Rectangle((0, 0), 10, 6, fill=False, linewidth=2))
+        axes.text(11, -0.35, "padding", ha="center", color="0.25")
+        axes.set(xlim=(-0.2, 12.2), ylim=(6.2, -0.8), xlabel=title, aspect="equal",
+                 xticks=range(0, 13, 2), yticks=range(0, 7, 2))
+
+
 @picture(8, 3.4)
 def debugging(axes):
     """The error of two formulas of the variance, in 32 bits."""

@@ -357,9 +357,9 @@ def case_compilations_can_be_refused_as_chex_does():
 
 
 def case_stand_ins():
-    from jax.experimental.pallas import BlockSpec
-    assert not isinstance(jnp.ones(1), BlockSpec) and isinstance(1, int | BlockSpec)
-    for use in (lambda: BlockSpec(1), lambda: BlockSpec.of(1)):
+    from jax.experimental.pallas import PipelineMode
+    assert not isinstance(jnp.ones(1), PipelineMode) and isinstance(1, int | PipelineMode)
+    for use in (lambda: PipelineMode(1), lambda: PipelineMode.of(1)):
         raises(NotImplementedError, use, "planned", "as_jax_cases.py", "docs/coming_from_jax.md")
 
 
@@ -474,7 +474,7 @@ def case_values_go_to_processes_without_the_mode():
 def case_check():
     program = HERE / "program.py"
     program.write_text("import helpers, jax\nfrom jax.numpy import sin, sinn\nimport jax.lax as L\n"
-                       "L.add\nL.addd\njax.experimental.pallas.BlockSpec\njax.Array.at\n")
+                       "L.add\nL.addd\njax.experimental.pallas.PipelineMode\njax.Array.at\n")
     (HERE / "helpers.py").write_text(
         "import jax\ntry:\n    jax.old\nexcept AttributeError:\n    pass\n"
         "def f(jax):\n    jax.mine\n")
@@ -485,7 +485,7 @@ def case_check():
     assert status == 1 and "2 missing, 1 missing where that is expected" in lines[0]
     assert any("jax.lax.addd" in line and "program.py:5" in line for line in lines)
     assert any("jax.old" in line and "helpers.py:3" in line for line in lines)
-    assert any("BlockSpec" in line and "kernels" in line for line in lines)
+    assert any("PipelineMode" in line and "kernels" in line for line in lines)
     assert not any("mine" in line or "Array" in line for line in lines)
 
 

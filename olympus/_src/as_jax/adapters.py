@@ -15,7 +15,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Adapter(NamedTuple):
-    """The names of one module of JAX beyond those of ours of the same name.
+    """The names of one module of JAX beyond those in ours of the same name.
 
     Its names come from `own`; then from homes, before our module; then they are stand-ins.
     """
@@ -87,16 +87,9 @@ ROWS = {
         "_reduce_mesh _reduce_single_device_sharding _serialize _serialize_specs "
         "colocated_cpu_devices xb"),
     "experimental.pallas": _kernels(
-        "libraries of attention kernels import it and call it on TPUs only.",
-        "ANY Blocked BlockDim BlockSpec Buffered CompilerParams CostEstimate Element GridSpec "
-        "MemoryRef MemorySpace PipelineMode Slice Squeezed atomic_add atomic_and atomic_cas "
-        "atomic_max atomic_min atomic_or atomic_xchg atomic_xor broadcast_to core core_map "
-        "debug_check debug_checks_enabled debug_print delay device_id dot ds dslice empty "
-        "enable_debug_checks estimate_cost get_global kernel load loop lower_as_mlir "
-        "max_contiguous mpmd multiple_of no_block_spec num_programs pallas_call pallas_call_p "
-        "program_id reciprocal run_scoped run_state semaphore semaphore_read semaphore_signal "
-        "semaphore_wait squeezed store swap touch when with_scoped",
-        {"as_jax.private": "cdiv next_power_of_2"}),
+        "libraries of attention kernels import older names, and call them on TPUs only.",
+        "PipelineMode atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg "
+        "atomic_xor core device_id load max_contiguous mpmd store swap touch"),
     "experimental.pallas.mosaic_gpu": _kernels(
         "libraries of kernels for GPUs import it.",
         "ACC Barrier BlockSpec ClusterBarrier CompilerParams GMEM Layout MemorySpace Mesh SMEM "

@@ -260,7 +260,7 @@ class Idle(Option):
         return Option._from_environment(name, default, kind) if ours else default
 
     def check(self, value: T) -> T:
-        """Return `value` if it is legal; warn if it asks for what is not done."""
+        """Return `value` if it is legal; warn if it asks for an effect that it has not."""
         found = super().check(value)
         if value not in self._silent and not self._told:
             self._told = True
@@ -639,6 +639,15 @@ dump_ir_modes = _option(
 include_debug_info_in_dumps = _option(
     "olympus_include_debug_info_in_dumps", True, _BOOL,
     doc="Write the source line of each operation into the modules of `olympus_dump_ir_to`.")
+pallas_enable_debug_checks = _option(
+    "olympus_pallas_enable_debug_checks", False, _BOOL, trace_key=True,
+    doc="Let `pallas.debug_check` check its condition.")
+pallas_interpret = _option(
+    "olympus_pallas_interpret", False, _BOOL, trace_key=True,
+    doc="Run all kernels in interpret mode, as if with `interpret=True`.")
+pallas_poison_buffers = _option(
+    "olympus_pallas_poison_buffers", False, _BOOL,
+    doc="Fill new buffers of kernels with NaN; interpret mode always does.")
 for _row in IDLE:
     _options[_row[0]] = Idle(*_row)
 olympus2tf_associative_scan_reductions = _options["olympus2tf_associative_scan_reductions"]

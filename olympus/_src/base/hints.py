@@ -1,7 +1,7 @@
 """Replacements for names that a module lacks: old names of JAX and NumPy, and those that only NumPy
 or SciPy has.
 
-A hint names what is there, so that a test can look: `olympus.…`, `numpy.…`, `scipy.…`.
+A hint names existing objects, so that a test can look: `olympus.…`, `numpy.…`, `scipy.…`.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ HINTS: dict[str, dict[str, str]] = {
         "maximal": "use olympus.device_put", "enable_x64": "use olympus.enable_x64",
         "disable_x64": "use olympus.enable_x64 with False", "djax": "use "
         "olympus.export.symbolic_shape",
-        "pallas": _KERNELS, "mosaic": _KERNELS, "thunky": _KERNELS,
+        "mosaic": _KERNELS, "thunky": _KERNELS,
         "hijax": "use olympus.experimental.hiolympus", "cur_qdd": _HIJAX, "EArray": _HIJAX,
         "primal_tangent_dtype": _HIJAX,
         "jax2tf": "use olympus.export: TensorFlow is not called from here",

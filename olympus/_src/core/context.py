@@ -4,6 +4,7 @@
                 whoever keeps programs
     DeviceAxis  the size of a named axis whose positions are devices
     MeshAxis    one that types know
+    KnownAxis   that of one along which a kernel runs for one place
     Scope       the `named_scope`s around an operation, relative to the program that it is in; they
                 change no program, so that programs serve every scope they are called in
     ctx         what a thread traces now
@@ -20,12 +21,12 @@ from ..base import lib
 from ..base.config import trace_key
 from ..base.typing import Array, R
 
-__all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "MeshAxis", "Metadata", "Scope",
-           "ThreadState", "ctx", "current_context", "outermost", "under"]
+__all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "KnownAxis", "MeshAxis", "Metadata",
+           "Scope", "ThreadState", "ctx", "current_context", "outermost", "under"]
 
 
 class ComputeOn(NamedTuple):
-    """Among the names of a scope: where its operations run; no part of what they are called."""
+    """An entry of a scope that says where its operations run; no part of their names."""
 
     compute_type: str
 
@@ -115,6 +116,19 @@ class MeshAxis(DeviceAxis):
     __slots__ = ()
 
 
+class KnownAxis(int):
+    """The size of an axis along which a program runs for one place, whose index is a value."""
+
+    index: Array
+
+    @classmethod
+    def at(cls, size: int, index: Array) -> KnownAxis:
+        """The axis, at a place."""
+        found = cls(size)
+        found.index = index
+        return found
+
+
 class ThreadState(threading.local):
     """The tracing state of one thread. Class attributes are the defaults of a new thread."""
 
@@ -133,7 +147,7 @@ ctx = ThreadState()
 
 
 def under(transformation: str, fun: Callable[..., R]) -> Callable[..., R]:
-    """`fun`, whose operations are named as those of a function that is transformed."""
+    """`fun`, whose operations are named after a transformed function."""
     def run(*args: Array) -> R:
         outer = ctx.scope
         ctx.scope = outer.extend((transformation,))
@@ -167,8 +181,8 @@ _lock = threading.Lock()
 
 def current_context() -> Context:
     """The context of this thread now: a key that is hashed and compared by identity."""
-    # Nearly always what was found last. Axes are replaced and never changed in place, so the same
-    # dict has the same axes.
+    # Nearly always the last result. Axes are replaced and never changed in place, so the same dict
+    # has the same axes.
     options, axes, found = trace_key(), ctx.axes, ctx.context
     if found is None or found.options != options or found.axes is not axes:
         key = (options, tuple([(name, type(size), size) for name, size in axes.items()]))

@@ -40,7 +40,8 @@ from ..types.shape import (
 )
 from .creation import from_sequence
 
-__all__ = ["Component", "Plan", "check_mask", "entries_of", "halves", "parse", "refuse_empty"]
+__all__ = ["Component", "Plan", "check_mask", "consumed", "entries_of", "halves", "parse",
+           "refuse_empty"]
 
 Shape = tuple[int, ...]
 
@@ -78,7 +79,7 @@ class Plan:
         `packed` is `out_shape` without the axes that None made.
       inserted: where only None changes the shape, the result's axes that are the operand's.
       picks: whether the index arrays name any element: if not, none of them is outside.
-      empty: an axis without elements of which some are asked for, or None.
+      empty: an axis without elements that is asked for some, or None.
       wide: whether an indexed axis has more elements than int32 can count.
     """
 
@@ -248,7 +249,7 @@ def parse(shape: Shape, index: object, wrap: bool = True, strict: bool = True
             tokens.append(("N",))
         elif entry is Ellipsis:
             ellipses += 1
-            rest = max(0, len(shape) - sum(map(_consumed, entries)))
+            rest = max(0, len(shape) - sum(map(consumed, entries)))
             tokens += [("F",)] * rest or [("E",)]
             axis += rest
         else:
@@ -372,7 +373,7 @@ def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
     operands.append(start if size else 0)
 
 
-def _consumed(entry: Any) -> int:
+def consumed(entry: Any) -> int:
     """How many axes an entry of an index takes."""
     if entry is None or entry is Ellipsis or isinstance(entry, (bool, np.bool_)):
         return 0
@@ -384,7 +385,7 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
                operands: list) -> tuple[int, tuple[int, int, bool] | None]:
     """Arrays, masks, NumPy scalars; refuses the rest.
 
-    Returns the next axis, and what is known to be outside of which axis, and whether also if the
+    Returns the next axis, the indices known to be outside with their axis, and whether also if the
     index arrays together name no element; or None.
     """
     if type(entry) not in _ARRAYS and (given := array_method(entry)) is not None:
@@ -499,6 +500,6 @@ def _refuse_count(shape: Shape, entries: tuple, ellipses: int) -> None:
     if ellipses > 1:
         raise IndexError("indexing: several ellipses (...) given; an index can only have a single "
                          "ellipsis; write the slices out.")
-    count = sum(map(_consumed, entries))
+    count = sum(map(consumed, entries))
     raise IndexError(f"indexing: Too many indices: array is {len(shape)}-dimensional, but {count} "
                      f"were indexed; at most {len(shape)} are required;\n  drop some of them.")

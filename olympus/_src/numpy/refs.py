@@ -25,6 +25,7 @@ from ..lax.refs import (
     WHOLE,
     View,
     Viewed,
+    Window,
     addupdate_p,
     empty_ref_p,
     free_ref_p,
@@ -41,9 +42,10 @@ from ..types.avals import ShapedArray
 from ..types.memory import Space
 from ..types.refs import RefAval
 from ..types.shape import SymbolicDim
+from ..types.slices import Slice
 from . import promote
 from .creation import asarray, is_sequence
-from .index_plan import entries_of, parse
+from .index_plan import consumed, entries_of, parse
 from .indexing import fit_values, getitem, write
 from .manipulation import reshape, transpose
 
@@ -193,7 +195,7 @@ class Bits(View):
 _views: Memo = Memo(4096)
 _STATIC = frozenset((int, slice, type(None), type(Ellipsis)))
 _BOUNDS = frozenset((int, type(None)))
-_ALL = slice(None)
+_INT32 = dtypes.as_dtype("int32")
 
 
 def _view(shape: tuple[int, ...], index: object) -> tuple[View, list[Reference]]:
@@ -204,6 +206,8 @@ def _view(shape: tuple[int, ...], index: object) -> tuple[View, list[Reference]]
     if index is Ellipsis or (type(index) is tuple and not index):
         return WHOLE, []
     entries = entries_of(index)
+    if _has_windows(entries):
+        return _windowed(shape, entries)
     key: list[Any] = [shape]
     ops: list[Any] = []
     for entry in entries:
@@ -249,6 +253,36 @@ def _sizes(shape: tuple[int, ...], entries: Sequence[Reference]) -> list[int | N
             found.append(shape[axis])
             axis += 1
     return found
+
+
+def _has_windows(index: object) -> bool:
+    """Whether an index has a `pl.ds`."""
+    return type(index) is Slice or (type(index) is tuple and Slice in map(type, index))
+
+
+def _windowed(shape: tuple[int, ...], entries: tuple[Reference, ...]
+              ) -> tuple[View, list[Reference]]:
+    """The view of an index with `pl.ds`: that of the other entries, of a window of the content."""
+    taken = sum(map(consumed, entries))
+    starts: list[Any] = [0] * len(shape)
+    sizes, within, axis = list(shape), [], 0
+    for entry in entries:
+        if type(entry) is Slice:
+            start, span = entry.start, (entry.size - 1) * entry.stride + 1 if entry.size else 0
+            n = shape[axis] if axis < len(shape) else 0
+            if span > n or (not entry.is_dynamic_start and start + span > n):
+                raise ValueError(f"ds: Out of bound slice: {entry} given for an axis of {n} "
+                                 "elements; it must be within; take fewer.")
+            starts[axis], sizes[axis] = start, span
+            entry = slice(None, None, None if entry.stride == 1 else entry.stride)
+        within.append(entry)
+        axis += len(shape) - taken if entry is Ellipsis else consumed(entry)
+    rest, ops = _view(tuple(sizes), tuple(within))
+    window = Window({"slice_sizes": tuple(sizes)})
+    starts = [promote.convert(x, _INT32) if isinstance(x, Tracer) else np.int32(x) for x in starts]
+    if rest is WHOLE:
+        return window, starts
+    return Viewed((window, rest), (len(starts), len(ops))), [*starts, *ops]
 
 
 def _plain_slice(entry: Reference, size: Reference) -> Reference:
@@ -410,12 +444,13 @@ def _getitem(ref: Reference, index: object) -> Array:
         if type(ref) is Ref and at_hand(ref):
             if index is Ellipsis:
                 return ref._content()
-            with ref._held():
-                content = ref._value
-                found = getitem(content, index)
-                if found is content:
-                    ref._lent = True
-            return found
+            if not _has_windows(index):
+                with ref._held():
+                    content = ref._value
+                    found = getitem(content, index)
+                    if found is content:
+                        ref._lent = True
+                return found
         ref, view, ops = _place("ref[...]", ref, index)
         return get_p.bind(ref, *ops, view=view)
     except (*FAILURES, IndexError) as error:
@@ -433,7 +468,7 @@ def _setitem(ref: Reference, index: object, x: Reference) -> None:
 
 
 def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> None:
-    if type(ref) is Ref and at_hand(ref):
+    if type(ref) is Ref and at_hand(ref) and not _has_windows(index):
         check_value(name, ref, x)
         with ref._held():
             content = ref._value

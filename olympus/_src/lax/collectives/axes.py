@@ -10,7 +10,7 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike, AxisIndexGroups, AxisName, IrValue, Params
 from ...core import tags
-from ...core.context import DeviceAxis, MeshAxis
+from ...core.context import DeviceAxis, KnownAxis, MeshAxis
 from ...core.ir import OlympusprEqn
 from ...core.primitive import Axis, Builder, Primitive, linear_jvp
 from ...core.trace import ctx, typeof
@@ -20,6 +20,7 @@ from ...types.shape import prod, sequence, static_int
 from ..arithmetic import mul
 from ..creation import full, iota
 from ..families import add
+from ..shape import as_array
 from ..slicing import index_take
 
 __all__ = ["Collective", "Exchange", "Groups", "MeshOnly", "Names", "axis_index", "axis_index_p",
@@ -225,7 +226,11 @@ def axis_index(axis_name: AxisName) -> Array:
     """
     index: Any = None
     for name in axis_names("axis_index", axis_name):
-        mesh = {"mesh": True} if type(ctx.axes[name]) is MeshAxis else {}
-        here = axis_index_p.bind(axis_name=name, **mesh)
+        axis: Any = ctx.axes[name]
+        if type(axis) is KnownAxis:
+            here = as_array(axis.index)
+        else:
+            mesh = {"mesh": True} if type(axis) is MeshAxis else {}
+            here = axis_index_p.bind(axis_name=name, **mesh)
         index = here if index is None else add(mul(index, sizes_of([name])[0]), here)
     return full((), 0, np.int32) if index is None else index

@@ -1,0 +1,1 @@
+"""Kernels: functions of blocks of arrays, run for each place of a grid."""

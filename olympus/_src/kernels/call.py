@@ -1,0 +1,313 @@
+"""pallas_call: a kernel run for each place of a grid.
+
+    the kernel on references ──stage, discharge──► a program on contents of blocks
+    pallas_call_p            a call of: for each place of the grid,
+                                 read the blocks ─► that program ─► write the blocks
+
+The loop over the grid is a scan (a while, if the grid's size is computed) whose carry is the
+grid's indices, the outputs and the scratch; inputs are its constants and are not copied.
+Derivatives, vmap and checks work as for any scan.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from typing import Any
+
+from ..base.config import pallas_interpret
+from ..base.source import api_boundary
+from ..base.typing import Array, ArrayLike, IrValue, PyTree, Reference
+from ..base.util import cut, name_of
+from ..control.bodies import flatten
+from ..control.call import Call
+from ..core import tags
+from ..core.evaluate import eval_closed
+from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..core.primitive import Builder
+from ..core.staging import closure_convert, stage
+from ..core.trace import typeof
+from ..interpreters.discharge import discharge, written
+from ..jit.jit import jit
+from ..lax.shape import as_array
+from ..numpy import refs as _methods_of_references  # noqa: F401  which installs them
+from ..types.avals import ShapedArray, make_aval
+from ..types.refs import ref_aval
+from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
+from ..types.tree_paths import explain_mismatch
+from ..types.tree_registry import PyTreeDef
+from .blocks import BlockMapping, written_at
+from .grid import around
+from .semaphores import content_aval, first_content
+from .specs import INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
+from .steps import as_index, over_grid
+
+__all__ = ["pallas_call", "pallas_call_p"]
+
+
+class PallasCall(Call):
+    """params: olympuspr, the loop over the grid; name; interpret; cost_estimate; metadata."""
+
+    def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, name: str,
+              interpret: bool, **params: Hashable) -> Sequence[IrValue]:
+        if not interpret:
+            raise not_compiled(b.platform)
+        return super().lower(b, *args, olympuspr=olympuspr, name=name)
+
+
+pallas_call_p = PallasCall("pallas_call")
+
+
+def not_compiled(platform: str) -> ValueError:
+    """The error for a kernel that is to be compiled by a backend."""
+    if platform == "cpu":
+        return ValueError(
+            "pallas_call: Only interpret mode is supported on CPU backend: a kernel without "
+            "`interpret` given;\n  pass interpret=True to pallas_call, which runs it as a compiled "
+            "loop over the grid.")
+    return ValueError(
+        f"pallas_call: Cannot lower pallas_call on platform: {platform}: a kernel without "
+        "`interpret` given;\n  Olympus has no compiler of kernels; pass interpret=True, which runs "
+        "it as a compiled loop over the grid.")
+
+
+@api_boundary
+def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
+                grid_spec: GridSpec | None = None, grid: Grid = (),
+                in_specs: PyTree = no_block_spec, out_specs: PyTree = no_block_spec,
+                scratch_shapes: PyTree = (),
+                input_output_aliases: Mapping[int, int] = {}, debug: bool = False,
+                interpret: object = False, name: str | None = None, compiler_params: object = None,
+                cost_estimate: CostEstimate | None = None,
+                metadata: Mapping[str, str] | None = None) -> Callable[..., PyTree]:
+    """The function of arrays that runs a kernel on blocks of them, for each place of a grid.
+
+    Args:
+      kernel: a function of references: to the blocks of the inputs, of the outputs, and to the
+        scratch. It returns None.
+      out_shape: shapes and dtypes of the outputs, a pytree of `ShapeDtypeStruct`s.
+      grid_spec: grid, specs and scratch in one `GridSpec`.
+      grid: the size of each axis of the grid; the last one counts fastest. An int is one axis,
+        () one step. Sizes may be arrays.
+      in_specs: a `BlockSpec` for each input, as a tuple of pytrees like the arguments; whole arrays
+        by default.
+      out_specs: a `BlockSpec` for each output, a pytree like `out_shape`.
+      scratch_shapes: references that last from step to step: a row of `MemoryRef`s or
+        `ShapeDtypeStruct`s, or a dict of them, which are passed to the kernel by name.
+      input_output_aliases: from the number of an input to the number of the output that begins as
+        a copy of it.
+      debug: print the kernel's program.
+      interpret: run the kernel as a compiled loop over the grid: True, or an `InterpretParams`.
+        Without it the kernel would be compiled by a backend, and Olympus has none; the option
+        `olympus_pallas_interpret` interprets all kernels.
+      name: the kernel's name in programs and profiles.
+      compiler_params: options of a backend's compiler; interpret mode ignores them.
+      cost_estimate: a call's cost, which the program notes.
+      metadata: strings that the program notes.
+
+    Returns:
+      A function of arrays that returns arrays like `out_shape`. It can be jitted, mapped and
+      differentiated, in reverse mode too.
+
+    A block that leaves its array is padded. Padding, scratch and outputs hold NaN or the least
+    integer until they are written. Raises ValueError where blocks, index maps and
+    arrays do not fit.
+
+    >>> from olympus.experimental import pallas as pl
+    >>> def double(x, o):
+    ...     o[...] = x[...] * 2
+    >>> block = pl.BlockSpec((2,), lambda i: (i,))
+    >>> run = pl.pallas_call(double, olympus.ShapeDtypeStruct((6,), onp.float32), grid=3,
+    ...                      in_specs=[block], out_specs=block, interpret=True)
+    >>> print(run(onp.arange(6.)))
+    [ 0.  2.  4.  6.  8. 10.]
+    """
+    if grid_spec is None:
+        grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
+    else:
+        for what, given, empty in (("grid", grid, ()), ("in_specs", in_specs, no_block_spec),
+                                   ("out_specs", out_specs, no_block_spec),
+                                   ("scratch_shapes", scratch_shapes, ())):
+            if given is not empty and not (isinstance(given, tuple) and not given):
+                raise ValueError(f"pallas_call: If `grid_spec` is specified, then `{what}` must be "
+                                 f"`{empty!r}`. It is {given!r:.60}; put it into the grid_spec.")
+    dynamic = [g for g in grid_spec.grid if not isinstance(g, int)]
+    interpreted = bool(interpret) or pallas_interpret.value
+    params = {"name": name or name_of(kernel), "cost_estimate": cost_estimate,
+              "metadata": tuple(sorted(metadata.items())) if metadata else None}
+    # A list of outputs becomes a tuple, as in JAX.
+    outs = tuple(out_shape) if isinstance(out_shape, list) else out_shape
+
+    def run(sizes: Sequence[ArrayLike], args: tuple[PyTree, ...]) -> PyTree:
+        call = _Call(kernel, grid_spec, outs, sizes, args, input_output_aliases)
+        program, operands = call.staged(debug)
+        return call.out_tree.unflatten(pallas_call_p.bind(
+            *operands, olympuspr=program, interpret=interpreted or pallas_interpret.value,
+            **params))
+
+    run.__name__ = params["name"]
+    jitted = jit(run, inline=True)
+
+    def wrapped(*args: PyTree) -> PyTree:
+        return jitted(dynamic, args)
+
+    wrapped.__name__ = params["name"]
+    return api_boundary(wrapped)
+
+
+class _Call:
+    """A call of a kernel: its operands, how they are cut, and the loop over the grid.
+
+    The kernel's references are in the order scalars, inputs, outputs, scratch; so are the contents
+    that the loop has for them.
+    """
+
+    def __init__(self, kernel: Callable[..., None], spec: GridSpec, out_shape: PyTree,
+                 sizes: Sequence[ArrayLike], args: tuple[PyTree, ...], aliases: Mapping[int, int]
+                 ) -> None:
+        self.kernel, self.aliases = kernel, aliases
+        self.grid_names = spec.grid_names
+        self.grid = tuple([g if isinstance(g, int) else None for g in spec.grid])
+        self.sizes = list(map(as_index, sizes))     # those that are computed
+        skipped = spec.num_scalar_prefetch
+        scalar_args, block_args = args[:skipped], args[skipped:]
+        scalars, scalar_avals, self.scalar_tree = flatten("pallas_call: args", scalar_args)
+        ins, in_avals, self.in_tree = flatten("pallas_call: args", block_args)
+        outs, self.out_tree = tree_flatten(out_shape)
+        self.scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
+        # Under `shard_map` all references vary along the axes along which one operand does.
+        self.vma = frozenset().union(*[a.vma for a in (*scalar_avals, *in_avals)])
+        self.scalars, self.ins = [[tags.pvary(x, self.vma) for x in xs] for xs in (scalars, ins)]
+        scalar_avals, in_avals, out_avals, scratch_avals = [
+            [a.strong().update(vma=self.vma) for a in avals] for avals in (
+                scalar_avals, in_avals, map(content_aval, outs), map(content_aval, self.scratch))]
+        _check_aliases(aliases, [*scalar_avals, *in_avals], out_avals)
+        self.scalar_refs, self.scratch_refs = [
+            list(map(ref_aval, avals)) for avals in (scalar_avals, scratch_avals)]
+        named = [*_named("in_specs", spec.in_specs, "args", block_args, self.in_tree, in_avals,
+                         skipped),
+                 *_named("out_specs", spec.out_specs, "outputs", out_shape, self.out_tree,
+                         out_avals, 0)]
+        self.mappings = [BlockMapping(one, aval, name, self.grid, self.scalar_refs,
+                                      self.scalar_tree.unflatten) for one, aval, name in named]
+        self.counts = len(self.scalars), len(self.ins), len(outs)
+        self.info = DebugInfo("pallas_call", name_of(kernel))
+
+    def run_kernel(self, *xs: Reference) -> list[Array]:
+        """The kernel as a function of the grid's indices, its computed sizes, and references."""
+        ids, computed, refs = cut(xs, len(self.grid), len(self.sizes))
+        scalars, ins, outs, scratch = cut(refs, *self.counts)
+        given, own = iter(computed), self.scratch_tree.unflatten(scratch)
+        out = self.out_tree.unflatten(outs)
+        with around(ids, [next(given) if n is None else n for n in self.grid],
+                    self.grid_names):
+            found = self.kernel(
+                *self.scalar_tree.unflatten(scalars), *self.in_tree.unflatten(ins),
+                *_row(out), *([] if isinstance(own, dict) else _row(own)),
+                **(own if isinstance(own, dict) else {}))
+        if tree_flatten(found)[0]:
+            raise ValueError(
+                f"pallas_call: The kernel function in the pallas_call {name_of(self.kernel)} at "
+                f"{written_at(self.kernel)} should return None. It returns a PyTree: "
+                f"{found!r:.60};\n  write results to references, o[...] = x.")
+        return []
+
+    def staged(self, debug: bool) -> tuple[ClosedOlympuspr, list[ArrayLike]]:
+        """The loop over the grid as a program, and its operands."""
+        index = make_aval((), INT32)
+        refs = [*self.scalar_refs, *[m.ref_aval for m in self.mappings],
+                *self.scratch_refs]
+        avals: list[Any] = [index] * (len(self.grid) + len(self.sizes)) + refs
+        closed, held = closure_convert(stage(self.run_kernel, avals, self.info))
+        if debug:
+            print(f"The kernel of pallas_call {name_of(self.kernel)} at "
+                  f"{written_at(self.kernel)}:\n{closed}")
+        first = len(closed.invars) - len(refs)
+        changed = list(written(closed)[first:])
+        pure = discharge(closed, [False] * first + [True] * len(refs), [False] * first + changed)
+        operands = [*held, *self.sizes, *self.scalars, *self.ins]
+        program, more = closure_convert(stage(
+            lambda *xs: self.loop(pure, changed, *cut(
+                xs, len(held), len(self.sizes), *self.counts[:2])[:4]),
+            list(map(typeof, operands)), self.info))
+        return program, [*more, *operands]
+
+    def loop(self, kernel: ClosedOlympuspr, changed: Sequence[bool], outer: Sequence[Array],
+             computed: Sequence[Array], scalars: Sequence[Array], ins: Sequence[Array]
+             ) -> list[Array]:
+        """The outputs, by the kernel's program on contents, which returns those that it `changed`.
+
+        Those are carried from step to step; all others are constants of the loop.
+        """
+        given, n_in = iter(computed), self.counts[1]
+        outs = [m.blank() for m in self.mappings[n_in:]]
+        for i, o in self.aliases.items():
+            outs[o] = self.mappings[n_in + o].pad([*scalars, *ins][i])
+        contents = [*scalars, *[m.pad(x) for m, x in zip(self.mappings, ins)], *outs,
+                    *map(first_content, self.scratch)]
+        cuts = [*[None] * len(scalars), *self.mappings, *[None] * len(self.scratch)]
+        contents = [tags.pvary(x, self.vma) for x in contents]
+        carried = [i for i, c in enumerate(changed) if c]
+
+        def step(ids: Sequence[Array], state: Sequence[Array]) -> list[Array]:
+            now = [*contents]
+            for i, x in zip(carried, state, strict=True):
+                now[i] = x
+            places = [(m, m.ops(ids, now[:len(scalars)])) if m else None for m in cuts]
+            found = eval_closed(kernel, *outer, *ids, *computed, *[
+                p[0].block.read(x, *p[1]) if p else x for x, p in zip(now, places, strict=True)])
+            return [p[0].block.write(now[i], v, *p[1]) if (p := places[i]) else v
+                    for i, v in zip(carried, found, strict=True)]
+
+        size = [next(given) if n is None else n for n in self.grid]
+        end = over_grid(step, size, [contents[i] for i in carried])
+        for i, x in zip(carried, end, strict=True):
+            contents[i] = x
+        here = len(scalars) + n_in
+        return [m.cut(as_array(x)) for m, x in zip(self.mappings[n_in:], contents[here:])]
+
+
+def _row(x: PyTree) -> Sequence[PyTree]:
+    """What becomes of outputs or scratch among a kernel's arguments."""
+    return x if isinstance(x, (tuple, list)) else (x,)
+
+
+# Checks ------------------------------------------------------------------------------------------
+
+def _named(what: str, specs: PyTree, root: str, values: PyTree, tree: PyTreeDef,
+           avals: Sequence[ShapedArray], skipped: int) -> list[tuple[PyTree, ShapedArray, str]]:
+    """Spec, type and name of each operand; ValueError for specs of another structure."""
+    paths = [path for path, _ in tree_flatten_with_path(values)[0]]
+    if skipped:
+        first = [type(path[0])(path[0].idx + skipped) for path in paths]
+        paths = [(key, *path[1:]) for key, path in zip(first, paths, strict=True)]
+    names = [f"{root}{keystr(path)}" for path in paths]
+    if isinstance(specs, NoBlockSpec):
+        return [(specs, a, name) for a, name in zip(avals, names, strict=True)]
+    found, found_tree = tree_flatten(specs)
+    if found_tree != tree:
+        of = "inputs" if what == "in_specs" else "out_shape"
+        places = "\n".join([f"  * {text};" for text in explain_mismatch(tree, found_tree)[:4]])
+        raise ValueError(
+            f"pallas_call: `{what}` and the {of} have different structures:\n  Pytree for `{what}` "
+            f"and `{of}` do not match:\n{places}\n  write one BlockSpec for each array, "
+            "pl.no_block_spec for a whole one.")
+    return list(zip(found, avals, names, strict=True))
+
+
+def _check_aliases(aliases: Mapping[int, int], ins: Sequence[ShapedArray],
+                   outs: Sequence[ShapedArray]) -> None:
+    """ValueError for aliases without an operand, between two types, or of one output twice."""
+    of: dict[int, int] = {}
+    for i, o in aliases.items():
+        text = f"pallas_call: input_output_aliases contains the mapping '{i}:{o}' with"
+        for kind, k, n in (("input", i, len(ins)), ("output", o, len(outs))):
+            if k not in range(n):
+                raise ValueError(f"{text} {kind} index {k} outside the range [0, {n}); arrays are "
+                                 "counted from 0, leaf by leaf.")
+        if o in of:
+            raise ValueError(f"{text} output index {o}, which input {of[o]} is an alias of, too; "
+                             "an output begins as a copy of one input.")
+        of[o] = i
+        if ins[i].shape != outs[o].shape or ins[i].dtype != outs[o].dtype:
+            raise ValueError(f"{text} the input {ins[i]} and a different abstract value {outs[o]} "
+                             "of the output; equal shapes and dtypes are required.")

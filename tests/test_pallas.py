@@ -1,0 +1,529 @@
+"""Kernels against the same on whole arrays, in NumPy."""
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import lax
+from olympus._src.base.config import pallas_interpret
+from olympus._src.kernels.masked import load, store, swap
+from olympus._src.kernels.semaphores import make_async_copy
+from olympus._src.kernels.specs import PrefetchScalarGridSpec, SemaphoreType
+from olympus.experimental import checkify
+from olympus.experimental import pallas as pl
+
+F32, I32 = np.float32, np.int32
+RNG = np.random.default_rng(0)
+
+
+def out(*shape, dtype=F32):
+    return olympus.ShapeDtypeStruct(shape, dtype)
+
+
+def called(kernel, out_shape, **options):
+    return pl.pallas_call(kernel, out_shape, interpret=True, **options)
+
+
+def arrays(*shapes):
+    return [RNG.normal(size=s).astype(F32) for s in shapes]
+
+
+# Each row: a function of arrays by a kernel, the same in whole-array operations, and arguments. ---
+
+def matmul(x, y, b=4):
+    def kernel(x, y, o):
+        @pl.when(pl.program_id(2) == 0)
+        def _():
+            o[...] = onp.zeros_like(o[...])
+        o[...] += x[...] @ y[...]
+    (m, k), n = x.shape, y.shape[1]
+    return called(kernel, out(m, n), grid=(m // b, n // b, k // b),
+                  in_specs=[pl.BlockSpec((b, b), lambda i, j, k: (i, k)),
+                            pl.BlockSpec((b, b), lambda i, j, k: (k, j))],
+                  out_specs=pl.BlockSpec((b, b), lambda i, j, k: (i, j)))(x, y)
+
+
+def matmul_by_scratch(x, y, b=4):
+    def kernel(x, y, o, acc):
+        @pl.when(pl.program_id(2) == 0)
+        def _():
+            acc[...] = onp.zeros_like(acc[...])
+        acc[...] += x[...] @ y[...]
+
+        @pl.when(pl.program_id(2) == pl.num_programs(2) - 1)
+        def _():
+            o[...] = acc[...]
+    (m, k), n = x.shape, y.shape[1]
+    return called(kernel, out(m, n), grid=(m // b, n // b, k // b),
+                  in_specs=[pl.BlockSpec((b, b), lambda i, j, k: (i, k)),
+                            pl.BlockSpec((b, b), lambda i, j, k: (k, j))],
+                  out_specs=pl.BlockSpec((b, b), lambda i, j, k: (i, j)),
+                  scratch_shapes=[pl.ANY((b, b), F32)])(x, y)
+
+
+def softmax(x):
+    def kernel(x, o):
+        e = onp.exp(x[...] - x[...].max(-1, keepdims=True))
+        o[...] = e / e.sum(-1, keepdims=True)
+    block = pl.BlockSpec((2, x.shape[1]), lambda i: (i, 0))
+    return called(kernel, out(*x.shape), grid=pl.cdiv(x.shape[0], 2), in_specs=[block],
+                  out_specs=block)(x)
+
+
+def rows_by_none(x):
+    def kernel(x, o):
+        o[...] = x[...].sum()
+    return called(kernel, out(x.shape[0]), grid=x.shape[0],
+                  in_specs=[pl.BlockSpec((None, x.shape[1]), lambda i: (i, 0))],
+                  out_specs=pl.BlockSpec((pl.squeezed,), lambda i: i))(x)
+
+
+def moving_sum(x):
+    def kernel(x, o):
+        o[...] = x[...].sum(keepdims=True)
+    return called(kernel, out(x.shape[0] - 2), grid=x.shape[0] - 2,
+                  in_specs=[pl.BlockSpec((pl.Element(3),), lambda i: (i,))],
+                  out_specs=pl.BlockSpec((1,), lambda i: (i,)))(x)
+
+
+def gated_scan(x, y):
+    """A recurrence whose state is scratch, with a loop in the kernel: h = tanh(h * x + y)."""
+    def kernel(x, y, o, h):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            h[...] = onp.zeros_like(h[...])
+
+        @pl.loop(0, 4)
+        def _(i):
+            h[...] = onp.tanh(h[...] * x[i] + y[i])
+            o[i] = h[...]
+    block = pl.BlockSpec((4, x.shape[1]), lambda i: (i, 0))
+    return called(kernel, out(*x.shape), grid=x.shape[0] // 4, in_specs=[block, block],
+                  out_specs=block, scratch_shapes=[pl.ANY((x.shape[1],), F32)])(x, y)
+
+
+def gated_scan_whole(x, y):
+    h, hs = onp.zeros(x.shape[1]), []
+    for a, b in zip(x, y, strict=True):
+        h = onp.tanh(h * a + b)
+        hs.append(h)
+    return onp.stack(hs)
+
+
+def reversed_by_ds(x):
+    def kernel(x, o):
+        i = pl.program_id(0)
+        o[pl.ds(2 * i, 2)] = x[pl.ds(x.shape[0] - 2 - 2 * i, 2)][::-1] * (i + 1)
+    return called(kernel, out(*x.shape), grid=x.shape[0] // 2)(x)
+
+
+def gathered_rows(x):
+    def kernel(rows, x, o):
+        o[...] = x[...] * rows[pl.program_id(0)]
+    spec = PrefetchScalarGridSpec(
+        1, grid=(3,), in_specs=[pl.BlockSpec((1, x.shape[1]), lambda i, rows: (rows[i], 0))],
+        out_specs=pl.BlockSpec((1, x.shape[1]), lambda i, rows: (i, 0)))
+    return called(kernel, out(3, x.shape[1]), grid_spec=spec)(onp.array([2, 0, 2]), x)
+
+
+def two_outputs(x):
+    def kernel(x, o):
+        o["twice"][...], o["sum"][...] = x[...] * 2, x[...].sum()
+    found = called(kernel, {"twice": out(*x.shape), "sum": out(x.shape[0] // 2)},
+                   grid=x.shape[0] // 2, in_specs=[pl.BlockSpec((2,), lambda i: (i,))],
+                   out_specs={"twice": pl.BlockSpec((2,), lambda i: (i,)),
+                              "sum": pl.BlockSpec((None,), lambda i: (i,))})(x)
+    return onp.concatenate([found["twice"], found["sum"]])
+
+
+def in_place(x, y):
+    def kernel(x, y, o):
+        o[...] = o[...] * y[...]
+    block = pl.BlockSpec((2,), lambda i: (i,))
+    return called(kernel, out(*x.shape), grid=2, in_specs=[block, block], out_specs=block,
+                  input_output_aliases={0: 0})(x, y)
+
+
+def copied(x):
+    def kernel(x, o, sem):
+        copy = make_async_copy(x.at[pl.ds(2 * pl.program_id(0), 2)], o, sem)
+        copy.start()
+        copy.wait()
+    return called(kernel, out(*x.shape), grid=2, in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
+                  out_specs=pl.BlockSpec((2,), lambda i: (i,)),
+                  scratch_shapes=[SemaphoreType.DMA])(x)
+
+
+def closed_over(x):
+    def kernel(o):
+        o[...] = (x * pl.program_id(0))[:2]
+    return called(kernel, out(4), grid=2, out_specs=pl.BlockSpec((2,), lambda i: (i,)))()
+
+
+def by_core_map(x):
+    def kernel(x, o):
+        o[...] = x[...] ** 2 * (1 + lax.axis_index("core"))
+    return pl.kernel(kernel, out(*x.shape), mesh=Cores(core=1), interpret=True)(x)
+
+
+class Cores:
+    def __init__(self, **shape):
+        self.shape = shape
+
+
+def indirect(x):
+    def kernel(x, o):
+        o[...] = x[...]
+    return called(kernel, out(2, 3), in_specs=[
+        pl.BlockSpec((pl.Indirect(2), 3), lambda: (onp.array([3, 1]), 0))])(x)
+
+
+ROWS = {
+    "matmul": (matmul, lambda x, y: x @ y, arrays((8, 8), (8, 4))),
+    "matmul by scratch": (matmul_by_scratch, lambda x, y: x @ y, arrays((8, 8), (8, 4))),
+    "softmax, the last block leaves": (softmax, lambda x: olympus.nn.softmax(x, -1),
+                                       arrays((5, 6))),
+    "None and Squeezed": (rows_by_none, lambda x: x.sum(1), arrays((3, 4))),
+    "Element": (moving_sum, lambda x: x[2:] + x[1:-1] + x[:-2], arrays((7,))),
+    "state in scratch": (gated_scan, gated_scan_whole, arrays((8, 3), (8, 3))),
+    "ds at computed places": (reversed_by_ds,
+                              lambda x: x[::-1] * onp.repeat(onp.arange(1., 4.), 2), arrays((6,))),
+    "prefetched scalars": (gathered_rows,
+                           lambda x: x[onp.array([2, 0, 2])] * onp.array([[2.], [0.], [2.]]),
+                           arrays((3, 4))),
+    "a dict of outputs": (two_outputs,
+                          lambda x: onp.concatenate([x * 2, x.reshape(-1, 2).sum(1)]),
+                          arrays((6,))),
+    "alias": (in_place, lambda x, y: x * y, arrays((4,), (4,))),
+    "copies": (copied, lambda x: x, arrays((4,))),
+    "closed over": (closed_over, lambda x: onp.concatenate([x[:2] * 0, x[:2]]), arrays((4,))),
+    "kernel over one core": (by_core_map, lambda x: x ** 2, arrays((4,))),
+    "Indirect": (indirect, lambda x: x[onp.array([3, 1])], arrays((4, 3))),
+}
+
+
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("how", ["eager", "jit", "vmap", "jvp", "grad"])
+def test_kernels_are_what_they_are_on_whole_arrays(name, how):
+    f, whole, args = ROWS[name]
+    if how == "vmap":
+        args = [np.stack([x, x[::-1] * 2]) for x in args]
+    ts = [np.cos(x) for x in args]
+    do = {
+        "eager": lambda f: f(*args),
+        "jit": lambda f: olympus.jit(f)(*args),
+        "vmap": lambda f: olympus.vmap(f)(*args),
+        "jvp": lambda f: olympus.jit(lambda: olympus.jvp(f, args, ts))(),
+        "grad": lambda f: olympus.jit(olympus.grad(
+            lambda *xs: (onp.sin(f(*xs))).sum(), tuple(range(len(args)))))(*args),
+    }[how]
+    if how == "eager":      # in NumPy
+        want = np.asarray(whole(*map(onp.asarray, args)))
+    else:
+        want = do(whole)
+    olympus.tree.map(lambda a, b: np.testing.assert_allclose(a, b, rtol=2e-5, atol=2e-6),
+                     do(f), want)
+
+
+def test_second_derivatives_and_vmap_of_grad():
+    f, whole, (x, y) = ROWS["state in scratch"]
+    x, y = x[:4], y[:4]
+    grad = lambda f: olympus.grad(lambda x: f(x, y)[-1].sum())
+    both = np.stack([x, 2 * x])
+    np.testing.assert_allclose(olympus.vmap(grad(f))(both), olympus.vmap(grad(whole))(both),
+                               rtol=2e-5, atol=1e-6)
+    hessian = lambda f: olympus.jacfwd(grad(f))(x)
+    np.testing.assert_allclose(hessian(f), hessian(whole), rtol=2e-4, atol=1e-6)
+
+
+# What is not written, what leaves the array ------------------------------------------------------
+
+@pytest.mark.parametrize("dtype, blank", [
+    (F32, np.nan), (np.float16, np.nan), (onp.bfloat16, np.nan), (np.complex64, np.nan),
+    (onp.float8_e4m3fn, np.nan), (I32, -2**31), (np.uint8, 0), (onp.int4, -8), (bool, False)])
+def test_what_is_never_written(dtype, blank):
+    def kernel(x, o, never):
+        o[0] = x[0]
+    x = onp.ones(2, dtype)
+    first, never = called(kernel, (out(2, dtype=dtype), out(3, dtype=dtype)))(x)
+    want = np.array([blank] * 3).astype(np.float64 if dtype is not np.complex64 else dtype)
+    np.testing.assert_array_equal(np.asarray(never).astype(want.dtype), want)
+    np.testing.assert_array_equal(np.asarray(first).astype(want.dtype)[1], want[1])
+    assert first[0] == x[0]
+
+
+def test_padding_of_blocks_that_leave():
+    def kernel(x, o):
+        o[...] = onp.isnan(x[...]).sum(keepdims=True).astype(I32)
+    found = called(kernel, out(3, dtype=I32), grid=3,
+                   in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
+                   out_specs=pl.BlockSpec((1,), lambda i: (i,)))(np.zeros(10, F32))
+    assert found.tolist() == [0, 0, 2]
+
+
+def test_padding_of_elements_in_front():
+    def kernel(x, o):
+        o[...] = x[...]
+    found = called(kernel, out(6), in_specs=[pl.BlockSpec((pl.Element(6, (1, 1)),), lambda: (0,))])(
+        np.arange(4, dtype=F32))
+    np.testing.assert_array_equal(found, [np.nan, 0, 1, 2, 3, np.nan])
+
+
+def test_bounded_slices():
+    def kernel(x, o):
+        o[...] = x[...] * 10
+    def at(i):
+        return (pl.ds(i * 3, onp.where(i == 0, 3, 2)),)
+    block = pl.BlockSpec((pl.BoundedSlice(4),), at)
+    found = called(kernel, out(6), grid=2, in_specs=[block], out_specs=block)(
+        np.arange(6, dtype=F32))
+    np.testing.assert_array_equal(found, [0, 10, 20, 30, 40, np.nan])
+
+
+def test_computed_grids():
+    def kernel(o):
+        o[pl.program_id(0), pl.program_id(1)] = pl.num_programs(0) * 10 + pl.program_id(1)
+    run = olympus.jit(lambda n: called(kernel, out(3, 2, dtype=I32), grid=(n, 2))())
+    least = -2**31
+    assert run(2).tolist() == [[20, 21], [20, 21], [least, least]]
+    assert run(0).tolist() == [[least] * 2] * 3
+    tangent = olympus.jvp(lambda x: called(
+        lambda x, o: o.__setitem__(0, x[0] * x[0]), out(1), grid=(onp.int32(2),))(x),
+        (onp.ones(1),), (onp.ones(1),))[1]
+    assert tangent.tolist() == [2.]
+
+
+def test_no_steps_and_empty_arrays():
+    def kernel(x, o):
+        o[...] = x[...]
+    block = pl.BlockSpec((4,), lambda i: (i,))
+    assert called(kernel, out(0), grid=0, in_specs=[block], out_specs=block)(
+        np.zeros(0, F32)).shape == (0,)
+    assert np.isnan(called(kernel, out(4), grid=0, in_specs=[block], out_specs=block)(
+        np.zeros(4, F32))).all()
+
+
+def test_programs_kept_for_a_function_know_the_size_of_the_grid():
+    def body(i, c):
+        return c + pl.num_programs(0)
+    def kernel(o):
+        o[...] = lax.fori_loop(0, 2, body, 0)
+    assert [int(called(kernel, out(dtype=I32), grid=n)()) for n in (1, 2, 3)] == [2, 4, 6]
+
+
+def test_named_axes_of_a_grid():
+    def kernel(o):
+        o[pl.program_id(0)] = lax.axis_index("rows") + 10 * lax.axis_size("rows")
+    assert called(kernel, out(2, dtype=I32), grid=(("rows", 2),))().tolist() == [20, 21]
+
+
+def test_inputs_that_a_kernel_writes_stay_as_they_are():
+    def kernel(x, o):
+        x[...] = x[...] + 1
+        o[...] = x[...]
+    x = onp.zeros(2)
+    assert called(kernel, out(2), grid=3)(x).tolist() == [3, 3] and x.tolist() == [0, 0]
+
+
+def test_a_window_outside_is_refused():
+    with pytest.raises(ValueError, match="Out of bound slice"):
+        called(lambda x, o: o.__setitem__(..., x[pl.ds(3, 2)]), out(2))(np.zeros(4, F32))
+
+
+def test_scratch_by_name():
+    def kernel(o, *, total):
+        total[...] = 3.
+        o[...] = total[...]
+    assert called(kernel, out(), scratch_shapes={"total": pl.ANY((), F32)})() == 3
+
+
+def test_outer_references():
+    ref = olympus.new_ref(onp.zeros(2))
+
+    @pl.core_map(Cores(core=2), interpret=True)
+    def _():
+        ref[...] += 1 + lax.axis_index("core")
+    assert ref[...].tolist() == [3, 3]
+
+
+def test_kernels_inside_shard_map():
+    P = olympus.sharding.PartitionSpec
+    f, whole, (x, y) = ROWS["state in scratch"]
+    run = olympus.shard_map(f, mesh=olympus.make_mesh((1,), ("x",)), in_specs=(P("x"), P()),
+                            out_specs=P("x"))
+    np.testing.assert_allclose(run(x, y), whole(x, y), rtol=2e-5)
+
+
+def test_index_maps_of_mapped_scalars():
+    spec = PrefetchScalarGridSpec(1, grid=2,
+                                  in_specs=[pl.BlockSpec((1, 3), lambda i, rows: (rows[i], 0))],
+                                  out_specs=pl.BlockSpec((1, 3), lambda i, rows: (i, 0)))
+    run = called(lambda rows, x, o: o.__setitem__(..., x[...]), out(2, 3), grid_spec=spec)
+    x, rows = np.arange(12, dtype=F32).reshape(4, 3), np.array([[0, 1], [3, 2], [1, 1]])
+    np.testing.assert_array_equal(olympus.vmap(run, (0, None))(rows, x), x[rows])
+
+
+def test_kernels_in_kernels_and_jitted_functions_of_places():
+    @olympus.jit
+    def scaled(x):
+        return x * pl.program_id(0)
+
+    def kernel(x, o):
+        half = pl.BlockSpec((2,), lambda i: (i,))
+        o[...] = scaled(x[...]) + called(
+            lambda x, o: o.__setitem__(..., scaled(x[...])), out(4), grid=2, in_specs=[half],
+            out_specs=half)(x[...])
+    block = pl.BlockSpec((4,), lambda i: (i,))
+    found = called(kernel, out(12), grid=3, in_specs=[block], out_specs=block)(np.ones(12, F32))
+    assert found.tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3]
+
+
+@pytest.mark.parametrize("dtype", [
+    bool, onp.int4, np.int8, np.uint16, onp.bfloat16, onp.float8_e5m2, np.complex64, np.float64,
+    np.int64])
+def test_dtypes(dtype):
+    with olympus.enable_x64(np.dtype(dtype).itemsize == 8 and dtype is not np.complex64):
+        x = onp.arange(6).astype(dtype)
+        block = pl.BlockSpec((4,), lambda i: (1 - i,))
+        found = called(copy, out(6, dtype=dtype), grid=2, in_specs=[block], out_specs=block)(x)
+        assert found.dtype == x.dtype and bool((found == x).all())
+
+
+def test_index_checks_inside_kernels():
+    def kernel(i, x, o):
+        o[...] = x[i[...]]
+    run = olympus.jit(lambda i: called(kernel, out())(i, onp.arange(3.)), checks={"index"})
+    assert run(2) == 2
+    with pytest.raises(Exception, match="out of bounds|outside"):
+        run(5)
+    blocks = olympus.jit(lambda i: called(
+        lambda x, o: o.__setitem__(..., x[...]), out(2),
+        in_specs=[pl.BlockSpec((2,), lambda: (i,))])(onp.arange(4.)), checks={"index"})
+    assert blocks(1).tolist() == [2, 3]
+    with pytest.raises(Exception, match="out of bounds|outside"):
+        blocks(2)
+
+
+def test_debug_print_and_checks(capfd):
+    def kernel(x, o):
+        pl.debug_print("step {} of", pl.program_id(0))
+        pl.debug_check(x[...] < 2, "too large")
+        o[...] = x[...]
+    run = called(kernel, out(), grid=2)
+    run(F32(5)).block_until_ready()
+    olympus.effects_barrier()
+    assert capfd.readouterr().out.split("\n")[:2] == ["step 0 of", "step 1 of"]
+    with pl.enable_debug_checks(True):
+        error, _ = checkify.checkify(run)(F32(5))
+    assert "too large" in error.get()
+
+
+# Masks -------------------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("start", [-2, 0, 1, 3, 4, 9])
+def test_masked_windows_are_not_moved(start):
+    x = np.arange(5, dtype=I32)
+    at = start + np.arange(4)
+    inside = (at >= 0) & (at < 5)
+    ref = olympus.new_ref(x)
+    run = olympus.jit(lambda s: load(ref, pl.ds(s, 4), mask=inside, other=-1))
+    assert run(start).tolist() == np.where(inside, x[np.clip(at, 0, 4)], -1).tolist()
+    olympus.jit(lambda s: store(ref, pl.ds(s, 4), 10 + onp.arange(4)))(start)
+    want = x.copy()
+    want[at[inside]] = 10 + np.arange(4)[inside]
+    assert ref[...].tolist() == want.tolist()
+
+
+def test_masked_places_do_not_race():
+    ref = olympus.new_ref(onp.zeros(3, I32))
+    old = swap(ref, onp.array([0, 0, 2]), onp.array([5, 6, 7]),
+               mask=onp.array([True, False, True]))
+    assert ref[...].tolist() == [5, 0, 7] and old.tolist() == [0, 0, 0]
+
+
+# Mistakes ----------------------------------------------------------------------------------------
+
+def copy(x, o):
+    o[...] = x[...]
+
+
+X = np.zeros((4, 6), F32)
+MISTAKES = {
+    "rank": ({"in_specs": [pl.BlockSpec((2,), lambda: (0,))]},
+             r"Block shape for args\[0\] \(= \(2,\)\) must have the same number of dimensions"),
+    "length of an index map": ({"in_specs": [pl.BlockSpec((2, 6), lambda: 0)]},
+                               r"must return 2 values to match block_shape=\(2, 6\)"),
+    "type of an index": ({"in_specs": [pl.BlockSpec((2, 6), lambda: (0., 0))]},
+                         r"must return integer scalars. Output\[0\] has type float32\[\]"),
+    "no block for an output": ({"out_specs": ()}, "out_specs.*different structures"),
+    "too few blocks": ({"in_specs": []}, "in_specs.*different structures"),
+    "input of an alias": ({"input_output_aliases": {2: 0}}, r"input index 2 outside the range"),
+    "output of an alias": ({"input_output_aliases": {0: 1}}, r"output index 1 outside the range"),
+    "a block outside": ({"in_specs": [pl.BlockSpec((2, 6), lambda: (2, 0))]},
+                        "there are 2 blocks of 2 elements"),
+    "a size": ({"in_specs": [pl.BlockSpec((0, 6), lambda: (2, 0))]}, "a positive int is required"),
+    "an entry": ({"in_specs": [pl.BlockSpec(("x", 6), lambda: (2, 0))]},
+                 "Unsupported block dimension type"),
+    "a slice": ({"in_specs": [pl.BlockSpec((pl.BoundedSlice(2), 6), lambda: (2, 0))]},
+                "should be pl.Slice"),
+    "grid_spec and grid": ({"grid": 2, "grid_spec": pl.GridSpec(grid=2)}, "must be `()`. It is 2"),
+    "a grid": ({"grid": (2.,)}, "Grid must be a tuple of integers"),
+    "no list of specs": ({"in_specs": pl.BlockSpec((4, 6))}, "must be a tuple or a list"),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKES)
+def test_mistakes_are_value_errors(name):
+    options, message = MISTAKES[name]
+    with pytest.raises(ValueError, match="(?s)" + message.replace("`()`", r"`\(\)`")):
+        called(copy, out(4, 6), **options)(X)
+
+
+def test_two_aliases_of_one_output():
+    with pytest.raises(ValueError, match="which input 0 is an alias of, too"):
+        called(lambda x, y, o: None, out(4, 6), input_output_aliases={0: 0, 1: 0})(X, X)
+
+
+def test_an_error_says_where_a_block_was_made():
+    spec = pl.BlockSpec((2,), lambda: (0,))      # here
+    with pytest.raises(ValueError, match=r"made at .*test_pallas.py:\d+"):
+        called(copy, out(4, 6), in_specs=[spec])(X)
+
+
+def test_without_interpret_on_a_cpu():
+    run = pl.pallas_call(copy, out(4, 6))
+    assert olympus.eval_shape(run, X).shape == (4, 6)      # it is traced
+    with pytest.raises(ValueError, match="Only interpret mode is supported on CPU backend"):
+        run(X)
+    with pallas_interpret(True):
+        assert run(X).shape == (4, 6)
+
+
+def test_results_and_places_that_are_none():
+    with pytest.raises(ValueError, match="should return None. It returns a PyTree"):
+        called(lambda x, o: x[...], out(4, 6))(X)
+    with pytest.raises(ValueError, match="outside of a kernel"):
+        pl.program_id(0)
+    with pytest.raises(ValueError, match="Axis 1 is out of bounds for grid"):
+        called(lambda x, o: o.__setitem__(..., pl.program_id(1)), out(4, 6), grid=2)(X)
+
+
+# Names ------------------------------------------------------------------------------------------
+
+def test_cost_and_sizes():
+    x = out(8, 16)
+    cost = pl.estimate_cost(lambda x: onp.exp(x) @ x.T, x)
+    assert cost.flops >= 2 * 8 * 8 * 16 and cost.transcendentals == 128
+    assert cost.bytes_accessed == 4 * (8 * 16 + 8 * 8)
+    assert [pl.cdiv(a, 4) for a in (0, 1, 4, 5)] == [0, 1, 1, 2]
+    assert pl.cdiv(onp.int32(5), 4) == 2 and pl.align_to(5, 4) == 8
+    assert pl.next_power_of_2(9) == 16 and pl.strides_from_shape((2, 3)) == (3, 1)
+
+
+def test_a_program_names_the_kernel():
+    program = olympus.make_olympuspr(called(copy, out(4, 6), name="mine"))(X)
+    eqn, = program.eqns
+    assert eqn.primitive is pl.pallas_call_p and eqn.params["name"] == "mine"
+    assert "scan" not in str(olympus.make_olympuspr(called(copy, out(4, 6)))(X).eqns[0].params[
+        "olympuspr"])      # one step is no loop
