@@ -6,12 +6,10 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.base.config import pallas_interpret
 from olympus._src.kernels.masked import load, store, swap
-from olympus._src.kernels.semaphores import make_async_copy
-from olympus._src.kernels.specs import PrefetchScalarGridSpec, SemaphoreType
 from olympus.experimental import checkify
 from olympus.experimental import pallas as pl
+from olympus.experimental.pallas import tpu as pltpu
 
 F32, I32 = np.float32, np.int32
 RNG = np.random.default_rng(0)
@@ -121,7 +119,7 @@ def reversed_by_ds(x):
 def gathered_rows(x):
     def kernel(rows, x, o):
         o[...] = x[...] * rows[pl.program_id(0)]
-    spec = PrefetchScalarGridSpec(
+    spec = pltpu.PrefetchScalarGridSpec(
         1, grid=(3,), in_specs=[pl.BlockSpec((1, x.shape[1]), lambda i, rows: (rows[i], 0))],
         out_specs=pl.BlockSpec((1, x.shape[1]), lambda i, rows: (i, 0)))
     return called(kernel, out(3, x.shape[1]), grid_spec=spec)(onp.array([2, 0, 2]), x)
@@ -147,12 +145,12 @@ def in_place(x, y):
 
 def copied(x):
     def kernel(x, o, sem):
-        copy = make_async_copy(x.at[pl.ds(2 * pl.program_id(0), 2)], o, sem)
+        copy = pltpu.make_async_copy(x.at[pl.ds(2 * pl.program_id(0), 2)], o, sem)
         copy.start()
         copy.wait()
     return called(kernel, out(*x.shape), grid=2, in_specs=[pl.BlockSpec(memory_space=pl.ANY)],
                   out_specs=pl.BlockSpec((2,), lambda i: (i,)),
-                  scratch_shapes=[SemaphoreType.DMA])(x)
+                  scratch_shapes=[pltpu.SemaphoreType.DMA])(x)
 
 
 def closed_over(x):
@@ -356,7 +354,7 @@ def test_kernels_inside_shard_map():
 
 
 def test_index_maps_of_mapped_scalars():
-    spec = PrefetchScalarGridSpec(1, grid=2,
+    spec = pltpu.PrefetchScalarGridSpec(1, grid=2,
                                   in_specs=[pl.BlockSpec((1, 3), lambda i, rows: (rows[i], 0))],
                                   out_specs=pl.BlockSpec((1, 3), lambda i, rows: (i, 0)))
     run = called(lambda rows, x, o: o.__setitem__(..., x[...]), out(2, 3), grid_spec=spec)
@@ -469,6 +467,7 @@ MISTAKES = {
                 "should be pl.Slice"),
     "grid_spec and grid": ({"grid": 2, "grid_spec": pl.GridSpec(grid=2)}, "must be `()`. It is 2"),
     "a grid": ({"grid": (2.,)}, "Grid must be a tuple of integers"),
+    "too many steps": ({"grid": (10**6, 10**6)}, "fewer than 2\\*\\*31 are required"),
     "no list of specs": ({"in_specs": pl.BlockSpec((4, 6))}, "must be a tuple or a list"),
 }
 
@@ -478,6 +477,20 @@ def test_mistakes_are_value_errors(name):
     options, message = MISTAKES[name]
     with pytest.raises(ValueError, match="(?s)" + message.replace("`()`", r"`\(\)`")):
         called(copy, out(4, 6), **options)(X)
+
+
+@pytest.mark.parametrize("kernel, options, message", [
+    (lambda x: None, {}, "1 inputs, 1 outputs and 0 of scratch are given"),
+    (lambda x, o, a, b: None, {"scratch_shapes": [pl.ANY((), F32)]}, "and 1 of scratch are given"),
+    (lambda x, o: None, {"scratch_shapes": {"a": pl.ANY((), F32)}}, "and 1 of scratch are given"),
+    (3, {}, "pass the function itself"),
+    (copy, {"grid_spec": 3}, "a GridSpec is required"),
+    (copy, {"input_output_aliases": [1]}, "a dict from inputs to outputs is required"),
+    (copy, {"in_specs": [3]}, "a BlockSpec is required"),
+    (copy, {"scratch_shapes": [3]}, "a ShapeDtypeStruct or a MemoryRef is required")])
+def test_mistakes_are_type_errors(kernel, options, message):
+    with pytest.raises(TypeError, match=message):
+        called(kernel, out(4, 6), **options)(X)
 
 
 def test_two_aliases_of_one_output():
@@ -496,7 +509,7 @@ def test_without_interpret_on_a_cpu():
     assert olympus.eval_shape(run, X).shape == (4, 6)      # it is traced
     with pytest.raises(ValueError, match="Only interpret mode is supported on CPU backend"):
         run(X)
-    with pallas_interpret(True):
+    with pltpu.force_tpu_interpret_mode():
         assert run(X).shape == (4, 6)
 
 

@@ -11,14 +11,15 @@ Derivatives, vmap and checks work as for any scan.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from typing import Any
 
 from ..base.config import pallas_interpret
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, PyTree, Reference
-from ..base.util import cut, name_of
-from ..control.bodies import flatten
+from ..base.util import clipped, cut, name_of
+from ..control.bodies import check_callable, flatten
 from ..control.call import Call
 from ..core import tags
 from ..core.evaluate import eval_closed
@@ -121,6 +122,13 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
     >>> print(run(onp.arange(6.)))
     [ 0.  2.  4.  6.  8. 10.]
     """
+    check_callable("pallas_call", kernel=kernel)
+    if not isinstance(grid_spec, (GridSpec, type(None))):
+        raise TypeError(f"pallas_call: grid_spec {clipped(grid_spec)} given; a GridSpec is "
+                        "required.")
+    if not isinstance(input_output_aliases, Mapping):
+        raise TypeError(f"pallas_call: input_output_aliases {clipped(input_output_aliases)} given; "
+                        "a dict from inputs to outputs is required, {0: 0}.")
     if grid_spec is None:
         grid_spec = GridSpec(grid, in_specs, out_specs, scratch_shapes)
     else:
@@ -189,6 +197,7 @@ class _Call:
                          out_avals, 0)]
         self.mappings = [BlockMapping(one, aval, name, self.grid, self.scalar_refs,
                                       self.scalar_tree.unflatten) for one, aval, name in named]
+        self.out_avals = out_avals
         self.counts = len(self.scalars), len(self.ins), len(outs)
         self.info = DebugInfo("pallas_call", name_of(kernel))
 
@@ -198,18 +207,37 @@ class _Call:
         scalars, ins, outs, scratch = cut(refs, *self.counts)
         given, own = iter(computed), self.scratch_tree.unflatten(scratch)
         out = self.out_tree.unflatten(outs)
+        args = (*self.scalar_tree.unflatten(scalars), *self.in_tree.unflatten(ins), *_row(out),
+                *(() if isinstance(own, dict) else _row(own)))
+        named = own if isinstance(own, dict) else {}
+        self._check_takes(args, named)
         with around(ids, [next(given) if n is None else n for n in self.grid],
                     self.grid_names):
-            found = self.kernel(
-                *self.scalar_tree.unflatten(scalars), *self.in_tree.unflatten(ins),
-                *_row(out), *([] if isinstance(own, dict) else _row(own)),
-                **(own if isinstance(own, dict) else {}))
+            found = self.kernel(*args, **named)
         if tree_flatten(found)[0]:
             raise ValueError(
                 f"pallas_call: The kernel function in the pallas_call {name_of(self.kernel)} at "
                 f"{written_at(self.kernel)} should return None. It returns a PyTree: "
                 f"{found!r:.60};\n  write results to references, o[...] = x.")
         return []
+
+    def _check_takes(self, args: Sequence[PyTree], named: Mapping[str, PyTree]) -> None:
+        """TypeError for a kernel that does not take as many references as it gets."""
+        try:
+            signature = inspect.signature(self.kernel)
+        except (TypeError, ValueError):     # of some callables nothing is known
+            return
+        try:
+            signature.bind(*args, **named)
+        except TypeError as error:
+            scalars, ins, outs = map(len, (self.scalar_tree.children(), self.in_tree.children(),
+                                           _row(self.out_tree.unflatten(self.out_avals))))
+            raise TypeError(
+                f"pallas_call: the kernel {name_of(self.kernel)}{signature} at "
+                f"{written_at(self.kernel)} does not take its references ({error}):\n  "
+                f"{f'{scalars} prefetched scalars, ' if scalars else ''}{ins} inputs, {outs} "
+                f"outputs and {len(args) - scalars - ins - outs + len(named)} of scratch are "
+                "given;\n  write one parameter for each.") from None
 
     def staged(self, debug: bool) -> tuple[ClosedOlympuspr, list[ArrayLike]]:
         """The loop over the grid as a program, and its operands."""

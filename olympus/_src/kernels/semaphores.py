@@ -196,14 +196,13 @@ def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> A
       An `AsyncCopy`, with `start()` and `wait()`.
 
     >>> from olympus.experimental import pallas as pl
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus._src.kernels.semaphores import make_async_copy
+    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def kernel(x, o, sem):
-    ...     copy = make_async_copy(x.at[1:], o, sem)
+    ...     copy = pltpu.make_async_copy(x.at[1:], o, sem)
     ...     copy.start()
     ...     copy.wait()
     >>> out = olympus.ShapeDtypeStruct((2,), onp.float32)
-    >>> print(pl.pallas_call(kernel, out, scratch_shapes=[pl.ANY((), pl.semaphore)],
+    >>> print(pl.pallas_call(kernel, out, scratch_shapes=[pltpu.SemaphoreType.DMA],
     ...                      interpret=True)(onp.arange(3.)))
     [1. 2.]
     """

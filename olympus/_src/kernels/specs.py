@@ -29,7 +29,8 @@ from ..types.shape import canonical_shape
 __all__ = ["BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered",
            "CompilerParams", "CostEstimate", "Element", "Grid", "GridSpec", "IndexMap",
            "Indirect", "MemoryRef", "MemorySpace", "NoBlockSpec", "PrefetchScalarGridSpec",
-           "RevisitMode", "SemaphoreRef", "SemaphoreType", "Squeezed", "no_block_spec", "squeezed"]
+           "RevisitMode", "SemaphoreRef", "SemaphoreType", "Spaces", "Squeezed",
+           "no_block_spec", "squeezed"]
 
 
 INT32 = dtypes.as_dtype("int32")
@@ -37,7 +38,25 @@ INT32 = dtypes.as_dtype("int32")
 
 # Memory ------------------------------------------------------------------------------------------
 
-class MemorySpace(enum.Enum):
+class Spaces:
+    """The methods of memory spaces: called with a shape and a dtype, one makes a `MemoryRef`."""
+
+    value: str
+
+    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef | SemaphoreRef:
+        if dtype is semaphore:
+            return SemaphoreRef(shape)
+        return MemoryRef(array_aval(shape, dtype), self)
+
+    def from_type(self, type: ShapedArray) -> MemoryRef:
+        """A `MemoryRef` in this space for an array of an aval's type."""
+        return MemoryRef(type, self)
+
+    def __str__(self) -> str:
+        return self.value
+
+
+class MemorySpace(Spaces, enum.Enum):
     """Where a kernel's reference is kept. In interpret mode all are the device's memory.
 
     Called with a shape and a dtype, a memory space makes a `MemoryRef`.
@@ -53,20 +72,6 @@ class MemorySpace(enum.Enum):
     INDEX = "index"         # scalars that index maps read
     KEY = "key"             # random keys
     HOST = "host"           # the host's memory
-
-    def __call__(self, shape: Sequence[int], dtype: DTypeLike) -> MemoryRef | SemaphoreRef:
-        if dtype is semaphore:
-            return SemaphoreRef(shape)
-        return MemoryRef(array_aval(shape, dtype), self)
-
-    def from_type(self, type: ShapedArray) -> MemoryRef:
-        """A `MemoryRef` in this space for an array of an aval's type."""
-        return MemoryRef(type, self)
-
-    def __str__(self) -> str:
-        return self.value
-
-
 
 
 def array_aval(shape: Sequence[int], dtype: DTypeLike) -> ShapedArray:
@@ -131,8 +136,8 @@ class SemaphoreType(enum.Enum):
 
     A member is the type of one semaphore; called with a shape, it makes the type of an array.
 
-    >>> from olympus._src.kernels.specs import SemaphoreType
-    >>> SemaphoreType.DMA((2,)).shape
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.SemaphoreType.DMA((2,)).shape
     (2,)
     """
 
@@ -351,11 +356,10 @@ class PrefetchScalarGridSpec(GridSpec):
       grid, in_specs, out_specs, scratch_shapes: as for `GridSpec`.
 
     >>> from olympus.experimental import pallas as pl
-    >>> import olympus, olympus.numpy as onp
-    >>> from olympus._src.kernels.specs import PrefetchScalarGridSpec
+    >>> from olympus.experimental.pallas import tpu as pltpu
     >>> def copy(rows, x, o):
     ...     o[...] = x[...]
-    >>> spec = PrefetchScalarGridSpec(
+    >>> spec = pltpu.PrefetchScalarGridSpec(
     ...     1, grid=2, in_specs=[pl.BlockSpec((1, 2), lambda i, rows: (rows[i], 0))],
     ...     out_specs=pl.BlockSpec((1, 2), lambda i, rows: (i, 0)))
     >>> take = pl.pallas_call(copy, olympus.ShapeDtypeStruct((2, 2), onp.float32), grid_spec=spec,

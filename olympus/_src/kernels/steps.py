@@ -29,6 +29,9 @@ def over_grid(step: Callable[..., list[Array]], size: Sequence[Size], state: Seq
     static = [n for n in size if isinstance(n, int)]
     if len(static) == len(size):
         steps = math.prod(static)
+        if steps >= 2**31:
+            raise ValueError(f"pallas_call: the grid {tuple(size)} given, {steps} steps; fewer "
+                             "than 2**31 are required; make larger blocks.")
         if steps < 2:       # without a loop there is nothing that XLA may not fuse
             return step([zero] * len(size), state) if steps else state
 

@@ -1,6 +1,9 @@
 """Kernels: functions of blocks of arrays, run for each place of a grid."""
 
+import typing as _typing
+
 from ..._src.base.util import publish as _publish
+from ..._src.base.util import submodules as _submodules
 from ..._src.extend.state import run_state
 from ..._src.kernels.call import pallas_call, pallas_call_p
 from ..._src.kernels.control import (
@@ -44,3 +47,7 @@ __all__ = [
 ]
 
 _publish(__name__)
+if _typing.TYPE_CHECKING:      # imported when it is first named
+    from . import tpu as tpu
+else:       # a checker would take any name for an object
+    __getattr__, __dir__ = _submodules(__name__)
