@@ -63,7 +63,7 @@ def quantize_to_int8(x: Array) -> QuantizedTensor:
 
     >>> from olympus.experimental.pallas.ops.tpu.paged_attention import quantization_utils
     >>> print(quantization_utils.quantize_to_int8(onp.array([[0., -1., 2.]])).weight)
-    [[   0  -64  127]]
+    [[  0 -64 127]]
     """
     scales = get_quantization_scales(x)
     return QuantizedTensor(to_int8(x, scales), scales)
