@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import numpy as np
 
@@ -157,7 +156,7 @@ def _of_heads(x: Array | None, kv_heads: int) -> Array | None:
 
 
 def make_attention_reference(mask: Mask | BoolArray, is_mqa: bool, backward_impl: str = "vanilla",
-                             **params: object) -> Callable[..., Any]:
+                             **params: object) -> Callable[..., PyTree]:
     """Return attention of several heads with a static mask, a compiled function of q, k and v.
 
     Args:
