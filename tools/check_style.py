@@ -81,7 +81,8 @@ def check_imports(name: str, tree: ast.Module) -> Iterator[Breach]:
 
 
 # PEP 562: how a façade imports its modules lazily.
-_LAZILY = "__getattr__, __dir__ = _submodules(__name__)"
+_LAZILY = ("__getattr__, __dir__ = _submodules(__name__)",
+           "__getattr__, __dir__ = _device_only(__name__)")
 
 
 def is_plain_name(node: ast.stmt) -> bool:
@@ -91,7 +92,7 @@ def is_plain_name(node: ast.stmt) -> bool:
     if isinstance(node, ast.Expr):
         return isinstance(node.value, ast.Constant) or ast.unparse(node) == "_publish(__name__)"
     if isinstance(node, ast.Assign | ast.AnnAssign | ast.AugAssign):
-        return ast.unparse(node) == _LAZILY or not any(
+        return ast.unparse(node) in _LAZILY or not any(
             isinstance(part, ast.Call | ast.Lambda) for part in ast.walk(node))
     if isinstance(node, ast.Raise):  # of a `__main__.py`: the exit status of what it names
         return ast.unparse(node) == "raise SystemExit(_main())"

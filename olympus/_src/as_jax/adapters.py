@@ -91,41 +91,24 @@ ROWS = {
         "PipelineMode atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg "
         "atomic_xor core device_id load max_contiguous mpmd store swap touch"),
     "experimental.pallas.mosaic_gpu": _kernels(
-        "libraries of kernels for GPUs import it.",
-        "ACC Barrier BlockSpec ClusterBarrier CompilerParams GMEM Layout MemorySpace Mesh SMEM "
-        "SemaphoreType TMEM SwizzleTransform TilingTransform WGMMAAccumulatorRef async_prefetch "
-        "async_store barrier_arrive barrier_wait commit_smem copy_gmem_to_smem copy_smem_to_gmem "
-        "emit_pipeline emit_pipeline_warp_specialized kernel layout_cast set_max_registers "
-        "tcgen05_mma wait_smem_to_gmem warp_map wgmma wgmma_wait"),
+        "libraries of kernels for GPUs import older names.", "async_store"),
     "experimental.pallas.ops.gpu.attention": _kernels(
-        "models with attention on GPUs import it.", "BlockSizes mha mha_reference"),
+        "models with attention on GPUs import it.", "BlockSizes mha"),
     "experimental.pallas.ops.tpu.flash_attention": _kernels(
-        "models with attention on TPUs import it.",
-        "BlockSizes SegmentIds flash_attention mha_reference"),
+        "models with attention on TPUs import it.", "BlockSizes flash_attention"),
     "experimental.pallas.ops.tpu.megablox": _kernels(
         "models of experts on TPUs import it.", "gmm tgmm"),
     "experimental.pallas.ops.tpu.paged_attention": _kernels(
         "servers of models on TPUs import it.", "paged_attention"),
     "experimental.pallas.ops.tpu.splash_attention": _kernels(
         "models with attention on TPUs import it.",
-        "BlockSizes CausalMask FullMask LocalMask Mask MultiHeadMask NumpyMask QKVLayout "
-        "SegmentIds SplashAttentionKernel make_causal_mask make_local_attention_mask "
-        "make_masked_mha_reference make_masked_mqa_reference make_random_mask make_splash_mha "
-        "make_splash_mha_single_device make_splash_mqa make_splash_mqa_single_device "
-        "splash_attention_kernel splash_attention_mask splash_attention_mask_info"),
+        "BlockSizes QKVLayout SplashAttentionKernel make_splash_mha make_splash_mha_single_device "
+        "make_splash_mqa make_splash_mqa_single_device"),
     "experimental.pallas.tpu": _kernels(
-        "libraries of kernels for TPUs import it.",
-        "ANY DMA DeviceIdType HOST KernelType TPUCompilerParams TPUMemorySpace async_remote_copy "
-        "bitcast create_tensorcore_mesh delay emit_pipeline emit_pipeline_with_allocations "
-        "get_barrier_semaphore get_tpu_info is_tpu_device make_async_remote_copy matmul_push_rhs "
-        "pack_elementwise prng_random_bits prng_seed repeat run_on_first_core sample_block "
-        "semaphore_signal semaphore_wait stateful_bernoulli stateful_bits stateful_normal "
-        "stateful_uniform to_pallas_key trace unpack_elementwise with_memory_space_constraint"),
+        "libraries of kernels for TPUs import older names.",
+        "DMA KernelType TPUCompilerParams TPUMemorySpace repeat trace"),
     "experimental.pallas.triton": _kernels(
-        "libraries of kernels for GPUs import it.",
-        "CompilerParams TritonCompilerParams approx_tanh atomic_add atomic_and atomic_cas "
-        "atomic_max atomic_min atomic_or atomic_xchg atomic_xor debug_barrier "
-        "elementwise_inline_asm load store"),
+        "libraries of kernels for GPUs import older names.", "TritonCompilerParams"),
 
     "_src.ad_util": Adapter(
         "Lineax gives `stop_gradient_p` a transpose rule.",

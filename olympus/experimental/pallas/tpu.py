@@ -1,8 +1,20 @@
 """The words of kernels for TPUs, which are interpreted."""
 
+import typing as _typing
+
 from ..._src.base.util import publish as _publish
-from ..._src.kernels.semaphores import make_async_copy
-from ..._src.kernels.specs import PrefetchScalarGridSpec, SemaphoreType
+from ..._src.kernel_library.devices import (
+    CoreType, TensorCoreMesh, bitcast, create_tensorcore_mesh, dma_semaphore, is_tpu_device,
+    reset_tpu_interpret_mode_state, run_on_first_core, set_tpu_interpret_mode,
+    with_memory_space_constraint,
+)
+from ..._src.kernel_library.devices import device_only as _device_only
+from ..._src.kernels.debugging import reciprocal
+from ..._src.kernels.semaphores import (
+    DeviceIdType, delay, make_async_copy, semaphore_read, semaphore_signal, semaphore_wait,
+)
+from ..._src.kernels.specs import MemorySpace as _MemorySpace
+from ..._src.kernels.specs import PrefetchScalarGridSpec, SemaphoreType, semaphore
 from ..._src.kernels.tpu import (
     CompilerParams, GridDimensionSemantics, InterpretParams, MemorySpace, SideEffectType,
     async_copy, force_tpu_interpret_mode, load, roll, store, sync_copy, touch,
@@ -14,10 +26,20 @@ PARALLEL, ARBITRARY = GridDimensionSemantics.PARALLEL, GridDimensionSemantics.AR
 CORE_PARALLEL = GridDimensionSemantics.CORE_PARALLEL
 SUBCORE_PARALLEL = GridDimensionSemantics.SUBCORE_PARALLEL
 
+ANY, HOST = _MemorySpace.ANY, _MemorySpace.HOST
+
 __all__ = [
-    "CompilerParams", "GridDimensionSemantics", "InterpretParams", "MemorySpace",
-    "PrefetchScalarGridSpec", "SemaphoreType", "SideEffectType", "async_copy",
-    "force_tpu_interpret_mode", "load", "make_async_copy", "roll", "store", "sync_copy", "touch",
+    "ANY", "ARBITRARY", "CMEM", "CORE_PARALLEL", "CompilerParams", "CoreType", "DeviceIdType",
+    "GridDimensionSemantics", "HBM", "HOST", "InterpretParams", "MemorySpace", "PARALLEL",
+    "PrefetchScalarGridSpec", "SEMAPHORE", "SMEM", "SUBCORE_PARALLEL", "SemaphoreType",
+    "SideEffectType", "TensorCoreMesh", "VMEM", "VMEM_SHARED", "async_copy", "bitcast",
+    "create_tensorcore_mesh", "delay", "dma_semaphore", "force_tpu_interpret_mode",
+    "is_tpu_device", "load", "make_async_copy", "reciprocal", "reset_tpu_interpret_mode_state",
+    "roll", "run_on_first_core", "semaphore", "semaphore_read", "semaphore_signal",
+    "semaphore_wait", "set_tpu_interpret_mode", "store", "sync_copy", "touch",
+    "with_memory_space_constraint",
 ]
 
+if not _typing.TYPE_CHECKING:      # names that need the device, made when they are first named
+    __getattr__, __dir__ = _device_only(__name__)
 _publish(__name__)

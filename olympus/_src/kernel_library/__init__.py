@@ -1,0 +1,1 @@
+"""Kernels and references of attention and normalisation, written with Pallas; names of devices."""

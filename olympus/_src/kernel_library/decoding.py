@@ -1,0 +1,181 @@
+"""Attention of one query in each row, as a model decodes: references.
+
+Query heads may share the heads of keys and values: of g query heads to one, heads i g … i g + g - 1
+read head i.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+
+import numpy as np
+
+from ..base.typing import Array, ArrayLike, PyTree
+from ..host.debug import print as debug_print
+from ..jit.jit import jit
+from ..nn.activations import softmax
+from ..numpy.einsum import einsum
+from ..numpy.elementary import exp
+from ..numpy.grids import arange
+from ..numpy.manipulation import broadcast_to, expand_dims
+from ..numpy.selection import where
+from ..types.shape import mod
+from .logits import DEFAULT_MASK_VALUE, capped
+
+__all__ = ["gqa_reference", "grouped_query_attention_reference", "mha_reference", "mqa_reference",
+           "paged_attention_reference"]
+
+_F32 = np.float32
+
+
+def _hide(logits: Array, start_idx: ArrayLike | None, kv_seq_len: ArrayLike | None) -> Array:
+    """Logits [batch, …, keys], lowered outside each row's range of keys."""
+    if start_idx is None and kv_seq_len is None:
+        return logits
+    batch, keys = logits.shape[0], logits.shape[-1]
+    start = broadcast_to(0 if start_idx is None else start_idx, (batch,))
+    stop = broadcast_to(keys if kv_seq_len is None else kv_seq_len, (batch,))
+    place = arange(keys)
+    seen = (place >= start[:, None]) & (place < stop[:, None])
+    seen = expand_dims(seen, tuple(range(1, logits.ndim - 1)))
+    return logits + where(seen, 0, 0.7 * float(np.finfo(_F32).min))
+
+
+def _decoded(q: Array, k: Array, v: Array, start_idx: ArrayLike | None,
+             kv_seq_len: ArrayLike | None, sm_scale: float | None, normalize: bool
+             ) -> tuple[Array, Array, Array]:
+    """(out, sums, largest logits) of q [batch, kv_heads, group, dim], k and v [batch, keys,
+    kv_heads, dim]."""
+    scale = 1 / math.sqrt(q.shape[-1]) if sm_scale is None else sm_scale
+    logits = einsum("bkgd,bskd->bkgs", q.astype(_F32), k.astype(_F32)) * scale
+    logits = _hide(logits, start_idx, kv_seq_len)
+    top = logits.max(-1)
+    weights = exp(logits - top[..., None])
+    total = weights.sum(-1)
+    if normalize:
+        weights = weights / total[..., None]
+    return einsum("bkgs,bskd->bkgd", weights, v).astype(q.dtype), total, top
+
+
+@partial(jit, static_argnames=("sm_scale", "return_residuals", "normalize_output"))
+def gqa_reference(q: Array, k: Array, v: Array, start_idx: ArrayLike | None = None,
+                  kv_seq_len: ArrayLike | None = None, sm_scale: float | None = None,
+                  return_residuals: bool = False, normalize_output: bool = True) -> PyTree:
+    """Attention of one query in each row to a range of keys; query heads share heads of keys.
+
+    Args:
+      q: [batch, heads, dim].
+      k, v: [batch, keys, kv_heads, dim], where kv_heads divides heads.
+      start_idx, kv_seq_len: integers [batch], where the range of keys begins and ends, or None.
+      sm_scale: what the logits are multiplied by; 1 / sqrt(dim) by default.
+      return_residuals: also return (sums, largest logits), [batch, heads] each.
+      normalize_output: whether weights are divided by their sum.
+
+    >>> from olympus.experimental.pallas.ops.gpu import decode_attention
+    >>> q, kv = onp.ones((1, 4, 8)), onp.ones((1, 16, 2, 8))
+    >>> decode_attention.gqa_reference(q, kv, kv).shape
+    (1, 4, 8)
+    """
+    batch, heads, dim = q.shape
+    if mod(heads, k.shape[2]):
+        raise ValueError(f"gqa_reference: q {q.aval} and k {k.aval} given; heads of keys that "
+                         "divide the heads of queries are required.")
+    out, total, top = _decoded(q.reshape(batch, k.shape[2], -1, dim), k, v, start_idx, kv_seq_len,
+                               sm_scale, normalize_output)
+    out = out.reshape(q.shape)
+    pair = total.reshape(batch, heads), top.reshape(batch, heads)
+    return (out, pair) if return_residuals else out
+
+
+@partial(jit, static_argnames=("sm_scale", "return_residuals", "normalize_output"))
+def mqa_reference(q: Array, k: Array, v: Array, start_idx: ArrayLike | None = None,
+                  kv_seq_len: ArrayLike | None = None, sm_scale: float | None = None,
+                  return_residuals: bool = False, normalize_output: bool = True) -> PyTree:
+    """`gqa_reference` of one head of keys and values, [batch, keys, dim].
+
+    >>> from olympus.experimental.pallas.ops.gpu import decode_attention
+    >>> q, kv = onp.ones((1, 4, 8)), onp.ones((1, 16, 8))
+    >>> decode_attention.mqa_reference(q, kv, kv).shape
+    (1, 4, 8)
+    """
+    out, total, top = _decoded(q[:, None], k[:, :, None], v[:, :, None], start_idx, kv_seq_len,
+                               sm_scale, normalize_output)
+    return (out[:, 0], (total[:, 0], top[:, 0])) if return_residuals else out[:, 0]
+
+
+@partial(jit, static_argnames=("sm_scale",))
+def mha_reference(q: Array, k: Array, v: Array, start_idx: ArrayLike | None = None,
+                         kv_seq_len: ArrayLike | None = None, sm_scale: float | None = None
+                         ) -> Array:
+    """Attention of one query in each row: q [batch, heads, dim], k and v [batch, keys, heads, dim].
+
+    >>> from olympus.experimental.pallas.ops.gpu import decode_attention
+    >>> q, kv = onp.ones((1, 4, 8)), onp.ones((1, 16, 4, 8))
+    >>> decode_attention.mha_reference(q, kv, kv).shape
+    (1, 4, 8)
+    """
+    scale = 1 / math.sqrt(q.shape[-1]) if sm_scale is None else sm_scale
+    logits = _hide(einsum("bnd,bsnd->bns", q, k).astype(_F32), start_idx, kv_seq_len)
+    return einsum("bns,bsnd->bnd", softmax(logits * scale).astype(q.dtype), v)
+
+
+@partial(jit, static_argnames=("mask_value", "attn_logits_soft_cap"))
+def paged_attention_reference(q: Array, k: Array, v: Array, lengths: Array | None, *,
+                              mask_value: float = DEFAULT_MASK_VALUE,
+                              attn_logits_soft_cap: float | None = None) -> Array:
+    """Attention of one query in each row to its first keys, without pages.
+
+    Args:
+      q: [batch, heads, dim].
+      k, v: [batch, keys, kv_heads, dim], where kv_heads divides heads.
+      lengths: int32[batch], how many keys each row has; None is all.
+      mask_value: the logit of the other keys.
+      attn_logits_soft_cap: logits are cap tanh(logits / cap).
+
+    >>> from olympus.experimental.pallas.ops.gpu import paged_attention
+    >>> q, kv = onp.ones((1, 4, 8)), onp.ones((1, 16, 2, 8))
+    >>> paged_attention.paged_attention_reference(q, kv, kv, onp.array([3])).shape
+    (1, 4, 8)
+    """
+    batch, _, dim = q.shape
+    grouped = q.reshape(batch, k.shape[2], -1, dim)
+    logits = einsum("bkgd,bskd->bkgs", grouped, k, preferred_element_type=_F32)
+    logits = capped(logits, attn_logits_soft_cap)
+    if lengths is not None:
+        seen = arange(k.shape[1]) < lengths[:, None]
+        logits = where(seen[:, None, None], logits, mask_value)
+    out = einsum("bkgs,bskd->bkgd", softmax(logits), v.astype(_F32), preferred_element_type=_F32)
+    return out.astype(q.dtype).reshape(q.shape)
+
+
+def grouped_query_attention_reference(
+        queries: Array, k_pages: Array, v_pages: Array, seq_lens: Array,
+        soft_cap: float | None = None, debug: bool = False) -> Array:
+    """Attention of one query in each row: q [batch, heads, dim], k and v [batch, kv_heads, keys,
+    dim], of which row i reads the first seq_lens[i].
+
+    Args:
+      soft_cap: logits are cap tanh(logits / cap); None and 0 leave them.
+      debug: print the logits and the weights.
+
+    >>> from olympus.experimental.pallas.ops.tpu.paged_attention import util
+    >>> q, kv = onp.ones((1, 4, 8)), onp.ones((1, 2, 16, 8))
+    >>> util.grouped_query_attention_reference(q, kv, kv, onp.array([3])).shape
+    (1, 4, 8)
+    """
+    batch, heads, dim = queries.shape
+    if k_pages.shape != v_pages.shape or k_pages.shape[::3] != (batch, dim) or (
+            mod(heads, k_pages.shape[1])):
+        raise ValueError(f"grouped_query_attention_reference: queries {queries.aval}, keys "
+                         f"{k_pages.aval} and values {v_pages.aval} given; [batch, heads, dim] and "
+                         "twice [batch, kv_heads, keys, dim] are required, where kv_heads divides "
+                         "heads.")
+    grouped = queries.reshape(batch, k_pages.shape[1], -1, dim).astype(_F32)
+    logits = capped(einsum("bhgd,bhtd->bhgt", grouped, k_pages.astype(_F32)), soft_cap or None)
+    seen = arange(k_pages.shape[2]) < seq_lens[:, None]
+    logits = logits + where(seen, 0.0, DEFAULT_MASK_VALUE)[:, None, None]
+    weights = softmax(logits).astype(v_pages.dtype)
+    if debug:
+        debug_print("logits: {}\nweights: {}", logits, weights)
+    return einsum("bhgt,bhtd->bhgd", weights, v_pages).reshape(queries.shape)

@@ -1,0 +1,49 @@
+"""Parts of attention's formula that its kernels and references share.
+
+    weights = softmax(mask(cap(q k^T)))        out = weights v
+
+Logits and weights are float32 whatever the operands are.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ..base.typing import Array
+from ..lax.creation import broadcasted_iota
+from ..numpy.trigonometry import tanh
+
+__all__ = ["DEFAULT_MASK_VALUE", "SegmentIds", "capped", "causal_rule", "same_segment"]
+
+DEFAULT_MASK_VALUE = -0.7 * float(np.finfo(np.float32).max)     # its double is still finite
+
+
+class SegmentIds(NamedTuple):
+    """The segment of each query and key: only those of one segment look at each other.
+
+    Each query needs a key that it looks at; else its softmax is of nothing.
+
+    Attributes:
+      q: integers [queries] (in `flash_attention`: [batch, queries]).
+      kv: integers [keys] (in `flash_attention`: [batch, keys]).
+    """
+
+    q: Any
+    kv: Any
+
+
+def same_segment(ids: SegmentIds) -> Array:
+    return ids.q[..., :, None] == ids.kv[..., None, :]
+
+
+def capped(logits: Array, cap: float | None) -> Array:
+    """Logits between -cap and cap: cap tanh(logits / cap)."""
+    return logits if cap is None else cap * tanh(logits / cap)
+
+
+def causal_rule(queries: int, keys: int) -> Array:
+    """bool[queries, keys]: query i looks at keys up to i."""
+    shape = queries, keys
+    return broadcasted_iota(np.int32, shape, 1) <= broadcasted_iota(np.int32, shape, 0)
