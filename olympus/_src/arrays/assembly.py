@@ -49,8 +49,8 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Format,
         cut, else `slice(None)`), and returns that part, of any dtype and the shape of the slices.
         It is called once for each different part on devices of this process; other devices with
         that part get copies.
-      dtype: what the parts must have; that of the first one if None. It is needed where no device
-        is of this process.
+      dtype: what the parts must have; that of the first one if None. It is needed where this
+        process has no device.
 
     Returns:
       An array of shape `shape` and sharding `sharding`.
@@ -108,17 +108,17 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
     Args:
       shape: of the whole array.
       sharding: how it is cut over devices; the numbers of parts must divide the sizes of axes.
-      arrays: one array on each of the sharding's devices that are of this process, in any order,
-        all of the shape `sharding.shard_shape(shape)` and of one dtype.
+      arrays: one array on each of the sharding's devices that this process has, in any order, all
+        of the shape `sharding.shard_shape(shape)` and of one dtype.
       dtype: what the arrays must have; that of the first one if None. It is needed where there
         are none.
 
     Returns:
       An array of shape `shape` and sharding `sharding`, which shares the memory of `arrays`.
 
-    TypeError for what is no array or no sharding of devices; ValueError for devices without an
-    array, or with two, and for wrong shapes and dtypes. That devices which hold the same part were
-    given equal values is not checked.
+    TypeError for other objects than arrays or a sharding of devices; ValueError for devices without
+    an array, or with two, and for wrong shapes and dtypes. That devices which hold the same part
+    were given equal values is not checked.
 
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
     >>> sharding = NamedSharding(olympus.make_mesh((1,), ("x",)), P("x"))
@@ -172,16 +172,16 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
 @api_boundary
 def make_array_from_process_local_data(sharding: Sharding | Device, local_data: PyTree,
                                        global_shape: PyTree = None) -> PyTree:
-    """Make an array over the devices of all processes, each of which gives its own rows.
+    """Make an array over the devices of all processes; each process gives its own rows.
 
     Args:
       sharding: how the whole array is cut over devices, or one device.
       local_data: this process' data, as a NumPy array, or an array that can be read here: the
         parts of its devices side by side, in their order in the whole array. Processes whose
         devices hold the same parts must give the same data. Or a pytree of such.
-      global_shape: of the whole array. Each size is that of `local_data`, which then has the whole
-        axis, or as many times it as the axis has parts for each that this process holds. None is
-        the latter for all axes. One for all arrays of a pytree, or a pytree of them.
+      global_shape: of the whole array. Each size is `local_data`'s, which then has the whole axis,
+        or as many times it as the axis has parts for each that this process holds. None is the
+        latter for all axes. One for all arrays of a pytree, or a pytree of them.
 
     Returns:
       An array of sharding `sharding`, or a pytree of them. In a program of one process it has the
@@ -273,7 +273,7 @@ def parts_of_process(places: Sequence[Sequence[int]], owners: Sequence[int], pro
 
 def _own_devices(what: str, shape: Shape, sharding: ShardingLike
                  ) -> tuple[Sharding, list[Device]]:
-    """The sharding with its devices, and those of this process, in its order."""
+    """The sharding with its devices, and this process's among them, in its order."""
     sharding = resolve_sharding(what, sharding)
     try:
         if type(sharding) is NamedSharding:

@@ -94,7 +94,7 @@ def device_put(x: PyTree, device: DeviceLike | Format | PartitionSpec | Space | 
 
 
 class _Target(NamedTuple):
-    """Where to put an array: None stands for what is so already."""
+    """Where to put an array: None where nothing changes."""
 
     device: Any
     memory: str | None

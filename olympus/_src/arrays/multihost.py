@@ -73,7 +73,7 @@ def _values(name: str, leaves: Sequence[object]) -> list[np.ndarray]:
 
 
 def _all_values(values: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
-    """Per value, that of each process; shapes and dtypes must be the same in all."""
+    """Per value, each process's; shapes and dtypes must be the same in all."""
     if not values:
         return []
     joined = np.concatenate([np.frombuffer(v.tobytes(), np.uint8) for v in values])
@@ -181,9 +181,9 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
 
     Args:
       in_tree: a pytree of arrays and numbers, of one structure and the same shapes and dtypes in
-        all processes; every process must call this. Of arrays that span processes, the parts here
-        are compared with those of the others. NaN equals NaN.
-      fail_message: what the error begins with.
+        all processes; every process must call this. Arrays that span processes are compared by
+        parts: this process's with the others'. NaN equals NaN.
+      fail_message: the beginning of the error.
 
     >>> multihost_utils.assert_equal({"step": 3}, "steps differ")
     """
@@ -302,8 +302,7 @@ def global_array_to_host_local_array(global_inputs: PyTree, global_mesh: Mesh, p
       pspecs: a pytree of `PartitionSpec`s, a prefix of the structure of `global_inputs`: how they
         are cut; they are cut anew if they are not.
 
-    Returns:
-      A pytree of arrays over the part of the mesh that is of this process.
+    Returns: A pytree of arrays over this process's part of the mesh.
 
     >>> import numpy as np, olympus
     >>> mesh = olympus.make_mesh((1,), ("x",))
@@ -364,8 +363,7 @@ def live_devices(devices: Sequence[Device]) -> Iterator[list[Device]]:
     Args:
       devices: what to choose from, some of this process among them.
 
-    Returns:
-      A context manager, which gives a list: those of processes that are alive.
+    Returns: A context manager, which gives the list of the processes that are alive.
 
     ProcessFailureError at the end of the block if some were lost in it. RuntimeError where there is
     no job, ValueError for no devices, or none of this process.

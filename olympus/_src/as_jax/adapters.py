@@ -15,7 +15,7 @@ _NONE: Mapping[str, str] = MappingProxyType({})
 
 
 class Adapter(NamedTuple):
-    """The names of one module of JAX beyond those of ours of the same name.
+    """The names of one module of JAX beyond those in ours of the same name.
 
     Its names come from `own`; then from homes, before our module; then they are stand-ins.
     """

@@ -1,8 +1,8 @@
-"""`--check`: which names of JAX a program and what it imports use, and which are missing.
+"""`--check`: the names of JAX that a program and its imports use, and which are missing.
 
 Files are read, not run: `ast` says what each name is bound to by imports, and imports are followed
-as far as files can be found. A name that is computed is not seen, and a name of an object, beyond
-those of modules and classes, is not looked for.
+as far as files can be found. A name that is computed is not seen, and names of other objects than
+modules and classes are not looked for.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class File(ast.NodeVisitor):
             self.visit(child)
 
     def visit_If(self, node: ast.If) -> None:
-        """A branch that asks `hasattr`, a version, or who checks types, may name what is not."""
+        """A branch that asks `hasattr`, a version, or TYPE_CHECKING may name a missing one."""
         asks = {n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(node.test)
                 if isinstance(n, (ast.Name, ast.Attribute))}
         words = " ".join(asks)
@@ -124,7 +124,7 @@ class File(ast.NodeVisitor):
         self.optional -= guarded
 
     def visit_FunctionDef(self, node: ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda) -> None:
-        """A parameter or variable of a function hides what a module's name is bound to."""
+        """A parameter or variable of a function hides the module's binding of its name."""
         given = node.args
         parameters = [*given.posonlyargs, *given.args, *given.kwonlyargs]
         for child in filter(None, (
@@ -179,7 +179,7 @@ def _find(name: str, folders: Sequence[str] | None) -> Iterator[tuple[str, Path]
 
 
 def uses(program: Path) -> Iterator[Use]:
-    """The uses of JAX in a program, a file or a folder of them, and in what it imports."""
+    """The uses of JAX in a program, a file or a folder of them, and in its imports."""
     files = sorted(program.rglob("*.py")) if program.is_dir() else [program]
     root = program if program.is_dir() and program / "__init__.py" not in files else program.parent
     folders = [str(root), *sys.path]
@@ -221,7 +221,7 @@ def lacking(name: str) -> tuple[str, str]:
 
 
 def report(arguments: Sequence[str]) -> int:
-    """Print what a program uses; 0 if all is there, 1 if something is missing, 2 if none is read.
+    """Print the names that a program uses; 0 if all exist, 1 if one is missing, 2 if none is read.
     """
     program = Path(arguments[0])
     if len(arguments) > 1 or not program.exists():

@@ -1,9 +1,9 @@
 """The Python processes that this one starts import Olympus under JAX's name, too.
 
-They are told by two variables: OLYMPUS_AS_JAX is the environment that they are of (`sys.prefix`, so
-that another Python installation is left alone), and PYTHONPATH begins with `children_path`, where
-Python finds a `sitecustomize` that waits for the first import of jax. A child that is started with
-`-E` or `-I`, or with an environment of its own, sees neither.
+They are told by two variables: OLYMPUS_AS_JAX is their environment (`sys.prefix`, so that another
+Python installation is left alone), and PYTHONPATH begins with `children_path`, where Python finds a
+`sitecustomize` that waits for the first import of jax. A child that is started with `-E` or `-I`,
+or with an environment of its own, sees neither.
 """
 
 import os

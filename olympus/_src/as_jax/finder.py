@@ -1,9 +1,9 @@
 """Answers `import jax…`: modules that look each name up in an adapter, then in Olympus.
 
-The module `jax.a.b` has the names of its adapter, if there is one, then those of `olympus.a.b`,
-respelled. A name is looked up once; then the module has it, and reading it costs what reading a
-module costs. What begins with an underscore is answered by adapters only, but for the names of the
-array API standard.
+The module `jax.a.b` has the names of its adapter, if there is one, then `olympus.a.b`'s, respelled.
+A name is looked up once; then the module has it, and reading it costs what reading a module costs.
+What begins with an underscore is answered by adapters only, but for the names of the array API
+standard.
 
 `import jax` puts into `sys.modules` what JAX puts there (`PUBLIC`): libraries look there for
 `jax.core` or `jax.numpy`. Ours load when a name of theirs is first read.
@@ -190,11 +190,11 @@ class Finder:
         parent, _, last = name.rpartition(".")
         names = names_of(sys.modules[parent]) if parent in sys.modules else None
         text = names.nothing_called(last, asker()) if names else f"No module named {name!r}"
-        # `from jax import name` shows its own text unless the error is of another module.
+        # `from jax import name` shows its own text unless the error names another module.
         return ModuleNotFoundError(text, name=spellings.ours(name))
 
     def create_module(self, spec: ModuleSpec) -> types.ModuleType:
-        """A module that asks `Names` for what it does not have."""
+        """A module that asks `Names` for names that it does not have."""
         module, names = Unread(spec.name), spec.loader_state
         vars(module).update(__getattr__=names.find, __dir__=names.listed)
         if spec.origin is not None:

@@ -23,7 +23,7 @@ usage: python -m olympus.as_jax PROGRAM.py ARGS…     run a program, with `impo
 
 
 def main() -> int:
-    """Do what the command line says; the program's own exit is an exception."""
+    """Run the command line; the program's own exit is an exception."""
     kind, rest = (sys.argv[1], sys.argv[2:]) if len(sys.argv) > 1 else ("", [])
     if kind in ("-h", "--help"):
         print(USAGE, end="")
@@ -82,7 +82,7 @@ def _file(path: str, *rest: str) -> None:
 
 
 def _first_path(folder: str) -> None:
-    """Let modules be found where Python would look for those of the program first."""
+    """Let modules be found first where Python would look for the program's."""
     if not sys.flags.safe_path:
         sys.path[0] = folder
 

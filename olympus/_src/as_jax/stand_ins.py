@@ -1,7 +1,7 @@
 """Classes without instances, for features that libraries name at import and Olympus lacks.
 
-A stand-in can be named, subclassed and asked `isinstance` of, which is False. Whoever calls it is
-told what it would need. It goes when the thing itself comes.
+A stand-in can be named, subclassed and asked `isinstance` of, which is False. Its caller is told
+its requirements. It goes when the thing itself comes.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 
 class StandIn(type):
-    """The class of stand-ins: calling one, or what it has, raises."""
+    """The class of stand-ins: calling one, or an attribute of one, raises."""
 
     what: str   # what it needs
 

@@ -29,7 +29,7 @@ Tolerance = float | Mapping[DTypeLike, float] | None
 # By bits of the mantissa: tolerance, and the step at which rounding, which grows as 1/h, and the
 # cubic term, which grows as h², are both below it. Powers of two, so that steps are exact.
 _SCALES = {52: (1e-5, 2.0**-17), 23: (2e-3, 2.0**-10), 10: (3e-2, 2.0**-3)}
-_COARSE = (1e-1, 2.0**-2)      # 7 bits, those of bfloat16, and fewer
+_COARSE = (1e-1, 2.0**-2)      # 7 bits, as bfloat16 has, and fewer
 
 
 def _scales(*trees: PyTree) -> dict[np.dtype, tuple[float, float]]:
@@ -77,7 +77,7 @@ def _moved(args: PyTree, tangents: PyTree, step: float) -> PyTree:
 
 
 def _difference(up: PyTree, down: PyTree, eps: float) -> PyTree:
-    """(up - down) / (2 eps) in double precision; zeros of float0 for what has no derivative."""
+    """(up - down) / (2 eps) in double precision; zeros of float0 for values without derivative."""
     return tree_map(lambda a, b: (_wide(a) - _wide(b)) / (2 * eps) if has_tangent(typeof(a))
                     else np.zeros(np.shape(a), dtypes.float0), up, down)
 
@@ -132,7 +132,7 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
       atol, rtol: tolerances; None is 1e-5 in double precision, 2e-3 in single, 3e-2 in half. A dict
         has some by dtype; of those that arrays have, the largest counts.
       eps: the step of the differences; None is one that suits the dtype.
-      err_msg: what a failure says besides.
+      err_msg: an addition to a failure's message.
       equal_nan: whether a derivative may be NaN where the difference is: of a function that is NaN
         there, too.
 
@@ -153,8 +153,8 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
 
 def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
     """The real part of the sum of products, over all arrays that have derivatives."""
-    # A derivative that is linear over the reals alone, as that of conj is, and its transpose agree
-    # in the real part of the product only.
+    # A derivative that is linear over the reals alone, as conj's is, and its transpose agree in the
+    # real part of the product only.
     pairs = zip(tree_leaves(cotangents), tree_leaves(tangents))
     return np.asarray(sum(float(np.real(np.sum(_wide(c) * _wide(t)))) for c, t in pairs
                           if dtypes.float0 not in (np.asarray(c).dtype, np.asarray(t).dtype)))

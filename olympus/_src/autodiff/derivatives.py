@@ -157,7 +157,7 @@ def linearize_flat(fun: Callable[..., list[Array]], primals: Sequence[ArrayLike]
 
 def pull_back(lin: Linearized, consts: Sequence[ArrayLike], cts: Sequence[ArrayLike | None],
               refs: Refs = None) -> list[ArrayLike]:
-    """Cotangents of all inputs, as arrays, from those of all outputs.
+    """Cotangents of all inputs, as arrays, from the cotangents of all outputs.
 
     `refs`: of inputs whose cotangents are added to references, these.
     """
@@ -216,7 +216,7 @@ def value_and_grad(fun: Callable[P, R], argnums: ArgNums = 0, has_aux: bool = Fa
                    reduce_axes: Sequence[AxisName] = ()) -> Callable[P, tuple[R, PyTree]]:
     """A function that returns both the value of `fun` and its gradient.
 
-    Arguments are those of `grad`. The result is `(value, gradient)`, with `has_aux`
+    It takes the arguments of `grad`. The result is `(value, gradient)`, with `has_aux`
     `((value, aux), gradient)`.
 
     Args:
@@ -491,7 +491,7 @@ class LinearMap:
     """A derivative at a point. A pytree of the values it needs, so `jit` may return it."""
 
     # The constants are the leaves: they are traced where the map is an argument of a jitted
-    # function. `meta` is the structure, so that maps of two calls of `vjp` are of two types.
+    # function. `meta` is the structure, so that maps of two calls of `vjp` have two types.
     __slots__ = ("consts", "meta")
 
     def __init__(self, meta: Meta, consts: Sequence[Any]) -> None:
@@ -525,8 +525,8 @@ class Pullback(LinearMap):
 
     @property
     def args_res(self) -> list[Array]:
-        """The arguments, as far as they are kept: `NotNeeded()` stands for what is not read,
-        `NotSaved()` for what `saveable_args` said not to keep. Set it to give these.
+        """The arguments, as far as they are kept: `NotNeeded()` stands for arguments that are not
+        read, `NotSaved()` for those that `saveable_args` excludes. Set it to give these.
         """
         leaves: list[Any] = [NotNeeded()] * self.meta.in_tree.num_leaves
         for x, i in zip(self.consts, self.meta.argument, strict=True):
@@ -709,8 +709,8 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     Returns:
       `(result, pullback)`, with `has_aux` and aux as the third. `pullback` takes one cotangent of
       the result's structure, shapes and dtypes, and returns a tuple of one cotangent per argument;
-      those of integers have dtype float0. It may be called any number of times. `pullback.args_res`
-      is a list of the arguments, with `NotNeeded()` in place of arrays that it does not keep.
+      integers' have dtype float0. It may be called any number of times. `pullback.args_res` is a
+      list of the arguments, with `NotNeeded()` in place of arrays that it does not keep.
 
     ValueError from the pullback for a cotangent of another structure or type.
 

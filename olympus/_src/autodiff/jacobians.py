@@ -69,8 +69,8 @@ def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Returns:
       A function of the same arguments. Its result has the structure of the function's result, with
       the structure of the argument at each leaf (a tuple of those if `argnums` is one); an array's
-      shape is that of the result followed by that of the argument. That of an integer result is
-      zero, of its dtype.
+      shape is the result's followed by the argument's. That of an integer result is zero, of its
+      dtype.
 
     >>> olympus.jacfwd(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
@@ -84,7 +84,7 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
            allow_int: bool = False) -> Callable[P, PyTree]:
     """A function that computes the Jacobian of `fun` by reverse mode: good for few outputs.
 
-    Arguments and result are those of `jacfwd`; with `allow_int`, the part that belongs to integer
+    Arguments and result are as for `jacfwd`; with `allow_int`, the part that belongs to integer
     arguments has dtype float0.
 
     Args:
@@ -92,7 +92,7 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
       allow_int: whether arguments may be integers.
 
     Returns:
-      A function of the same arguments; its cost is that of as many gradients as `fun` has outputs.
+      A function of the same arguments; it costs as many gradients as `fun` has outputs.
 
     >>> olympus.jacrev(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],
@@ -109,13 +109,13 @@ def hessian(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = Fals
             ) -> Callable[P, PyTree]:
     """A function that computes the matrix of second derivatives of `fun`: `jacfwd(jacrev(fun))`.
 
-    The result has the structure of the function's result, with that of the argument at each leaf,
+    The result has the structure of the function's result; each leaf has the argument's structure,
     twice.
 
     Args:
       fun: a function of pytrees of arrays with real results.
       argnums: which argument to differentiate by, an int or a sequence of them.
-      has_aux: whether `fun` returns a pair, of which only the first is differentiated.
+      has_aux: whether `fun` returns a pair, whose first item alone is differentiated.
       holomorphic: whether `fun` is a holomorphic function of complex numbers.
 
     Returns:
@@ -276,7 +276,7 @@ def _rows(lin: Linearized) -> Blocks:
 
 def _stack(value: Array | None, aval: ShapedArray, outs: Sequence[ShapedArray], sizes: Sequence[int]
            ) -> list[ArrayLike]:
-    """The derivatives of each output by one input, from those of all of them along axis 0."""
+    """The derivatives of each output by one input, from all outputs' derivatives along axis 0."""
     tangent = aval.to_tangent_aval()
     if value is None:
         return [_zeros(tangent, out.shape, ()) for out in outs]

@@ -50,10 +50,10 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
         factorial_scaled: bool = True, **_: object) -> tuple[PyTree, PyTree]:
     """The value of a function on a curve and its first derivatives along it, by Taylor mode.
 
-    For arguments x(t) of which primals and series are the value and the derivatives at t = 0, it
-    computes the same of fun(x(t)). The work grows with a power of the order, where `jvp` within
-    `jvp` doubles it with each. Every primitive that `jvp` knows is known, loops too, though their
-    bodies double with each order.
+    For arguments x(t) whose value and derivatives at t = 0 are primals and series, it computes
+    those of fun(x(t)). The work grows with a power of the order, where `jvp` within `jvp` doubles
+    it with each. Every primitive that `jvp` knows is known, loops too, though their bodies double
+    with each order.
 
     Args:
       fun: a function of pytrees of arrays, with any result.
@@ -117,7 +117,7 @@ def _series_of(i: int, tree: PyTreeDef, terms: object) -> list[Array]:
 
 def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
             factorial_scaled: bool) -> list[Array]:
-    """Derivatives in the dtype that tangents of x have; none for what has no tangent."""
+    """Derivatives in the dtype that tangents of x have; none for values without tangent."""
     aval = typeof(x)
     if isinstance(terms, ZeroSeries) or not has_tangent(aval):
         return []
@@ -279,7 +279,8 @@ def deriv_prop(prim: Primitive, deriv: Callable[..., ArrayLike], primals_in: Seq
     if not terms:
         return out, []
     # y' = deriv(x) x', of one order less.
-    # Terms are coefficients: the k-th of x times k is one of x', and one of y' over k is of y.
+    # Terms are coefficients: the k-th of x times k is one of x', and one of y' divided by k is one
+    # of y.
     velocity = [k * t for k, t in enumerate(terms, 1)]
     slope, more = jet2(lambda x, dx: deriv(x) * dx, (x, velocity[0]), (terms[:-1], velocity[1:]))
     return out, [t / k for k, t in enumerate([slope, *more], 1)]

@@ -49,8 +49,8 @@ def saved_residuals(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree
         ins = [next(rest) if on else Zero(a) for on, a in zip(active, t_avals)]
         return [t for t in jvp_flat(flat, primals, ins)[1] if type(t) is not Zero]
 
-    # The cut that reverse mode makes, staged: nothing is computed, and what the unknown half reads
-    # has a variable in the known half, whose equation tells the origin.
+    # The split of reverse mode, staged: nothing is computed, and a residual has a variable in the
+    # known half, whose equation tells its origin.
     split = split_program(tangents, avals, [a for a, on in zip(t_avals, active) if on])
     known = split.known.olympuspr
     inputs = {v: f"from the argument {name}" for v, name in zip(known.invars, names)}

@@ -18,7 +18,7 @@ def collector_at_rest() -> Iterator[None]:
     try:
         yield
     finally:
-        if not gc.get_freeze_count():   # what the user froze stays frozen
+        if not gc.get_freeze_count():   # objects that the user froze stay frozen
             gc.freeze()
             gc.unfreeze()               # everything is in the oldest generation now, unvisited
         if collecting:

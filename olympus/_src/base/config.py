@@ -260,7 +260,7 @@ class Idle(Option):
         return Option._from_environment(name, default, kind) if ours else default
 
     def check(self, value: T) -> T:
-        """Return `value` if it is legal; warn if it asks for what is not done."""
+        """Return `value` if it is legal; warn if it asks for an effect that it has not."""
         found = super().check(value)
         if value not in self._silent and not self._told:
             self._told = True

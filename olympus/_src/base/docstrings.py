@@ -25,7 +25,7 @@ _EVERYWHERE = {
     "subok": "has no effect, since arrays have no subclasses.",
 }
 _VARARGS, _VARKEYWORDS = 4, 8       # flags of code that takes *args, **kwargs
-_Entry = tuple[list[str], str]      # the names of parameters, and the line that says what they are
+_Entry = tuple[list[str], str]      # the names of parameters, and the line that describes them
 
 
 # The imports of examples, unless they have them themselves.
@@ -57,13 +57,13 @@ def _uses(example: str, name: str) -> bool:
 
 def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], *,
                         returns: str = "") -> None:
-    """Add to the docstrings of the public functions of a file, or of a class, what they leave out.
+    """Complete the docstrings of the public functions of a file, or of a class.
 
     Args:
       namespace: of the file (what `__all__` names is public) or the class.
-      words: what a parameter is, by its name, or "x, y" for several. A function gets the words for
-        the parameters that it has and does not describe itself, in the order of its signature.
-      returns: what those return that do not say it.
+      words: a parameter's description, by its name, or "x, y" for several. A function gets the
+        words for the parameters that it has and does not describe itself, in the order of its
+        signature. returns: what those return that do not say it.
 
     Docstrings without an example are not for users, and stay as they are.
     """

@@ -7,7 +7,7 @@ Each says its message in lines, and which page of docs/errors shows how it comes
      |   +- OlympusRuntimeError            compiler, runtime (jaxlib's C++ class itself), memory
      |       +- DonatedArgumentError       a donated or deleted array is used again
      |   +- RetraceError                   a function is traced more often than it may be
-     |   +- StaleValueError                what a traced function read has changed
+     |   +- StaleValueError a value that a traced function read has changed
      +- TypeError
      |   +- OLYMPUSTypeError               a misuse of traced values
      |   |   +- ConcretizationTypeError    Python needs the value of a traced array

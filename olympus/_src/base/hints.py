@@ -1,7 +1,7 @@
 """Replacements for names that a module lacks: old names of JAX and NumPy, and those that only NumPy
 or SciPy has.
 
-A hint names what is there, so that a test can look: `olympus.…`, `numpy.…`, `scipy.…`.
+A hint names existing objects, so that a test can look: `olympus.…`, `numpy.…`, `scipy.…`.
 """
 
 from __future__ import annotations

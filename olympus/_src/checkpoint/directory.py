@@ -245,7 +245,7 @@ class Draft:
             self._delete_others()
 
     def _delete_others(self) -> None:
-        """Delete all versions but that of `pytreedef.json`, which decides after an error, too."""
+        """Delete all versions but `pytreedef.json`'s, which decides after an error, too."""
         with contextlib.suppress(ValueError, OSError):
             current = decode((self._root / TREE).read_bytes()).get("version")
             for path in (self._root / ARRAYS).iterdir():
@@ -254,7 +254,7 @@ class Draft:
                     _delete(path)
 
     def leave(self) -> None:
-        """Delete what was written and has not taken effect, and let other processes save."""
+        """Delete written files that have not taken effect, and let other processes save."""
         if self._lock is None:
             return
         shutil.rmtree(self._path, ignore_errors=True)

@@ -34,7 +34,7 @@ class BarrierTimeoutError(Exception):
 
 
 def is_remote_storage(tspec: Spec | str) -> bool:
-    """Whether a specification of TensorStore's, or a URL, is of a store of gs:// or s3://.
+    """Whether a specification of TensorStore's, or a URL, names a store of gs:// or s3://.
 
     Args:
       tspec: a dict or a str.
@@ -79,7 +79,7 @@ class GlobalAsyncCheckpointManagerBase(abc.ABC):
 
 
 class AsyncManager:
-    """Waits in a thread until what was begun is written, in all processes.
+    """Waits in a thread until the begun saves are written, in all processes.
 
     Args:
       timeout_secs: how many seconds processes wait for each other.
@@ -169,7 +169,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
     def serialize(self, arrays: Sequence[Array | np.ndarray], tensorstore_specs: Sequence[Spec], *,
                   on_commit_callback: Callable[[], None] | None = None, transaction: object = None
                   ) -> None:
-        """Begin to write arrays, once what was begun before is written.
+        """Begin to write arrays, once earlier saves are written.
 
         Args:
           arrays: they may be deleted or donated when this returns.
@@ -194,7 +194,7 @@ class GlobalAsyncCheckpointManager(AsyncManager, GlobalAsyncCheckpointManagerBas
                     global_shapes: Sequence[Shape | None] | None = None,
                     dtypes: Sequence[DTypeLike | None] | None = None, concurrent_gb: int = 32
                     ) -> list[Array]:
-        """Read arrays, when what was begun before is written.
+        """Read arrays, when earlier saves are written.
 
         Args:
           shardings: how each is cut, which need not be how it was written.
@@ -241,7 +241,7 @@ def run(coroutines: Sequence[Awaitable[R]]) -> list[R]:
     thread.start()
     try:
         thread.join()
-    except BaseException:       # an interrupt: what is being written ends before it is deleted
+    except BaseException:       # an interrupt: a running write ends before its files are deleted
         thread.join()
         raise
     if failures:

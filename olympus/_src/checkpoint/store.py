@@ -1,8 +1,8 @@
 """Arrays in TensorStore: where they are, how they are cut into chunks, writing and reading them.
 
-A checkpoint is one store of keys (OCDBT), an array a key of it. Of several processes each writes
-the shards that it has first, into a store of its own, whose entries the common one then refers to.
-That store has checksums of its keys and nodes; those of the data are a codec of each array.
+A checkpoint is one store of keys (OCDBT), an array a key of it. With several processes, each writes
+the shards that it has first into a store of its own; the common store then refers to these entries.
+That store has checksums of its keys and nodes; the data's are a codec of each array.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _CHUNK_BYTES = 2 << 30      # of a file, at most about
 _READ_BYTES = 10**10        # that caches keep
 _CHUNK_ELEMENTS = 10**8     # of a chunk, where the specification does not say
 _REMOTE = {"gs": "gcs", "s3": "s3"}
-_KEEP: Any = None           # what the arguments for TensorStore's own objects are if not given
+_KEEP: Any = None           # the defaults of arguments for TensorStore's own objects
 
 Spec: TypeAlias = dict[str, Any]    # TensorStore's, as JSON
 Cut: TypeAlias = Sharding | Format | ShapeDtypeStruct   # how an array that is read is spread
@@ -149,7 +149,7 @@ def is_tensorstore_spec_leaf(leaf: object) -> bool:
 
 
 def merge_nested_ts_specs(dict1: Spec, dict2: Spec | None) -> Spec:
-    """A specification with the entries of another in place of its own, those of kvstore singly.
+    """A specification with the entries of another in place of its own; kvstore's entries singly.
 
     Args:
       dict1: the specification.
@@ -254,8 +254,8 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
     """TensorStore's specification of one array of a checkpoint.
 
     Args:
-      ckpt_path: absolute, or a URL of gs:// or s3://. With `ocdbt`, the directory is that of the
-        store and the last part a key of it; without, it is the directory of the array.
+      ckpt_path: absolute, or a URL of gs:// or s3://. With `ocdbt`, the directory is the store's
+        and the last part a key of it; without, it is the directory of the array.
       ocdbt: whether arrays are keys of one store.
       process_idx: the process, if it writes a store of its own; None for the common one.
       arr: the array to be written, whose shape, dtype and shards the specification then says.
@@ -310,9 +310,8 @@ async def async_serialize(arr_inp: Array | np.ndarray, tensorstore_spec: Spec,
     Args:
       arr_inp: the array; of several processes, one that spans them, or a NumPy array that all
         have, which process 0 writes.
-      tensorstore_spec: of the array; what it does not say is added here.
-      commit_future: a list to which the futures of what is still to be written are added; None
-        waits for it.
+      tensorstore_spec: of the array; missing entries are added here.
+      commit_future: a list to which the futures of unfinished writes are added; None waits for it.
       context, chunk_layout: TensorStore's; None for those of this module.
       primary_host: the process that makes the array in the store; None is each of them.
       replica_id: which copy of each shard is written.
@@ -404,7 +403,7 @@ async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec],
 
 @contextlib.contextmanager
 def _reading(where: object) -> Iterator[None]:
-    """A block whose errors are those of reading what is stored there."""
+    """A block whose errors are errors of reading the stored array."""
     try:
         yield
     except Exception as error:
@@ -418,7 +417,7 @@ def _reading(where: object) -> Iterator[None]:
 
 
 async def stored_spec(tensorstore_spec: Spec, context: object) -> Spec:
-    """The driver and all metadata of an array that was written; what is read must agree."""
+    """The driver and all metadata of an array that was written; the stored array must agree."""
     with _reading(tensorstore_spec["kvstore"]):
         opened = await tensorstore().open(tensorstore_spec, open=True, context=context)
     found = opened.spec().to_json()
@@ -491,7 +490,8 @@ async def async_deserialize(in_type: Cut, tensorstore_spec: Spec,
 
     Returns:
       An array of that sharding. TypeError for `in_type` of another kind, ValueError for one of
-      another shape, and where what is stored is missing or has another checksum than was written.
+      another shape, and where the stored data are missing or have another checksum than was
+      written.
 
     >>> import asyncio, olympus
     >>> where = olympus.sharding.SingleDeviceSharding(olympus.devices()[0])

@@ -48,8 +48,8 @@ _threads = ThreadPoolExecutor(8, "olympus-checkpoint")
 class PyTreeFuture:
     """A save or a load that goes on; `pytree` has the types of its arrays.
 
-    `result()` waits for it and returns what it gives, as `await` does; `done()` tells whether it
-    has ended.
+    `result()` waits for it and returns its result, as `await` does; `done()` tells whether it has
+    ended.
     """
 
     def __init__(self, future: Future[PyTree], pytree: PyTree) -> None:
@@ -85,7 +85,7 @@ def deserialize_pytreedef(pytreedef_repr: Content) -> PyTreeDef:
     """The structure that `serialize_pytreedef` wrote.
 
     Args:
-      pytreedef_repr: what it returned.
+      pytreedef_repr: its earlier result.
 
     Returns:
       A PyTreeDef.
@@ -205,22 +205,22 @@ def save(data: PyTree, directory: str | os.PathLike[str], *, overwrite: bool = T
     """Write a pytree of arrays to a directory.
 
     The checkpoint that is there stays whole until the new one is, also if a process is killed
-    meanwhile. Saves to one name take turns, also those of different programs. Of several
-    processes, which all call this for one place that they share, each writes shards that it has.
+    meanwhile. Saves to one name take turns, also from different programs. With several processes,
+    all call this for one shared place, and each writes shards that it has.
 
     Args:
-      data: a pytree of arrays and None. Of several processes, arrays that span them, or NumPy
+      data: a pytree of arrays and None. With several processes, arrays that span them, or NumPy
         arrays, which process 0 writes. Its containers: see `serialize_pytreedef`.
-      directory: whose parent must be there. A file, a device, a symbolic link, and a directory
-        that is neither empty nor that of a checkpoint are refused before anything is written.
-      overwrite: whether a checkpoint may be there.
-      ts_specs: a prefix of the structure of `data`: TensorStore's specifications of arrays, what is
-        to be otherwise in them; None is as it is. Codecs replace the checksum, unless they end
+      directory: whose parent must be there. A file, a device, a symbolic link, and a directory that
+        is neither empty nor a checkpoint's are refused before anything is written. overwrite:
+        whether a checkpoint may be there.
+      ts_specs: a prefix of the structure of `data`: overrides in TensorStore's specifications of
+        arrays; None is as it is. Codecs replace the checksum, unless they end
         with {"name": "crc32c"}.
 
     Returns:
       None, when all is on disk. TypeError for references, ValueError for other leaves and
-      places, RuntimeError for what is no checkpoint, and in all processes if one fails.
+      places, RuntimeError for a place without checkpoint, and in all processes if one fails.
       ImportError without the package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp
@@ -409,14 +409,14 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
     Args:
       directory: what `save` was given.
       shardings: a prefix of the structure: how arrays are cut, each a sharding, or a
-        `ShapeDtypeStruct` with a sharding or `Format`, to whose dtype it is cast. Of several
+        `ShapeDtypeStruct` with a sharding or `Format`, to whose dtype it is cast. With several
         processes, each reads the shards of its own devices.
       mask: a prefix of the structure: False leaves arrays out, None is in their place.
       ts_specs: as for `save`.
 
     Returns:
       A pytree of arrays. FileNotFoundError where there is no checkpoint; ValueError for one that
-      is not as it was written; TypeError for what is no sharding. ImportError without the
+      is not as it was written; TypeError for anything but a sharding. ImportError without the
       package tensorstore (the extra `checkpoint`).
 
     >>> import tempfile, olympus, olympus.numpy as onp

@@ -68,7 +68,7 @@ class Body:
 class Derived:
     """A function made of a user's function alone (and of `key`): staged once for all that are.
 
-    key: what it is made of besides; hashed and compared, None if it cannot be.
+    key: the other values that it is made of; hashed and compared, None if it cannot be.
     what: the operation that made it so, for messages. It adds to a value that is looped over: its
     own come in front.
     """
@@ -121,7 +121,7 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
         if _made.get(code, 1) > 1:      # they are made for each call, and then are seen once
             memo[key] = None
             return _stage_body(fun, in_tree, in_avals, finish, what)
-    # Before and after: a body may change what it reads.
+    # Before and after: a body may change the values that it reads.
     watched = _captures.watch(of)
     body = _stage_body(fun, in_tree, in_avals, finish, what)
     # Tracers belong to one call of one transformation: a body that closes over any is not kept.
@@ -165,7 +165,7 @@ def check_aliases(what: str, fun: Callable[..., PyTree], consts: Sequence[ArrayL
                   leaves: Sequence[object], tree: PyTreeDef, root: str) -> None:
     """ValueError for a reference that is twice among the leaves, or that is also closed over.
 
-    `root` is what the tree of the leaves is called.
+    `root` is the name of the tree of leaves.
     """
     if MUTABLE:
         _cells.check_aliases(what, name_of(fun), consts, leaves,
@@ -182,7 +182,9 @@ def check_callable(what: str, **functions: object) -> None:
 
 
 def flatten(what: str, tree: PyTree) -> tuple[list[ArrayLike], list[ShapedArray], PyTreeDef]:
-    """Leaves, their avals and the structure; TypeError naming the path of what is no array."""
+    """Leaves, their avals and the structure; TypeError naming the path of a leaf that is no
+    array.
+    """
     leaves, structure = tree_flatten(tree)
     try:
         return leaves, list(map(typeof, leaves)), structure
@@ -285,7 +287,9 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
 
 def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequence[ShapedArray],
            sides: tuple[str, str]) -> list[str]:
-    """Calls of pcast that make the types agree, if all that differs is along what they vary."""
+    """Calls of pcast that make the types agree, if they differ only in the axes along which they
+    vary.
+    """
     texts = []
     for name, want, have in zip(names, required, found, strict=True):
         if same_type(want, have):
@@ -300,7 +304,7 @@ def _casts(names: Sequence[str], required: Sequence[ShapedArray], found: Sequenc
 
 
 def same_type(x: Aval, y: Aval) -> bool:
-    """Whether shapes and dtypes are equal, and what is said of meshes; weak types may differ."""
+    """Whether shapes, dtypes and shardings are equal; weak types may differ."""
     return x is y or (matches(x, y) and (
         not isinstance(x, ShapedArray) or not isinstance(y, ShapedArray) or x.agrees(y)))
 
@@ -371,8 +375,8 @@ def described(fun: Callable[..., PyTree]) -> str:
 
 
 def _grow(have: ShapedArray, found: ShapedArray) -> ShapedArray:
-    """The carry aval after seeing what the body returns: a weak one gives way, to a strong one, and
-    one whose cotangents are whole to one of whose they are terms.
+    """The carry aval after the body's result: a weakly typed carry takes the body's type, and a
+    carry with full cotangents one with partial cotangents.
     """
     if matches(have, found) and found.explicit and found.sums[1] and not any(have.sums):
         return have.update(sharding=found.sharding)

@@ -41,10 +41,10 @@ _parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of 
 
 
 class Call(Bodied):
-    """Apply `olympuspr` to the operands; `name` is what the program is called.
+    """Apply `olympuspr` to the operands; `name` is the program's name.
 
-    Subclasses may have params that say something of each operand and result: `followed` says it of
-    those of a derived program.
+    Subclasses may have params with one entry per operand and result: `followed` selects the entries
+    of a derived program.
     """
 
     called = True
@@ -58,8 +58,8 @@ class Call(Bodied):
                  transposed: bool = False) -> Params:
         """The params with a derived program.
 
-        Of what is said of operands, of their tangents, of results and of their tangents (where it
-        is transposed, cotangents), `ins` and `outs` pick what is said of its own.
+        `ins` and `outs` select the entries of the derived program, from those of operands, of their
+        tangents, of results and of their tangents (cotangents in a transposed one).
         """
         return {**params, "olympuspr": body}
 
@@ -88,8 +88,9 @@ class Call(Bodied):
                   **params: Hashable) -> tuple[Sequence[Array], Sequence[Tangent]]:
         """jvp and the cut in one pass over the body, unless tangents are partly known."""
         # One pass is right if the unknowns of the tape are just the tangents. It is not where a
-        # primal is unknown, too, where some tangents are known, or where an operand has to wait for
-        # what is recorded: then the jvp program is bound, and the tape cuts it by `partial_eval`.
+        # primal is unknown, too, where some tangents are known, or where an operand depends on
+        # recorded equations: then the jvp program is bound, and the tape splits it by
+        # `partial_eval`.
         active = [t for t in tangents if type(t) is not Zero]
         if not all(map(tape.owns, active)) or any(map(tape.owns, primals)) or (
                 tape.touched and tape.must_wait(self, primals, params)):
@@ -114,8 +115,8 @@ class Call(Bodied):
                     unknown: Sequence[Array], params: Params, pick: Picked) -> list[Array]:
         """Call the known half now, record the unknown half, and merge their results.
 
-        Of what is said of operands, of their tangents, of results and of theirs, `pick` gives what
-        is said of the known ones, the unknown ones, and the results of both.
+        From the entries of operands, of their tangents, of results and of theirs, `pick` gives
+        those of the known ones, of the unknown ones, and of both results.
         """
         #   known half    known               ->  known outputs, computed residuals   (the parent)
         #   unknown half  residuals, unknown  ->  unknown outputs                     (the tape)
@@ -214,7 +215,9 @@ def _of_call(rule: str) -> Any:
 
 
 class Defined(Call, abstract=True):
-    """An operation with a `name` and a definition, `olympuspr`: rules are those of a call of it."""
+    """An operation with a `name` and a definition, `olympuspr`: it has the rules of a call of
+    it.
+    """
 
     jvp, linearize, partial_eval, transpose, vmap = map(
         _of_call, ("jvp", "linearize", "partial_eval", "transpose", "vmap"))

@@ -61,7 +61,8 @@ def compute_on(compute_type: str) -> Iterator[None]:
       A context manager that is a decorator, too.
 
     On a CPU, all are the same. Operands must be in a memory that is read there: move them with
-    `device_put` and a `memory.Space`. TypeError for what is no string, ValueError for another one.
+    `device_put` and a `memory.Space`. TypeError for anything but a string, ValueError for an
+    unknown one.
 
     >>> from olympus.experimental.compute_on import compute_on
     >>> @olympus.jit
@@ -74,7 +75,7 @@ def compute_on(compute_type: str) -> Iterator[None]:
     """
     _check("compute_on", compute_type)
     outer, scope = ctx.scope, ComputeScope(compute_type)
-    # Also of programs that begin inside: those of jitted functions that are called there.
+    # Also for programs that begin inside: jitted functions that are called there.
     around = outermost.swap_local((outermost.value or ROOT).extend(scope))
     ctx.scope = outer.extend(scope)
     try:

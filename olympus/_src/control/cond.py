@@ -59,7 +59,7 @@ _unset = object()
 
 
 class Cond(Runs):
-    """params: branches. Operands: an int32 index in range, then those of every branch."""
+    """params: branches. Operands: an int32 index in range, then the operands of every branch."""
 
     body = "branches"
     programs = (body,)
@@ -195,7 +195,7 @@ class Cond(Runs):
                    dims: Sequence[int | None], branch: ClosedOlympuspr) -> list[Array]:
         """The branch for every element, with nothing lost or raised by those that are not `here`.
 
-        A derivative of theirs may be infinite, of which zero times is not zero: it must not reach
+        Their derivatives may be infinite, and zero times infinity is not zero: it must not reach
         their operands. And a branch may not end on operands of theirs, or call the user with them.
         """
         active = [_has_tangent(x) for x in args]
@@ -232,7 +232,7 @@ class Cond(Runs):
 
 
 def check_selectable(name: str, args: Sequence[Value], outs: Sequence[Aval]) -> None:
-    """NotImplementedError for values of users' types where elements differ in what they run."""
+    """NotImplementedError for values of users' types where elements run different branches."""
     for aval in (*map(typeof, args), *outs):
         if aval.is_high:
             raise NotImplementedError(
@@ -268,7 +268,7 @@ def _once_each(fun: Callable[[ClosedOlympuspr], Sequence[Array]], items: Sequenc
 
 def _residual_slots(splits: Sequence[Split]) -> list[ShapedArray]:
     """Avals of the residuals that branches share: each computes its own into slots that fit."""
-    # Of each type as many as the branch with the most of it has, not the sum over branches.
+    # For each type the largest count in a branch, not the sum over branches.
     slots: list[Any] = []
     for split in splits:
         counts: dict[Any, int] = {}
@@ -296,7 +296,7 @@ def _assign(split: Split, slots: Sequence[ShapedArray]) -> list[int]:
 
 
 def _known_branch(split: Split, slots: Sequence[ShapedArray]) -> ClosedOlympuspr:
-    """known operands -> known outputs, then the slots; those of other branches are zeros."""
+    """known operands -> known outputs, then the slots; other branches' are zeros."""
     def body(*args: Array) -> list[ArrayLike]:
         out = eval_closed(split.known, *args)
         n = len(out) - split.num_computed
@@ -338,7 +338,7 @@ cond_p = Cond("cond")
 
 def _own_keys(args: Sequence[ArrayLike], branch: ClosedOlympuspr,
               branches: Sequence[ClosedOlympuspr]) -> Sequence[ArrayLike]:
-    """Operands of one of the branches that are all computed, of which one counts.
+    """The operands of one branch, where all branches are computed and one counts.
 
     A key that several of them use is used once: it is another to all but the first of these.
     """
@@ -504,7 +504,7 @@ def _varied(program: ClosedOlympuspr, vma: frozenset[str], avals: Sequence[Shape
 
 
 def _check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:
-    """The avals that all branches return: weak where those of the first (the false) branch are."""
+    """The avals that all branches return: weak where the first (the false) branch's are."""
     if what == "cond":
         order: tuple[int, ...] = (1, 0)
         names = [f"the {kind} branch ({b.name})"

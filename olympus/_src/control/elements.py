@@ -26,7 +26,7 @@ __all__ = ["check_elements", "map_mapped", "per_element", "put_one", "replaces_o
 
 
 class Unchecked(Call):
-    """A call of what is checked already."""
+    """A call of a checked program."""
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> None:
         """None: it is bound as it is."""
@@ -86,7 +86,7 @@ def put_one(here: Array, one: Array, x: ArrayLike, dim: int) -> Array:
 
 
 def replaces_others() -> bool:
-    """Whether elements must not fail of what is not computed for them, as checks would see it."""
+    """Whether masked-out elements must not trigger checks."""
     return looking()
 
 
@@ -94,8 +94,8 @@ def check_elements(axis: Axis, here: Array, args: Sequence[ArrayLike], dims: Seq
                    program: ClosedOlympuspr) -> None:
     """Fail of the first element that is `here` and fails, if its program is going to be checked.
 
-    What computes the results has other elements' operands in the place of those that are not here:
-    it fails where one fails, and does not know of which element.
+    The program of the results has active elements' operands in the places of inactive ones: it
+    fails where one fails, and does not know for which element.
     """
     body = check_program(program, looked_for.value)
     if body is None:

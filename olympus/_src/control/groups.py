@@ -2,7 +2,7 @@
 
 A primitive says which of its operands each of its programs takes (`applied`); one that runs a body
 again and again, or one of several, which roles they have (`Groups`). What follows from that is
-here; a class keeps what is its own.
+here; a class keeps its own part.
 
     role     called once    iterations                              branches
     own                     a count, consts of a condition          the index
@@ -97,7 +97,7 @@ class Bodied(Higher, abstract=True):
         return _parts.raised(body.out_avals, eval_closed(
             _parts.in_parts(body), *_parts.parts_of(its)))
 
-    # A reference is its content here, an operand more; what is written there is a result more.
+    # A reference is its content here, an operand more; each written one is a result more.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         (_, body, its), = self.applied(params, ins)
         which = [type(x) in REFERENCES for x in its]
@@ -118,8 +118,8 @@ class Bodied(Higher, abstract=True):
 class Groups(NamedTuple):
     """How many operands have each role, in the order in which they come.
 
-    Bodies take those that are not `own`; they return the carry, then the other results, of which a
-    loop makes rows.
+    Bodies take those that are not `own`; they return the carry, then the other results, which a
+    loop stacks as rows.
     """
 
     own: int
@@ -165,13 +165,13 @@ class Runs(Bodied, abstract=True):
                 self.body: bodies[0] if one else tuple(bodies)}
 
     def deciding(self, params: Params, groups: Groups) -> Sequence[bool]:
-        """Of the operands that are not the bodies', then of carries: what says which run, and how
-        often.
+        """Flags over (own operands, carries): which of them decide the branch or the iteration
+        count.
         """
         return *(True,) * groups.own, *(False,) * groups.carry
 
     def decided(self, params: Params, own: Sequence[bool], carry: Sequence[bool]) -> bool:
-        """Whether that depends on what is flagged."""
+        """Whether that depends on a flagged value."""
         groups = Groups(len(own), 0, len(carry), 0)
         return any(map(operator.and_, self.deciding(params, groups), (*own, *carry)))
 
@@ -209,11 +209,11 @@ class Runs(Bodied, abstract=True):
         Args:
           start: which carries come in with it.
           make: the flags say which carries come in with it, and which results must have it.
-          flags: reads off what was made which results have it.
+          flags: reads from the derived bodies which results have it.
         """
         bodies, nk = self.alike(params), len(start)
         count = len(bodies[0].outvars)
-        n = count if len(bodies) > 1 else nk    # rows of a loop are what they are
+        n = count if len(bodies) > 1 else nk    # rows of a loop stay rows
 
         def step(have: Flags) -> tuple[tuple[list[T], Flags], Flags]:
             forced = (*have, *(False,) * (count - n))
@@ -235,7 +235,7 @@ class Runs(Bodied, abstract=True):
         return self.reached(eqn.params, flags)
 
     def reached(self, params: Params, flags: Sequence[bool]) -> Sequence[bool]:
-        """Which results are computed from what is flagged; a carry is, throughout."""
+        """Which results are computed from flagged values; a carry is, throughout."""
         own, read, start, each = self.cut(params, flags)
         _, found = self.agreed(params, start, lambda body, carry, _: depends(
             body, (*read, *carry, *each)), tuple)
@@ -272,7 +272,7 @@ class Runs(Bodied, abstract=True):
 
     def split(self, params: Params, read: Sequence[bool], start: Sequence[bool] = (),
               each: Sequence[bool] = ()) -> tuple[list[Split], tuple[bool, ...]]:
-        """The bodies cut in two, given what is unknown; which results are."""
+        """The bodies split in two, given the unknown operands; which results are."""
         return self.agreed(params, start, lambda body, carry, force: partial_eval_program(
             body, (*read, *carry, *each), force), operator.attrgetter("unknown_out"))
 
@@ -381,7 +381,7 @@ class Runs(Bodied, abstract=True):
         own, deciding = cut(self.deciding(params, groups), no)
         start, rest = cut(used, nk)
 
-        # A carry that nobody reads at the end may feed what is read, a run later.
+        # A carry that nobody reads at the end may feed, one run later, a value that is read.
         def step(carry: Flags) -> tuple[tuple[list[ClosedOlympuspr], Flags], Flags]:
             found = [dce_closed(body, (*carry, *rest)) for body in self.alike(params)]
             keep = tuple(map(any, zip(*[flags for _, flags in found], strict=True)))
@@ -397,7 +397,7 @@ class Runs(Bodied, abstract=True):
 
 
 class Loop(Runs, abstract=True):
-    """Iterations of one body, of which nobody knows how many there will be."""
+    """Iterations of one body, their number unknown."""
 
     adds: Any = None
 
@@ -429,7 +429,9 @@ class Loop(Runs, abstract=True):
 
     def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool],
                      **params: Hashable) -> Sequence[Array]:
-        """Run what is known; the unknown part repeats the whole loop, which has no fixed length."""
+        """Run the known halves; the unknown part repeats the whole loop, which has no fixed
+        length.
+        """
         #   known loop      the known carries alone; no residuals: the number of rows is not known
         #   recorded loop   everything, since the unknown carries are computed from the known ones
         whole = tape.record(self, args, params)

@@ -157,8 +157,8 @@ class ManualTrace(Trace):
         """The results of a flat function of parts, which the devices run.
 
         `specs`: how results are put together to arrays; they stay parts if None. `key`, if it is
-        not None, says all about the function: its program is kept in `programs` and with it what is
-        derived and compiled of it.
+        not None, says all about the function: its program is kept in `programs` with its derived
+        and compiled programs.
         """
         manual = self.manual
         mine = [type(a) is ManualTracer and a._trace is self for a in args]
@@ -192,7 +192,7 @@ class ManualTrace(Trace):
                 make: Callable[[], tuple[ClosedOlympuspr, T]]) -> tuple[ClosedOlympuspr, T]:
         """The program made of a function of parts, made once if a key names it.
 
-        Effects may have a function of one call only: what has them is not kept.
+        Effects may belong to a function of one call only: a program with effects is not kept.
         """
         found, manual = None, self.manual
         if debugging() or config.debug_key_reuse.value:     # which name its lines

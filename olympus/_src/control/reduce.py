@@ -172,7 +172,7 @@ def is_known(value: ArrayLike, constant: float, dtype: DType) -> bool:
 class Reduce(Primitive):
     """n operands and n initial values, combined along `dimensions` by the program `olympuspr`.
 
-    The program takes what was combined so far and an element of each operand.
+    The program takes the values combined so far and an element of each operand.
     """
 
     spread = staticmethod(tags.reduce)

@@ -60,7 +60,8 @@ class Checkpoint(Call):
         return reuse.read(use, cells, eqn) if differentiated else super().cells(use, cells, eqn)
 
     def evaluated(self, params: Params) -> Callable[..., list[Array]] | None:
-        # As the function itself would be: an operation of outsiders may have no other way.
+        # Evaluated as the function itself would be: an operation of outsiders may have no other
+        # way.
         body = params["olympuspr"]
         return functools.partial(eval_closed, body) if any(
             eqn.primitive.uncompiled for eqn in body.eqns) else None
@@ -139,14 +140,14 @@ class Checkpoint(Call):
 
 def _log_kept(level: int, program: ClosedOlympuspr, known: Sequence[object],
               used: Sequence[bool]) -> None:
-    """Log what a checkpoint keeps until it computes the rest again."""
+    """Log the residuals that a checkpoint keeps until it recomputes the rest."""
     kept = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
     LOGGER.log(level, "checkpoint: %s keeps %d arrays: %s",
                program.olympuspr.debug_info.func_name, len(kept), ", ".join(kept))
 
 
 def _unused(xs: Sequence[Array]) -> Sequence[Array]:
-    """Operands of what is computed again: keys are others to `core.reuse` than the first time."""
+    """Operands of a recomputed program: for `core.reuse`, its keys differ from the first time's."""
     if not debug_key_reuse.value:
         return xs
     return [random_clone_p.bind(x) if dtypes.is_key(getattr(typeof(x), "dtype", None)) else x
@@ -306,7 +307,7 @@ def _verdict(policy: Policy, eqn: OlympusprEqn) -> _Verdict | Offloadable:
 
 def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Atom], stops: set[Var]) -> set[Var]:
     """The variables that `outs` are computed from, not looking behind `stops`."""
-    # A stop is live itself (it is asked for), but what it is computed from is not for its sake.
+    # A stop is live, but keeps its own operands no longer alive.
     live: set[Any] = set(variables(outs))
     for eqn in reversed(eqns):
         if any(v in live for v in eqn.outvars) and not any(v in stops for v in eqn.outvars):

@@ -65,8 +65,8 @@ class Scan(Runs):
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, length: int,
               reverse: bool, unroll: int, num_consts: int, num_carry: int) -> list[IrValue]:
         # The compiled loop carries the ys as whole arrays; each iteration writes its row of them.
-        # With `reverse` rows are read and written from the last on. All are cut as their types say:
-        # Shardy takes what it is told nothing of for whole, and sums what is written there.
+        # With `reverse` rows are read and written from the last on. All are sharded as their types
+        # say: Shardy takes an unannotated value for unsharded, and sums what is written there.
         consts, carry, xs = cut(args, num_consts, num_carry)
         const_avals, carry_avals, x_avals = cut(b.avals_in, num_consts, num_carry)
         x_rows = olympuspr.in_avals[num_consts + num_carry:]
@@ -204,7 +204,8 @@ def added(aval: ShapedArray, total: Array, term: Array) -> Array:
 
 def _residuals_of_loop(split: Split, num_read: int, num_carry: int
                        ) -> tuple[ClosedOlympuspr, list[Residual], ClosedOlympuspr]:
-    """The known body with residuals among its rows; what the residuals are; a program of consts.
+    """The known body with residuals among its rows; the kinds of the residuals; a program of
+    consts.
 
     read    a const of the known loop               passed on as it is
     once    computed, the same in each iteration    a result of the program: a const
@@ -213,7 +214,7 @@ def _residuals_of_loop(split: Split, num_read: int, num_carry: int
     """
     pr = split.known.olympuspr
     first = len(pr.outvars) - split.num_computed
-    # One pass does: equations come after what they read. Those with effects stay in the loop, since
+    # One pass does: equations come after their operands. Those with effects stay in the loop, since
     # it matters how often they happen.
     fixed = {*pr.constvars, *pr.invars[:num_read]}
     for eqn in pr.eqns:

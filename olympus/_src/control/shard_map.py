@@ -115,7 +115,7 @@ class Manual:
         return aval.update(shape=tuple(shape), sharding=sharding, vma=vma)
 
     def whole(self, aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
-        """The type of what is put together of parts."""
+        """The type of a value assembled from parts."""
         if aval.is_high:
             return aval if isinstance(spec, PartitionSpec) else aval.unshard(
                 self.mesh, self.check, spec)
@@ -307,7 +307,7 @@ class ShardMap(Call):
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
         if ordered and not b.module.manual_over(mesh, names).all_manual:
-            # XLA ends the process where a token goes into what it still divides.
+            # XLA ends the process where a token enters an operation that it still partitions.
             raise NotImplementedError(
                 f"shard_map: the function has effects that keep their order "
                 f"({', '.join(ordered)}), and of the axes of {mesh} only {tuple(names)} are "
@@ -433,7 +433,7 @@ def _of_cotangents(specs: Iterable[PartitionSpec]) -> Specs:
 
 
 def _of_tangents(specs: Iterable[PartitionSpec]) -> Specs:
-    """As primals are spread; of users' types as they say."""
+    """Sharded as the primals are; of users' types as they say."""
     return tuple([s if isinstance(s, PartitionSpec) else s.to_tangent_spec() for s in specs])
 
 

@@ -118,7 +118,7 @@ class While(Loop):
                             consts, const_avals)[1:]
 
     # A reference that the condition reads and the body writes is one carry, though it is a const of
-    # both. What is only read stays a const of whom it is one of.
+    # both. Values that are only read stay consts of the body that reads them.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         nc, nb = params["cond_nconsts"], params["body_nconsts"]
         cond, body = params["cond_olympuspr"], params["body_olympuspr"]
@@ -224,7 +224,7 @@ class While(Loop):
                     ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
             return batch_program(cond_olympuspr, axis, [*c_dims, *k_dims], force)
 
-        # If the condition is mapped, so is every carry: each element keeps what it ended with.
+        # If the condition is mapped, so is every carry: each element keeps its last value.
         def kept(mapped: tuple[bool, ...]) -> tuple[bool, ...]:
             return mapped if batched(at_front(mapped, fronts))[1] == (None,) else (
                 (True,) * len(mapped))
@@ -327,7 +327,7 @@ while_p = While("while")
 
 def loop(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], PyTree],
          body_fun: Callable[[PyTree], PyTree], init_val: PyTree) -> PyTree:
-    """Stage condition and body on pytrees and apply `bind`, that of a while primitive."""
+    """Stage condition and body on pytrees and apply `bind`, a while primitive's."""
     leaves, avals, tree = flatten("while_loop: init_val", init_val)
     in_tree = tree_flatten((init_val,))[1]
     # The body first: it settles the carry's weak types, which the condition is then staged for.

@@ -2,8 +2,8 @@
 
 A program keeps the values that Python had while the function was traced. A walk finds them by the
 names in the function's code, and in the code of the user's functions that it calls: globals,
-closure cells, defaults, attributes, and what is in lists, dicts, sets and NumPy arrays. A later
-look compares objects by identity; only where one is another object, values are compared.
+closure cells, defaults, attributes, and items of lists, dicts, sets and NumPy arrays. A later look
+compares objects by identity; only where one is another object, values are compared.
 
 Two ask. Guards (`Captures`) name what has changed: an attribute counts as read if any code that is
 reached reads one of its name, and what cannot be compared is told. Bodies (`watch`) must miss
@@ -62,7 +62,7 @@ _IN_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
 _ABSENTS: Any = repeat(_ABSENT)
 _CALL: Any = operator.call
-# Modules of Python that give equal results for equal arguments, but for what was set for the
+# Modules of Python that give equal results for equal arguments, but for the settings of the
 # process; and builtins that read names nobody wrote down.
 _SET_ELSEWHERE = frozenset(("decimal", "inspect", "logging"))
 _OF_NAMES = frozenset(("dir", "locals", "vars"))
@@ -110,7 +110,7 @@ class Captures:
 
 
 class Watch:
-    """How to see that all that was read is what it was: for each call, so without frames."""
+    """Compare all that was read with its earlier state: runs at each call, hence without frames."""
 
     __slots__ = ("_attributes", "_containers", "_expected", "_names", "_reads", "_sized",
                  "_values")
@@ -184,7 +184,8 @@ def _walk(fun: Callable[..., PyTree], whole: bool) -> _Walk:
 # Places and values -------------------------------------------------------------------------------
 
 class _Place(NamedTuple):
-    """Where a value is: `the global cfg` and `.lr`, and of which function, if that matters."""
+    """Where a value is: `the global cfg` and `.lr`, and its function if that matters.
+    """
 
     head: str
     tail: str
@@ -326,13 +327,13 @@ class _Walk:
         self.leaf(place, (id(x), type(x)), x)
 
     def unless_whole(self, x: object, place: _Place, why: str) -> None:
-        """Note what is unknown about library code, which guards take for constant."""
+        """Note the unknown parts of library code; guards take them for constant."""
         if self.whole:
             raise _Unwatched(f"{place}: {why}")
         self.leaf(place, _ByValue(x), x)
 
     def value(self, x: Any, place: _Place) -> None:
-        """Look at a value, and at what is in it."""
+        """Look at a value and its items."""
         if type(x) in _PLAIN_TYPES or (isinstance(x, np.generic if self.whole else _PLAIN)
                                        and not isinstance(x, np.void)
                                        and not (self.whole and self.class_of_user(type(x)))):
@@ -693,11 +694,11 @@ class _Walk:
             for name in slots_of(base):     # an empty one may be filled
                 self.expect(x, name)
         for item in state.values():
-            # Our own objects change nothing but what they were given.
+            # Our own objects change nothing but their arguments.
             if not ours or _may_change(item):
                 self.value(item, place)
 
-    # Whose it is. Of a body, all code but the versioned is the user's.
+    # Whose it is. In a body, all code that is not versioned is the user's.
 
     def of_user(self, f: types.FunctionType) -> bool:
         return code_of_users(f.__code__, f.__globals__) and (

@@ -161,7 +161,7 @@ def returned_reference(what: str, name: str, ref: Reference, path: str = "") -> 
 
 
 def after_end(aval: object, made: Source | None, how: str, ended: Source | None) -> ValueError:
-    """The error for what is done to a reference that was ended."""
+    """The error of an operation on a reference that has ended."""
     lines = [f"used at {source.summarize(source.user_frame())}",
              f"ended by {how} at {source.summarize(ended)}"]
     if made is not None:

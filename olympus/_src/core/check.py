@@ -28,7 +28,7 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
       olympuspr: an open or a closed program.
 
     Raises:
-      OlympusprTypeError: naming the equation, what is wrong with it, and the user's line.
+      OlympusprTypeError: naming the equation, its fault, and the user's line.
 
     >>> from olympus._src.core.check import check_olympuspr
     >>> check_olympuspr(olympus.make_olympuspr(lambda x: x + 1)(2.))
@@ -39,7 +39,7 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
     if not isinstance(olympuspr, Olympuspr):
         raise TypeError(f"check_olympuspr: {olympuspr!r} given; an Olympuspr or ClosedOlympuspr is "
                         "required; make one with make_olympuspr.")
-    # Of this program alone: bodies read nothing from around them and have sets of their own.
+    # For this program alone: bodies read nothing from outside and have sets of their own.
     bound: set[Var] = set()
     for var in (*olympuspr.constvars, *olympuspr.invars):
         if var in bound:
@@ -181,8 +181,9 @@ def _equal(a: object, b: object) -> bool:
 
 
 def _whole_alike(a: object, b: object) -> bool:
-    """Whether two avals differ by one being on no mesh, and the other whole on one: what is on
-    none may be applied to it, and it to what is."""
+    """Whether two avals differ only in this: one is on no mesh, the other unsharded on one. Either
+    may stand for the other.
+    """
     both = [x for x in (a, b) if isinstance(x, ShapedArray)]
     return len(both) == 2 and any(not x.sharded for x in both) and not any(
         any(x.sharding.spec) or any(x.sums) for x in both) and _equal(

@@ -25,7 +25,7 @@ __all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "MeshAxis", "Metadata",
 
 
 class ComputeOn(NamedTuple):
-    """Among the names of a scope: where its operations run; no part of what they are called."""
+    """An entry of a scope that says where its operations run; no part of their names."""
 
     compute_type: str
 
@@ -133,7 +133,7 @@ ctx = ThreadState()
 
 
 def under(transformation: str, fun: Callable[..., R]) -> Callable[..., R]:
-    """`fun`, whose operations are named as those of a function that is transformed."""
+    """`fun`, whose operations are named after a transformed function."""
     def run(*args: Array) -> R:
         outer = ctx.scope
         ctx.scope = outer.extend((transformation,))
@@ -167,8 +167,8 @@ _lock = threading.Lock()
 
 def current_context() -> Context:
     """The context of this thread now: a key that is hashed and compared by identity."""
-    # Nearly always what was found last. Axes are replaced and never changed in place, so the same
-    # dict has the same axes.
+    # Nearly always the last result. Axes are replaced and never changed in place, so the same dict
+    # has the same axes.
     options, axes, found = trace_key(), ctx.axes, ctx.context
     if found is None or found.options != options or found.axes is not axes:
         key = (options, tuple([(name, type(size), size) for name, size in axes.items()]))

@@ -108,12 +108,12 @@ _effects = attrgetter("effects")
 
 
 def of_equations(inputs: Sequence[Hashable], eqns: Sequence[Effectful]) -> frozenset[Effect]:
-    """The effects of a program: those of its equations; an input's by its place among `inputs`.
+    """The union of the effects of a program's equations; an input's by its place among `inputs`.
 
     What an equation does to a value that another equation made is the program's own affair.
     """
     effects = frozenset().union(*filter(None, map(_effects, eqns)))
-    # As a rule none names an input, and the union is all.
+    # Usually none names an input, and the union is all.
     if not input_effects(effects):
         return effects
     place = {v: i for i, v in enumerate(inputs)}
@@ -193,10 +193,9 @@ Token: TypeAlias = Any          # jaxlib's, of a started program
 debug_effect, ordered_debug_effect = DebugEffect(), OrderedDebugEffect()
 io_effect, ordered_io_effect = IOEffect(), OrderedIOEffect()
 
-# Tokens of started programs, oldest first. Of ordered effects the last is enough: a program that
-# has any starts only when those before it have happened. Tokens are taken out under the lock and
-# waited for outside it, because a program may call back into Python and start others, which add
-# theirs.
+# Tokens of started programs, oldest first. The last ordered effect is enough: a program that has
+# any starts only when those before it have happened. Tokens are taken out under the lock and waited
+# for outside it, because a program may call back into Python and start others, which add theirs.
 _pending: list[Token] = []
 _last_ordered: list[Token] = []   # as a rule at most one token
 _lock = threading.Lock()

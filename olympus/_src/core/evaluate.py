@@ -37,7 +37,8 @@ def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: Arr
 
 
 def eval_closed(closed: ClosedOlympuspr, *args: Any) -> list[Array]:
-    """Run a program that has its constants; what is recorded meanwhile has the program's lines."""
+    """Run a program that has its constants; recorded equations get the program's lines.
+    """
     return _with_lines(closed.olympuspr, closed.consts, args)
 
 
@@ -74,7 +75,7 @@ def bind(eqn: OlympusprEqn, ins: Sequence[ArrayLike]) -> Any:
 
 def _with_lines(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[ArrayLike]
                 ) -> list[Any]:
-    """Run the program; what is recorded of an equation, as several or none, gets its line."""
+    """Run the program; the equations recorded for one equation, several or none, get its line."""
     recorders = [trace for trace in _enclosing(ctx.trace) if isinstance(trace, StagingTrace)]
     if not recorders:
         return evaluate(pr, consts, args, bind)

@@ -51,7 +51,7 @@ class _Unknown(Exception):
 
 def identity(closed: ClosedOlympuspr) -> bytes | None:
     """A digest that equal programs of this process share, or None; computed once and kept."""
-    # As in `derived`, but for the Context: only how primitives are lowered changes what it is.
+    # As for `derived`, without the Context: only the lowering of primitives changes the result.
     key = (identity, Primitive.lowerings, *map(id, closed.consts))
     found = closed.cache.get(key)
     if found is None:
@@ -66,8 +66,8 @@ def identity(closed: ClosedOlympuspr) -> bytes | None:
 class Firsts:
     """The first program of each set of programs with equal identities and names.
 
-    What operations are called in profiles counts here, too: the scopes of all equations. Lines are
-    those of the first.
+    What operations are called in profiles counts here, too: the scopes of all equations. Its lines
+    are the first program's.
     """
 
     def __init__(self) -> None:

@@ -344,7 +344,7 @@ class ClosedOlympuspr:
 
         The key says all that it depends on besides, except for the context: rules that run in
         `make` read it, so it is part of every key. The same program twice gives the same object
-        twice, so what is derived of that is found again, too, down to the executables.
+        twice, so everything derived from that is found again, too, down to the executables.
         """
         # The cache is the open program's, which several closed ones may share: the ids of constants
         # tell them apart.

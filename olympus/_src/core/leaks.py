@@ -42,7 +42,7 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     """Raise LeakError if a tracer of the ended trace is alive; callers hold none themselves."""
     if notes is None:
         return
-    # First what is only kept by cycles: that is no leak of the user's.
+    # First free objects that only cycles keep: they are no leak of the user's.
     gc.collect()
     leaked = [x for x in gc.get_objects() if isinstance(x, Tracer) and x._trace is trace]
     if not leaked:

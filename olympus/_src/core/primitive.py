@@ -174,8 +174,8 @@ def pair(prim: Primitive, rule: str, what: str, found: object, args: Sequence[Ar
          params: Params | None = None) -> tuple[Any, Any]:
     """A rule's pair of results and something about each; else TypeError.
 
-    With several results the counts must agree; those of an outsider's rule, which was given `args`
-    and `params`, with what his abstract evaluation says.
+    With several results the counts must agree; an outsider's rule, called with `args` and `params`,
+    must agree with its abstract evaluation.
     """
     if not isinstance(found, (tuple, list)) or len(found) != 2:
         raise TypeError(f"{prim.name}: its {rule} rule returned {found!r}; a pair (results, "
@@ -243,7 +243,7 @@ class Primitive:
     arity: int | None = None    # how many operands it takes; None: any number
     elementwise = False     # operands have the result's shape, or are rank-0 literals
     scalars = False         # and, among those, whether any operand may be of rank 0
-    #: what it is to a compiler that simplifies algebra, for `lowering.fences`; "": nothing that is
+    #: how a compiler that simplifies algebra sees it, for `lowering.fences`; "": nothing that is
     #: merged with the operations before or after it
     algebra = ""
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
@@ -285,7 +285,7 @@ class Primitive:
     settled_by = ""     # where to say how the result is cut, if types leave it open
     spread: Any = None      # (operands, outs, params) -> entries per result
     varying: Any = None     # (axes along which an operand varies, params) -> those of the results
-    memory: Any = None      # (operands, outs) -> the space of each result; None: that of all
+    memory: Any = None  # (operands, outs) -> the space of each result; None: the operands' space
     # Of checks, for `interpreters.checks`: (checks, operands, params) -> results, with checked
     # bodies; None where no body can fail.
     checked: Any = None
@@ -294,7 +294,7 @@ class Primitive:
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
     # Of references: (operands, params) -> results, on cells (`core/cells.py`) in place of
-    # references. `on_cells` is of what is done to references themselves, `on_set` of writes whose
+    # references. `on_cells` is the rule of operations on references, `on_set` of writes whose
     # result nobody reads; `discharged` of primitives with bodies, which takes references off the
     # bodies and binds again.
     on_cells: Any = None
@@ -322,7 +322,7 @@ class Primitive:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        # Of avals and params only: it keeps no array and no trace alive.
+        # Its keys are avals and params only: it keeps no array and no trace alive.
         self._inferred = Memo(_MEMO_LIMIT)
         self.instances.add(self)
 
@@ -383,7 +383,7 @@ class Primitive:
         key = (avals, *params.items()) if params else avals
         if mesh_of_types.value is not None:
             key = key, mesh_of_types.value, remove_size_one_mesh_axis_from_type.value
-        # Rules are called outside of the handlers: what they raise is no consequence of a miss.
+        # Rules are called outside of the handlers: their exceptions are no consequence of a miss.
         try:
             return self._inferred[key]
         except KeyError:
@@ -411,7 +411,7 @@ class Primitive:
 
     def applied(self, params: Params, xs: Sequence[T]
                 ) -> list[tuple[str, ClosedOlympuspr, Sequence[T]]]:
-        """The bodies that run: (what each is called, the body, those of `xs` that it takes).
+        """The bodies that run: (its name, the body, the `xs` that it takes).
 
         There is one of `xs`, whatever they are, for each operand.
         """
@@ -533,7 +533,7 @@ def no_transpose(prim: Primitive) -> Exception:
 class Higher(Primitive, abstract=True):
     """A primitive that carries a body: every rule transforms the body and binds again.
 
-    partial_eval(trace, args, unknown, **params)   split into what is known now and what is not
+    partial_eval(trace, args, unknown, **params)   split into what is known now and the rest
     dce(used, eqn)                                 drop outputs, then inputs, that nothing needs;
                                                    here the signature stays, XLA does the rest
     """
@@ -586,8 +586,8 @@ class Higher(Primitive, abstract=True):
                   **params: Hashable) -> tuple[Sequence[Array], Sequence[Array | Zero]]:
         """Outputs and tangents with the tangent part on `tape`.
 
-        The general way binds the jvp program to the tape (the current trace), which cuts it by
-        what is known.
+        The general way binds the jvp program to the tape (the current trace), which splits it into
+        known and unknown.
         """
         return self.jvp(primals, tangents, **params)
 

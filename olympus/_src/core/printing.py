@@ -87,7 +87,7 @@ class Names:
         return name
 
     def drop_unread(self, pr: Program) -> None:
-        """Call `_` what the program's equations make and nothing reads."""
+        """Name `_` the results that nothing reads."""
         read = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "val")}
         read.update(a for a in pr.outvars if not hasattr(a, "val"))
         for eqn in pr.eqns:
@@ -96,7 +96,7 @@ class Names:
                     self.taken.setdefault(var, "_")
 
     def alias(self, inner: Sequence[Variable], outer: Sequence[Variable]) -> None:
-        """Call a body's variables what the equation around it calls them, where that is one name.
+        """Give a body's variables their names in the enclosing equation, where there is one name.
 
         Only for bodies that are applied once, as they are: an operand stands for one input.
         """
@@ -142,7 +142,7 @@ def pretty_print(pr: Program, *, source_info: bool = False, print_shapes: bool =
       print_shapes: print the type of each variable where it is bound.
       custom_pp_eqn_rules: leave out params that follow from the operands, as JAX does.
       name_stack: add the named scopes of each equation.
-      print_effects: say what the program does besides computing.
+      print_effects: print the program's effects.
       use_color: accepted; the text is plain.
     """
     settings = Settings(source_info, name_stack, custom_pp_eqn_rules, print_shapes)

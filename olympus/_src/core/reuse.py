@@ -5,8 +5,8 @@ and reshaped arrays have the same cells. A draw, or a split, uses its cells up, 
 that is used. A program is looked at once: its `Summary` says which cells of its operands it uses,
 at which lines, and which of them its results are; a call of it is checked against that.
 
-The rule `Primitive.cells(use, cells, eqn)` gives the results' cells; None stands for what is no
-key, or for new keys. Without a rule an operation uses all keys that it is given.
+The rule `Primitive.cells(use, cells, eqn)` gives the results' cells; None stands for other values
+than keys, and for new keys. Without a rule an operation uses all keys that it is given.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def _is_key(aval: object) -> bool:
 
 
 def keep(cells: Sequence[Cells], arrays: list[Array]) -> list[Array]:
-    """The arrays, those of keys with the cells that `applied` found for them."""
+    """The arrays; keys with the cells that `applied` found for them."""
     for x, found in zip(arrays, cells, strict=False):   # none where nothing is checked
         if found is not None:
             x._cells = found
@@ -159,7 +159,7 @@ class Use:
              length: object = None) -> list[Cells]:
         """The carry's cells after a loop, of so many iterations if that is known.
 
-        As many are looked at as a key needs to go through all places of the carry.
+        Looks at as many iterations as a key needs to pass through all places of the carry.
         """
         most = 2 + sum(c is not None for c in carry)
         for i in range(min(length, most) if isinstance(length, int) else most):
@@ -167,13 +167,13 @@ class Use:
         return list(carry)
 
     def compute(self, eqn: OlympusprEqn) -> None:
-        """Keep what an equation makes of known operands."""
+        """Keep an equation's results on known operands."""
         values = self._values(eqn)
         if self.known and values is not None and not eqn.effects:
             self.known.update(zip(eqn.outvars, _run(eqn, values), strict=True))
 
     def _values(self, eqn: OlympusprEqn, given: Sequence[object] = ()) -> list[object] | None:
-        """An equation's operands, those of `given` that are not None first; None if not known."""
+        """An equation's operands, but `given` where it is not None; None if not known."""
         found = []
         for i, v in enumerate(eqn.invars):
             x = given[i] if i < len(given) else None
@@ -204,7 +204,7 @@ class Use:
                 for v, x in zip(eqn.outvars, _run(eqn, values), strict=True)]
 
     def rows(self, cells: Cells, shape: Sequence[object]) -> Cells:
-        """New cells for the results of all iterations, used if those of one are."""
+        """New cells for the results of all iterations, used if one iteration's are."""
         return None if cells is None else _new(shape, used_at(cells))
 
     def rest(self, closed: ClosedOlympuspr, xs: Sequence[Cells], start: int) -> None:
@@ -319,7 +319,7 @@ def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Array], library: 
             ) -> Sequence[Cells]:
     """The cells of the results of a program of arrays, which is about to run; () if not debugging.
 
-    The lines of a program that is the library's are those of its first caller: left out.
+    A program of the library has the lines of its first caller: left out.
     """
     if not debug_key_reuse.value:
         return ()

@@ -52,7 +52,7 @@ __all__ = ["StagingTrace", "JitTracer", "stage"]
 
 _user_frame = source.user_frame
 new: Any = object.__new__
-_UNLEAKED = 2           # references to a trace without tracers: `stage`'s, and that of the count
+_UNLEAKED = 2           # references to a trace without tracers: `stage`'s, and the count's own
 ASK: Any = object()     # for a source: that of the user's line
 
 
@@ -128,7 +128,7 @@ def made_at(primitive: Primitive, line: Source | None) -> str:
 
 
 class StagingTrace(Trace):
-    """Records what is bound; evaluates nothing."""
+    """Records equations; evaluates nothing."""
 
     __slots__ = ("eqns", "inputs", "consts", "debug_info", "source", "effectful", "height",
                  "leaked")
@@ -219,7 +219,7 @@ class StagingTrace(Trace):
         return StagingTrace.process(self, prim, args, params, line)
 
     def note_effects(self, effects: frozenset[Effect], args: Sequence[ArrayLike]) -> None:
-        """Take note of what the next equation does besides computing."""
+        """Note the effects of the next equation."""
         self.effectful = True
 
     def process_custom(self, prim: Any, fun: Callable[..., Sequence[ArrayLike]], rules: object,
@@ -270,7 +270,7 @@ class StagingTrace(Trace):
             eqn.source = line
 
     def end(self) -> None:
-        """Drop what was recorded, so that a leaked tracer keeps nothing alive."""
+        """Drop the equations, so that a leaked tracer keeps nothing alive."""
         self.alive = False
         self.eqns, self.inputs, self.consts = [], [], {}
 
@@ -280,7 +280,7 @@ class StagingTrace(Trace):
 
 
 def recorder(trace: Trace) -> StagingTrace | None:
-    """The trace that records what is bound in `trace`; None if that ends in values."""
+    """The trace that records equations for `trace`; None if that ends in values."""
     while trace.parent is not None:
         trace = trace.parent
     return trace if isinstance(trace, StagingTrace) else None
@@ -326,7 +326,7 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
 def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]]:
     """Turn constants that are held elsewhere into leading inputs; the program and those values.
 
-    Programs that a primitive carries may hold arrays but never what is `held`.
+    Programs that a primitive carries may hold arrays but never `held` values.
     """
     flags = list(map(held, closed.consts))
     if True not in flags:

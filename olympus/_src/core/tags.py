@@ -7,8 +7,8 @@
 `infer` knows none of them. `tagged` finds those of results once operands have any, by the rule
 `spread(operands, outs, params)` of the operation's family, which gives the entries of each result;
 the rules stand below. An operation without one takes operands that are not cut. Operands that have
-axes are in one memory, and the results there, too; scalars may be anywhere, and what is computed of
-them alone is in the device's.
+axes are in one memory, and the results there, too; scalars may be anywhere, and results of scalars
+alone are in the device's.
 
 Operands vary along the same axes: a trace that records an operation casts those that do not
 (`pvary`), so that transposing the program adds up what devices contribute to a value that is the
@@ -167,7 +167,7 @@ class _IncompatibleError(ShardingTypeError):
 
 
 class MeshMismatchError(ShardingTypeError, ValueError):
-    """Operands are of several meshes."""
+    """Operands are on several meshes."""
 
 
 class NoRuleForSumsError(ShardingTypeError, NotImplementedError):
@@ -418,7 +418,7 @@ def as_first(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: P
 
 def leading(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
             ) -> list[Entries]:
-    """Axes come or go at the end, which is what an element is made of: bytes, words of keys."""
+    """The last axes come or go: the bytes of an element, the words of a key."""
     x = merged(operands)
     for a in outs:
         whole(operands[0], range(a.ndim, len(x)))

@@ -1,4 +1,4 @@
-"""Templates: what a library function records is kept, and written again where it is called alike.
+"""Templates: the equations of a library function are kept, and written again at like calls.
 
 A library function's operations depend on the types of its operands, on its other arguments and on
 the Context, and on nothing else. So the first call under a staging trace runs the function, and the
@@ -41,7 +41,7 @@ new: Any = object.__new__
 
 # By function, Context, types of operands and the other arguments; None: not to be kept.
 _templates: Memo = Memo(4096)
-# Of these types equal values are the same argument, and no value of another type equals one.
+# Equal values of these types are the same argument, and no value of another type equals one.
 _exact: set[type] = {str, type(None), type, Literal}
 _plain = frozenset((int, bool, str, type(None)))    # and of these within their type
 _by_bits = frozenset((float, complex))
@@ -88,8 +88,8 @@ def by_identity(kind: type[T]) -> type[T]:
 
 def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Hashable],
           operands: list[Tracer], depth: int = 0) -> bool:
-    """Add arguments to the key, and tracers among them to the operands: those of the trace `own`,
-    or of any. False where one is for the function itself: also a list that is deep, or in itself.
+    """Add arguments to the key, and tracers among them (of the trace `own`, or of any) to the
+    operands. False where one is for the function itself: also a list that is deep, or in itself.
     """
     for a in args:
         kind = type(a)
@@ -195,7 +195,7 @@ class Template:
 def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[JitTracer],
             fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[str, object]
             ) -> PyTree:
-    """Run the function, and keep what it recorded as the template of such calls."""
+    """Run the function, and keep its equations as the template of such calls."""
     start, before, warned = len(trace.eqns), len(trace.consts), source.warned.count
     result = fun(*args, **kwargs)
     inputs = [x._bound for x in operands]
@@ -227,7 +227,7 @@ def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[
     source.warned.silent = True     # the function itself will warn
     try:
         stage(record := Noted(recorded), [x.aval for x in operands])
-    except Exception:   # the function itself will say what is wrong, of the caller's arguments
+    except Exception:   # the function itself will name the fault in the caller's arguments
         return None
     finally:
         source.warned.silent = outer

@@ -61,13 +61,13 @@ class Trace:
 
     # Alive from when it is made until its transformation has ended. A tracer of a trace that is not
     # alive, or that another thread made, has leaked: `check_usable`.
-    # `recorded` says whether what it does ends in a program, and not in values; `watched` whether
-    # somebody looks at each operation on the way, and at the line it comes from.
+    # `recorded`: whether its operations end in a program, not in values; `watched` whether somebody
+    # looks at each operation on the way, and at the line it comes from.
     __slots__ = ("alive", "thread", "parent", "recorded", "watched", "__weakref__")
     # The primitive and params of the call with a derivative rule that runs below: its operands are
     # all that it may have of this trace.
     waits_for: Any = None
-    evaluates = False       # whether what is bound runs at once
+    evaluates = False       # whether operations run at once
     compiled: Callable[..., Callable[[list[Array]], list[Array]]]   # of those: runs a program
 
     def __init__(self, parent: Trace | None = None) -> None:
@@ -182,7 +182,7 @@ class Tracer(ArrayBase):
         return ""
 
     def _may_be_static(self) -> bool:
-        """Whether what traces the function takes static arguments, one of which it could be."""
+        """Whether the function is traced with static arguments, one of which it could be."""
         return False
 
     def _known_value(self) -> Array | None:
@@ -426,7 +426,7 @@ def typeof(x: object) -> ShapedArray:
     try:
         return x.aval  # pyright: ignore[reportAttributeAccessIssue]
     except AttributeError:
-        pass        # not the context of what is raised below
+        pass        # not the context of the error below
     return _foreign_aval(x)
 
 

@@ -67,7 +67,7 @@ def _metadata(exported: ExportedProgram, vjp_order: int, blobs: list[bytes]) -> 
 
 
 def decode(blob: object) -> Fields:
-    """The fields of the export in an artifact; `vjp` are those of its derivative, or None."""
+    """The fields of the export in an artifact; `vjp` are its derivative's, or None."""
     metadata, blobs = unpack(blob)
     try:
         return _fields(metadata, blobs)
@@ -79,7 +79,7 @@ def decode(blob: object) -> Fields:
 
 
 def _check(written: Fields, blobs: list[bytes]) -> None:
-    """ValueError unless what an artifact says is of the kinds that `_metadata` writes."""
+    """ValueError unless an artifact's metadata have the kinds that `_metadata` writes."""
     kept, platforms = written["module_kept_var_idx"], written["platforms"]
     wrong = [name for name, kind in _PLAIN.items() if type(written[name]) is not kind]
     wrong += [name for name in ("constraints", "platforms", "disabled_safety_checks",

@@ -1,7 +1,7 @@
 """Indices outside of an array, made legal in the module: IREE reads and writes memory at any.
 
-StableHLO moves the slices that a gather takes into the array, and drops what a scatter would write
-partly or wholly outside of it.
+StableHLO moves the slices that a gather takes into the array, and drops the windows that a scatter
+would write partly or wholly outside of it.
 """
 
 from __future__ import annotations

@@ -157,7 +157,7 @@ def _check(in_tree: PyTreeDef, i: int, want: ShapedArray, have: ShapedArray) -> 
 
 
 def _platform(platform: str, exported: ExportedProgram) -> int:
-    """The number of a platform among those of an export."""
+    """The index of a platform among an export's."""
     name = external(platform)
     if name in exported.platforms:
         return exported.platforms.index(name)

@@ -44,7 +44,7 @@ def pack(metadata: object, blobs: list[bytes]) -> bytearray:
 
 
 def unpack(artifact: object) -> tuple[Any, list[bytes]]:
-    """The metadata and blobs of an artifact; ValueError that says what is wrong with it."""
+    """The metadata and blobs of an artifact; ValueError that names its fault."""
     if not isinstance(artifact, (bytes, bytearray, memoryview)):
         raise TypeError(f"deserialize: a {type(artifact).__name__} given; bytes, as "
                         "Exported.serialize() returns them, are required.")

@@ -58,7 +58,7 @@ def _floats(op: IrOperation) -> list[Term] | None:
 # Elementwise
 
 def _convert(op: IrOperation) -> Term | None:
-    """Of floats to integers: out of range the nearest end, NaN 0."""
+    """Floats to integers: out of range the nearest end, NaN 0."""
     x, = map(Term, op.operands)
     element = element_of(op.results[0])
     if not _is_float(x.element) or element == "i1" or element[0] not in "iu" or (
@@ -83,7 +83,7 @@ def _power(op: IrOperation) -> Term | None:
     size, infinity = abs(x), math.inf
     whole, halves = unary("floor", y).equal(y), y * 0.5
     odd = whole & unary("floor", halves).differs(halves)
-    # Of a base without a sign; where the engine's own is not asked, it has harmless operands.
+    # For a base without a sign; where the engine's own is not asked, it has harmless operands.
     usual = unary("is_finite", y) & unary("is_finite", x) & size.differs(0)
     up = (size > 1).equal(y > 0)        # to an infinite power, or of zero or infinity
     found = select((usual, select((usual, size), 1) ** select((usual, y), 1)), (up, infinity), 0)
@@ -121,7 +121,7 @@ def _logistic(op: IrOperation) -> Term:
 
 
 def _quotient(op: IrOperation) -> Term | None:
-    """Of integers by 0 and -1, which engines must not be asked for."""
+    """Quotients of integers by 0 and -1, which engines must not be asked for."""
     x, y = map(Term, op.operands)
     if x.element == "i1" or x.element[0] not in "iu" or _harmless(y.value):
         return None
@@ -151,9 +151,9 @@ def _harmless(divisor: IrValue) -> bool:
 
 
 # sin and cos are odd and even, so |x| is taken, as m 2**(e - 150) with 24 bits of m. The fraction
-# of a turn that it is, F / 2**64, is the product of m with that of 2**(e - 150), of which a table
-# has 96 bits for each e; multiples of 2**64 drop out. An eighth of a turn around each quarter is
-# left, for which polynomials are good to a unit in the last place (the coefficients: Cephes).
+# of a turn that it is, F / 2**64, is the product of m with the fraction of 2**(e - 150); a table
+# has 96 bits of it for each e; multiples of 2**64 drop out. An eighth of a turn around each quarter
+# is left, for which polynomials are good to a unit in the last place (the coefficients: Cephes).
 _PI = fractions.Fraction(
     0x3243f6a8885a308d313198a2e03707344a4093822299f31d0082efa98ec4e6c89452821e638d, 2**300)
 _SINE = -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1
@@ -261,7 +261,7 @@ def _looked_up(table: np.ndarray, where: Term) -> Term:
 
 
 def _compare(op: IrOperation) -> Term | None:
-    """By the total order of floats: that of their bits, those of negative numbers reversed."""
+    """By the total order of floats: the order of their bits, reversed for negative numbers."""
     kind = "compare_type"
     if kind not in op.attributes or "TOTALORDER" not in str(op.attributes[kind]):
         return None
@@ -354,7 +354,7 @@ def _reduce(op: IrOperation) -> Sequence[IrValue] | None:
     for axis in sorted(axes, reverse=True):
         most = _LONG if shape_of(x)[axis] <= _LONG else _ROW
         while (size := shape_of(x)[axis]) > most:
-            # As rows, of which the last is filled up with zeros.
+            # As rows; the last one is filled up with zeros.
             ends = [-size % _ROW if i == axis else 0 for i in range(len(shape_of(x)))]
             none = i64s([0] * len(ends))
             x = hlo.pad(x, zero, none, i64s(ends), none) if any(ends) else x

@@ -90,15 +90,15 @@ class Exported:
     """A function lowered to StableHLO, which can be written, read elsewhere and called.
 
     Args:
-      fun_name: what the function is called in messages.
+      fun_name: the function's name in messages.
       in_tree: the tree of (positional arguments, keyword arguments).
       in_avals: the types of the flat arguments.
       out_tree, out_avals: likewise of the results.
-      in_shardings_hlo, out_shardings_hlo: XLA's shardings, in what was deserialised; None for what
+      in_shardings_hlo, out_shardings_hlo: XLA's shardings, in a deserialised export; None for what
         nothing is said of. See `in_shardings_olympus`.
       nr_devices: how many devices the program is for.
       platforms: the platforms that it is for: "cpu", "cuda", "rocm", "tpu".
-      ordered_effects, unordered_effects: what it does besides computing.
+      ordered_effects, unordered_effects: its effects.
       disabled_safety_checks: the checks that were left out.
       mlir_module_serialized: the module, as a portable artifact of StableHLO.
       calling_convention_version: how the module takes its arguments.
@@ -164,7 +164,7 @@ class Exported:
 
     def out_shardings_olympus(self, mesh: Mesh | AbstractMesh | None
                               ) -> Sequence[NamedSharding | None]:
-        """The sharding of each flat result, as `in_shardings_olympus` gives those of arguments."""
+        """The sharding of each flat result, as `in_shardings_olympus` gives the arguments'."""
         return tuple([_over(s, a, mesh)
                       for s, a in zip(self._out_named_shardings, self.out_avals, strict=True)])
 
@@ -287,7 +287,7 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
     """
     if not isinstance(fun_jit, Wrapped) and (getattr(fun_jit, "__module__", None) or "").startswith(
             "olympus."):
-        fun_jit = jit(fun_jit)      # those of the library behave as if they were
+        fun_jit = jit(fun_jit)      # the library's behave as if they were
     if not isinstance(fun_jit, Wrapped):
         raise ValueError(f"export: Function to be exported must be the result of `jit` but is:\n  "
                          f"{fun_jit}; write export(jit(f)).")
@@ -310,7 +310,7 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
 
 
 def _check_scopes(name: str, *specs: object) -> None:
-    """ValueError unless all symbolic sizes are of one scope."""
+    """ValueError unless all symbolic sizes belong to one scope."""
     leaves, tree = tree_flatten(specs)
     found = [(i, d) for i, x in enumerate(leaves) for d in getattr(x, "shape", ())
              if isinstance(d, Dimension)]
@@ -378,7 +378,7 @@ def _exported(traced: Traced, platforms: tuple[str, ...],
 
 
 def _abstract(sharding: object, aval: Aval) -> NamedSharding | None:
-    """A sharding without its devices, or that of a type with explicit axes."""
+    """A sharding without its devices, or the sharding of a type with explicit axes."""
     if type(sharding) is NamedSharding:
         return sharding.update(mesh=sharding.mesh.abstract_mesh)
     return aval.sharding if isinstance(aval, ShapedArray) and aval.explicit else None

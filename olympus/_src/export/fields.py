@@ -42,7 +42,7 @@ def encode_aval(aval: Aval) -> object:
 
 
 def decode_aval(written: Any, scope: SymbolicScope, sharding: NamedSharding | None) -> Aval:
-    """The type; its symbols are of the scope."""
+    """The type; its symbols belong to the scope."""
     if written == "token":
         return abstract_token
     if type(written["shape"]) is not list or not all(

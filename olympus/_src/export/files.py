@@ -1,4 +1,4 @@
-"""Files that are whole, or what they were before: an export is written beside its place."""
+"""Files that are whole or unchanged: an export is written beside its place."""
 
 from __future__ import annotations
 

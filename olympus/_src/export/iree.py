@@ -66,19 +66,19 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
       parameters: a file, `.safetensors`, for the constants of 256 bytes or more, which the runtime
         is then given as the parameters `model`; the file of `path` has code only. Left out, all are
         in one file.
-      compiler: the program `iree-compile`; left out, that of this Python's environment or of the
+      compiler: the program `iree-compile`; left out, the one of this Python's environment or of the
         path. `pip install 'olympus[deploy]'` brings it.
       options: further flags for it.
 
     Returns:
-      The types of each function: what it takes and gives, flat, without the arguments that the
+      The types of each function: arguments and results, flat, without the arguments that the
       program ignores.
 
-    The numbers are those of jit, also at the edges of formats; docs/export.md has what IREE
-    computes otherwise still. NotImplementedError for programs with custom calls, by name (LAPACK is
-    not there), and for sorts along an axis of symbolic size. ValueError for
+    The numbers equal jit's, also at the edges of formats; docs/export.md has what IREE computes
+    otherwise still. NotImplementedError for programs with custom calls, by name (LAPACK is not
+    there), and for sorts along an axis of symbolic size. ValueError for
     exports of several platforms or devices, or for an unknown target; FileNotFoundError without the
-    compiler; RuntimeError, with what it says, where the compiler fails.
+    compiler; RuntimeError, with the compiler's message, where it fails.
 
     >>> exported = export.export(olympus.jit(lambda x: onp.tanh(x)))(onp.ones(3))
     >>> export.to_iree(exported, "tanh.vmfb")       # doctest: +SKIP
@@ -98,10 +98,10 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
             op.erase()
     doubles = any("f64" in str(x.type) for op in operations(whole) for x in op.results)
     module, weights = (portable(whole), {}) if parameters is None else _without_constants(whole)
-    # Unless told, IREE computes float64 in float32, also where that is what a program is given.
+    # Unless told, IREE computes float64 in float32, also where a program's arguments are float64.
     wide = any(str(a.dtype) in ("float64", "complex128") for e in entries.values()
                for a in (*e.in_avals, *e.out_avals))
-    # Of doubles that are inside only, it may lack a function; then they become floats.
+    # For doubles that occur inside only, it may lack a function; then they become floats.
     demotions = ("false",) if wide else ("false", "true") if doubles else ("true",)
     with tempfile.TemporaryDirectory() as folder, replacing(path) as compiled:
         source = Path(folder) / "module.mlir"
@@ -170,7 +170,7 @@ def _joined(entries: Mapping[str, Exported]) -> IrModule:
 def _annotate(module: IrModule) -> None:
     """Say of dynamic broadcasts what IREE asks: an axis of unknown size is as long as before.
 
-    It would merge two and forget what they say, so they are merged here.
+    It would merge two and forget their attributes, so they are merged here.
     """
     name, field = "stablehlo.dynamic_broadcast_in_dim", "broadcast_dimensions"
     for op in operations(module):

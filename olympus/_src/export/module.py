@@ -1,4 +1,4 @@
-"""Modules as artifacts: made portable, checked for what is not stable, read again."""
+"""Modules as artifacts: made portable, checked for unstable operations, read again."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def drop_assertions(module: IrModule) -> None:
 
 
 def drop_identities(module: IrModule) -> None:
-    """Take out the calls of functions that return what they are given.
+    """Take out the calls of functions that return their operands.
 
     By such a call XLA:CPU is made to compute a value once; to engines of others it says nothing.
     """
@@ -133,7 +133,7 @@ _CHILD_SECONDS = 120
 
 
 def check_in_child(artifacts: Sequence[bytes]) -> None:
-    """ValueError unless another process reads these modules: what they do to it, it alone suffers.
+    """ValueError unless another process reads these modules; their damage stays in that process.
 
     MLIR's reader of bytecode trusts it. Made by a stranger, it may end the process or never return.
     """

@@ -47,11 +47,11 @@ def register_pytree_node_serialization(
 
     Args:
       nodetype: the class, a pytree node already (`register_pytree_node`), or a named tuple.
-      serialized_name: what it is called in artifacts; whoever reads one registers the same name.
+      serialized_name: its name in artifacts; whoever reads one registers the same name.
       serialize_auxdata: makes bytes of the auxiliary data that flattening a node gives.
       deserialize_auxdata: its inverse.
       from_children: makes a node of (auxiliary data, children). Left out, it is the class's own
-        unflattening. Only the structure of what it returns is used.
+        unflattening. Only the structure of its result is used.
 
     Returns:
       The class. ValueError if the class or the name is registered already.
@@ -95,7 +95,7 @@ def register_namedtuple_serialization(nodetype: Typ, *, serialized_name: str) ->
     Args:
       nodetype: the class; when an artifact is read it must have the fields that it had when that
         was written.
-      serialized_name: what it is called in artifacts.
+      serialized_name: its name in artifacts.
 
     Returns:
       The class. ValueError if it is no named tuple, or if it or the name is registered already.

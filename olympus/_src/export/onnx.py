@@ -62,7 +62,7 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
 
     NotImplementedError, with all their names, for operations without a counterpart: complex
     numbers, random bits, Fourier transforms, factorisations, custom calls; ImportError without the
-    package onnx (the extra `onnx`). The numbers are those of jit, also at the edges of formats;
+    package onnx (the extra `onnx`). The numbers equal jit's, also at the edges of formats;
     docs/export.md has what ONNX Runtime computes otherwise still.
 
     >>> exported = export.export(olympus.jit(lambda x: onp.tanh(x) + 1))(onp.ones(3))
@@ -110,7 +110,9 @@ def _known(op: IrOperation, sizes: Sequence[int]) -> Sequence[int]:
 
 
 def _factor(op: IrOperation) -> str:
-    """The element type in which a product of arrays is computed: the widest of what it has."""
+    """The element type in which a product of arrays is computed: the widest among its operands and
+    result.
+    """
     kinds = map(element_of, (*op.results, *op.operands))
     widest = max(kinds, key=lambda kind: int(kind.lstrip("bfiu")))
     return "f32" if widest == "bf16" else WIDER.get(widest, widest)
@@ -183,7 +185,7 @@ class _Converter(Elementwise):
             self.env[x] = name
 
     def subgraph(self, block: IrBlock) -> tuple[_Converter, list[str]]:
-        """A region as a graph of its own, and the names of what it returns."""
+        """A region as a graph of its own, and the names of its results."""
         inner = _Converter(Graph(self.graph), self.functions, self)
         return inner, inner.block(block)
 

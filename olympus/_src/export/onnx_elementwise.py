@@ -25,7 +25,7 @@ _BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor"}
 _COMPARISONS = {"EQ": "Equal", "LT": "Less", "LE": "LessOrEqual", "GT": "Greater",
                 "GE": "GreaterOrEqual"}
 FLOATS = ("f16", "f32", "f64")
-# Of these ONNX Runtime has no Where; wider ones hold their values, or their bits.
+# For these ONNX Runtime has no Where; wider ones hold their values, or their bits.
 _NOT_CHOSEN = {"i16": "i32", "ui16": "i32", "ui64": "i64"}
 # Sums, products and extrema of narrow types are taken in wider ones, since ONNX or ONNX Runtime has
 # none of them. Cast back, they wrap around as narrow ones do.
@@ -104,7 +104,7 @@ class Elementwise:
         return self.cast(self.of(x), WIDER.get(element, element), element)
 
     def narrow(self, name: str, x: IrValue) -> str:
-        """The reverse: what was computed so, in the element type of `x`."""
+        """The reverse: such a result, in the element type of `x`."""
         element = element_of(x)
         return self.cast(name, element, WIDER.get(element, element))
 
@@ -121,7 +121,8 @@ class Elementwise:
         if element_of(op.operands[0]) == "i1":
             operation = _LOGICAL[name]
         elif element_of(op.operands[0]) == "f64" and name == "add":
-            # ONNX Runtime leaves out an Add of what is 0 in float32, as 1e-290 is. Sums it keeps.
+            # ONNX Runtime leaves out an Add of a number that is 0 in float32, as 1e-290 is. Sums it
+            # keeps.
             operation = "Sum"
         return self.elementwise(operation, list(op.operands))
 
@@ -155,7 +156,7 @@ class Elementwise:
         return self.signed(x) if element_of(x) in FLOATS else self.add("Sign", self.of(x))
 
     def signed(self, x: IrValue) -> str:
-        """The sign of floats; of zeros themselves, of which ONNX Runtime gives 0."""
+        """The sign of floats; of zeros themselves, where ONNX Runtime gives 0."""
         zero = self.add("Equal", self.of(x), self.scalar(0, x))
         return self.add("Where", self.unless(zero), self.add("Sign", self.of(x)), self.of(x))
 

@@ -1,7 +1,7 @@
 """Models of ONNX: graphs of nodes and constants, which the package onnx then writes.
 
-A graph is plain data until it is written, so that what no result needs can be dropped first, and
-large constants go from their arrays to a file without a copy.
+A graph is plain data until it is written, so that nodes that no result needs can be dropped first,
+and large constants go from their arrays to a file without a copy.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ DTYPES = {"f32": 1, "ui8": 2, "i8": 3, "ui16": 4, "i16": 5, "i32": 6, "i64": 7, 
           "f64": 11, "ui32": 12, "ui64": 13, "bf16": 16}
 # Protocol buffers have 2 GiB at most; of these, 128 MiB are left to nodes and to small constants.
 INLINE_BYTES = 2**31 - 2**27
-# Of a constant that goes to the file beside; and its alignment there, so that systems can map it.
+# For a constant that goes to the file beside; and its alignment there, so that systems can map it.
 EXTERNAL_BYTES = 2**16
 
 
@@ -95,7 +95,7 @@ class Graph:
         return names[0] if outputs == 1 else names
 
     def prune(self) -> set[str]:
-        """Drop nodes and constants that no output needs; all names that what is left reads."""
+        """Drop nodes and constants that no output needs; all names that the other nodes read."""
         needed, kept = {x.name for x in self.outputs}, []
         for node in reversed(self.nodes):
             if not needed.isdisjoint(node.outputs):
@@ -158,7 +158,7 @@ def _external(onnx: ModuleType, x: np.ndarray, name: str, file: BinaryIO, locati
 
 def _proto(onnx: ModuleType, graph: Graph, name: str, tensor: Callable[[np.ndarray, str], object]
            ) -> object:
-    """The GraphProto of a graph; `tensor` makes those of its constants."""
+    """The GraphProto of a graph; `tensor` makes its constants'."""
     def info(x: Value) -> object:
         sizes = [None if definitely_equal(n, -1) else n if isinstance(n, int) else str(n)
                  for n in x.shape]

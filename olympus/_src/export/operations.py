@@ -30,7 +30,7 @@ def kind_of(x: IrValue) -> str:
 
 
 def array_of(op: IrOperation) -> np.ndarray:
-    """The elements of a constant; those of bfloat16 in float32."""
+    """The elements of a constant; bfloat16's in float32."""
     elements: Any = mlir.ir.DenseElementsAttr(op.attributes["value"])
     if str(elements.type.element_type) != "bf16":
         return np.array(elements)

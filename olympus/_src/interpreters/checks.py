@@ -5,8 +5,8 @@
 
 `code` is 0, or says which of the program's `Site`s failed first; `words` are what is told of it:
 the bits of operands and places, of as many words as any site needs. A program knows nothing of who
-runs it: a loop adds the iteration, a branch or a call moves the codes behind those before it. So
-what is checked of a body is kept with the body, and a body that cannot fail is left as it is.
+runs it: a loop adds the iteration, a branch or a call moves the codes behind those before it. So a
+checked body is kept with its body, and a body that cannot fail is left as it is.
 
 A program may also be checked quickly: its code only says whether it fails, it has no sites, and of
 operations that hand a NaN on only the last is looked at. Who wants more runs the other one.
@@ -72,7 +72,7 @@ def looking() -> bool:
 
 
 class OlympusRuntimeError(ValueError):
-    """A check failed: what failed, where, and of which values.
+    """A failed check, with its message, line and values.
 
     >>> import olympus
     >>> from olympus.experimental import checkify
@@ -100,7 +100,7 @@ class Site(NamedTuple):
     kind: one of `KINDS`.
     what: the operation's name, or the user's message.
     source: the user's line.
-    fields: what the first words are.
+    fields: the meaning of the first words.
     told: what else is known of it, by kind: the structure of the message's fields; the shape of the
       value that has a NaN; (axes, shape) of what is indexed.
     around: what runs it, the innermost first: (what one run is called, which word says which).
@@ -301,7 +301,8 @@ def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Che
         differs = bool(checks.found or checks.left)
         return [*failure, *outs], (differs, tuple(checks.sites), checks.width)
 
-    # The findings hold tracers, and end with the trace: only what they say of the program is noted.
+    # The findings hold tracers, and end with the trace: only their facts about the program are
+    # noted.
     noted = Noted(body)
     program = stage(noted, closed.in_avals, closed.olympuspr.debug_info)
     differs, sites, width = noted.found
@@ -309,8 +310,8 @@ def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Che
 
 
 def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
-    """A checked body as that of a loop: its carry has the count of iterations, the code and the
-    words of the first failure in front; the last word is the iteration.
+    """A checked body of a loop: its carry starts with the count of iterations and the code and
+    words of the first failure; the last word is the iteration.
     """
     def step(*args: Array) -> list[Array]:
         read, (count, *old), rest = cut(args, num_read, 3)
@@ -327,7 +328,7 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
 
 def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[str]
               ) -> ClosedOlympuspr:
-    """A branch that returns words as the others do, with codes behind those of others."""
+    """A branch that returns words as the others do; its codes follow theirs."""
     def branch(*args: Array) -> list[Array]:
         if isinstance(body, ClosedOlympuspr):
             return [*no_failure(width, vma), *eval_closed(body, *args)]
@@ -363,7 +364,7 @@ class Checks:
         return check_program(closed, self.kinds, self.quick)
 
     def took(self, outs: Sequence[Array], sites: Sequence[Site]) -> list[Array]:
-        """Take code and words off the results of what has these sites."""
+        """Strip code and words from the results of a checked operation; add its sites."""
         code, words, *outs = outs
         self.found.append((moved(code, len(self.sites)), words))
         self.sites += [site._replace(source=self.source) if site.source is source.CALLERS else site
@@ -436,7 +437,7 @@ class Checks:
             self.look(eq_zero(number if narrow else y), eqn.primitive, "div", [x])
 
     def take_check(self, code: Array, words: object, sites: tuple[Site, ...]) -> None:
-        """Take a check of the user's: all that it tells, or what is of the kinds looked for."""
+        """Take a check of the user's: all of its errors, or the wanted kinds."""
         wanted = ["user" in self.kinds or site.kind in self.kinds for site in sites]
         if not all(wanted):
             self.left = True
@@ -519,7 +520,7 @@ def _handed_on(pr: Olympuspr, results: Iterable[Atom]) -> set[Var]:
 
 
 def _has_nan(aval: Aval) -> bool:
-    """Whether it is of numbers that are NaN as a whole, or not."""
+    """Whether an element is either NaN or a number (half of a complex one may be NaN)."""
     return getattr(aval, "dtype", None) in NAN_DTYPES
 
 
@@ -550,7 +551,7 @@ MOVES = frozenset((
 # Failures as text --------------------------------------------------------------------------------
 
 def raise_failure(code: Array, words: object, sites: Sequence[Site]) -> None:
-    """Raise what a code says, if it is not 0."""
+    """Raise the error of a code that is not 0."""
     number = int(code)
     if number:
         raise OlympusRuntimeError(explained(sites[number - 1], np.asarray(words)))

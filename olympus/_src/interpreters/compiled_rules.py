@@ -10,8 +10,8 @@ equations of the second are recorded.
                          residuals, tangents  ──►  equations on the tape  ──►  tangents
     vmap, on arrays      mapped operands  ──►  compiled  ──►  mapped results
 
-XLA may round a product and a sum in one step in such a program, so that results differ from those
-of the single operations in the last bits, as those of `jit` do.
+XLA may round a product and a sum in one step in such a program, so that results differ from the
+single operations' in the last bits, as results of `jit` do.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: 
             return None
         types.append(t.aval)
         given.append(t)
-    # A rule may ask whether operands are one, as that of products does.
+    # Rules may test whether two operands are the same object; the rule of `mul` does.
     same = None if len(primals) < 2 or len(set(map(id, primals))) == len(primals) else (
         _firsts(primals), _firsts(given))
     key = ("jvp", prim, tape is None, current_context(), same, *types, *params.items())
@@ -196,7 +196,7 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
     rule = Noted(tangents_of)
     later, residuals = None, []
     if cut:
-        # The tape is walked at once: what is kept is what it computes with.
+        # The tape is walked at once, so residuals are kept as they are.
         split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, given,
                               narrow=False)
         first, later, count = split.known, split.unknown, len(split.known.outvars)

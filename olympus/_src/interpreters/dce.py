@@ -35,7 +35,7 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
             if False in used:
                 eqn = _trimmed(eqn, used)
         kept.append(eqn)
-        # Of the equation as it is now: one with bodies may read fewer operands than before.
+        # The present equation's effects: one with bodies may read fewer operands than before.
         for v in eqn.invars:
             if type(v) is not Literal:
                 add(v)

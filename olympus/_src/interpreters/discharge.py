@@ -66,8 +66,8 @@ def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
 
     Args:
       closed: the program.
-      which: of which inputs; of all that are references, if left out. Others stay references, which
-        the program hands on to what does not run now.
+      which: flags over the inputs; all references, if left out. Others stay references, which the
+        program hands on to what does not run now.
       returned: which of the inputs' contents are results, if not those that it writes.
     """
     if which is None:
@@ -119,7 +119,7 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
 
 
 def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
-    """Of each input that is a reference that is written, which result of `discharge` that is."""
+    """For each written reference among the inputs, the index of its result in `discharge`."""
     if not has_refs(closed):
         return {}
     places = [i for i, w in enumerate(written(closed)) if w]

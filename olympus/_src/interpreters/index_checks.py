@@ -1,4 +1,4 @@
-"""Which indices of an operation reach outside of what they index."""
+"""The indices of an operation that reach outside of the indexed array."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def outside(prim: Primitive, args: Sequence[Array], params: Params, places: bool
 
 
 def _window(numbers: Any, operand: object, updates: object) -> list[int]:
-    """The sizes of what a scatter writes at an index."""
+    """The sizes of the window that a scatter writes at an index."""
     sizes = iter([typeof(updates).shape[a] for a in numbers.update_window_dims])
     flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
     return [1 if a in flat else next(sizes) for a in range(typeof(operand).ndim)]
@@ -87,7 +87,7 @@ def first_place(wrong: Array, asked: bool) -> tuple[Array, Array | None]:
     """Whether anything is wrong, and the place of the first in the row of all elements.
 
     The place is None where it is not asked for, or not known: of rank 0, of a symbolic size, of an
-    array of which its type says that devices have parts.
+    array that its type shards over devices.
     """
     aval = typeof(wrong)
     shape, size = aval.shape, aval.size

@@ -178,7 +178,7 @@ class JetTrace(Trace):
         return [JetTracer(self, x, maker, i) for i, x in enumerate(primals)]
 
     def derivatives(self, towers: Sequence[Array]) -> list[list[Array]]:
-        """The derivatives of each, from the first to that of the trace's order."""
+        """The derivatives of each, from the first up to the trace's order."""
         found: list[list[Any]] = [[] for _ in towers]
         zeros = [typeof(x).to_tangent_aval() for x in towers]
         level: list[Any] = list(towers)

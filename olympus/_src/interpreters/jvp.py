@@ -33,7 +33,7 @@ def zero_tangent(x: ArrayLike) -> Zero:
 
 
 class DifferentiatedTracer(Tracer):
-    """A primal value with something of its derivative: what is asked of it is the primal's."""
+    """A primal value with something of its derivative; its attributes are the primal's."""
 
     __slots__ = ("_primal",)
 
@@ -156,11 +156,11 @@ class JVPTrace(Trace):
                 if zeros:
                     tangents = [zero_tangent(x) if t is None else t
                                 for x, t in zip(primals, tangents, strict=True)]
-                # All that a rule of our own binds is of one line, which is looked for once.
+                # Everything a built-in rule binds has one source line; find it once.
                 if own and record is not None:
                     record.source = line or user_frame()
                 # Above a tape the tangents are its unknowns. An ordinary rule needs nothing
-                # special: what it binds of primals runs, what touches a tangent is recorded. A body
+                # special: operations on primals run, operations on tangents are recorded. A body
                 # must be cut in two.
                 if higher and isinstance(parent, TapeTrace):
                     found = prim.linearize(parent, primals, tangents, **params)

@@ -1,4 +1,4 @@
-"""Partial evaluation: run what is known, record what is not.
+"""Partial evaluation: run the known part, record the rest.
 
 `TapeTrace` is a staging trace with a parent. An operation on known values runs at once in the
 parent; one that touches an unknown is recorded. Linearisation is forward mode above such a tape,
@@ -71,7 +71,7 @@ class TapeTrace(StagingTrace):
         self.watched = parent.watched or debug_nans.value or debug_infs.value
         self.scope = ctx.scope
         self.root = recorder(parent) if parent.recorded else None      # which knows lines
-        self.reverse = True     # whether what it records is to be transposed, as nearly always
+        self.reverse = True     # whether its equations will be transposed, as nearly always
         self.touched: dict[int, Any] = {}      # by id of the value, which it keeps alive
 
     def close(self, outs: Sequence[ArrayLike], result_paths: tuple[str, ...] = ()
@@ -174,7 +174,7 @@ class Residual(NamedTuple):
 
 
 class Split:
-    """A program cut in two by what is known.
+    """A program split into a known and an unknown half.
 
     known:    known inputs -> known outputs, then residuals that are computed
     unknown:  residuals, then unknown inputs -> unknown outputs
@@ -307,7 +307,7 @@ def _narrow(split: Split) -> Split:
         while v in made:
             chain.append(made[v])
             v = made[v].invars[0]
-        # `v` is now what the whole chain of broadcasts starts from.
+        # `v` is now the first operand of the whole chain of broadcasts.
         x = v if type(v) is Literal else taken.setdefault(v, Var(v.aval)) if chain else None
         for eqn in reversed(chain):
             out = name if eqn is chain[0] else Var(eqn.outvars[0].aval)
@@ -371,7 +371,7 @@ def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> tuple[bool, ...]:
 def record_unknown(fun: Callable[..., Sequence[Array]], args: Sequence[Any],
                    unknown: Sequence[bool], instantiate: Sequence[bool] | bool = False
                    ) -> tuple[ClosedOlympuspr, list[Array], list[bool]]:
-    """Run what a flat function does to known values, and record the rest.
+    """Run a flat function's operations on known values, and record the rest.
 
     Args:
       fun: returns a flat list.

@@ -101,7 +101,7 @@ def _has_high(closed: ClosedOlympuspr) -> bool:
     pr = closed.olympuspr
     if high_types(closed) or any(v.aval.is_high for v in pr.constvars):
         return True
-    # By the primitives first, of which a program has a set.
+    # Tests the primitives first: a program has a set of them.
     found = [prim for prim in pr.primitives if prim.in_parts is not None]
     if not found:
         return False
@@ -132,7 +132,7 @@ def _in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
 
 class PartsTrace(StagingTrace):
-    """Records what is bound on arrays; operations of users run at once, on objects."""
+    """Records operations on arrays; users' operations run at once, on objects."""
 
     # So do those that their rules bind: to a rule a value is an object, as where it is evaluated.
     __slots__ = ()

@@ -34,7 +34,7 @@ def arrays_only(closed: ClosedOlympuspr) -> ClosedOlympuspr:
 
 
 def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
-    """Of each input of a program whose content it replaces, which result of `arrays_only` that is.
+    """For each input whose content the program replaces, the index of its result in `arrays_only`.
     """
     return _discharge.stores_of(closed) if MUTABLE else {}
 

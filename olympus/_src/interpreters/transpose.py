@@ -1,4 +1,4 @@
-"""Reverse mode: walk a linear program backwards, from cotangents of outputs to those of inputs.
+"""Reverse mode: walk a linear program backwards, from output cotangents to input cotangents.
 
 A program may mix linear equations with others that only compute coefficients; those run forward
 first. Only equations that a cotangent reaches are transposed.
@@ -50,8 +50,8 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
                     ) -> Sequence[Cotangent]:
     """`backward_pass` of any program that is linear in the `Linear` inputs.
 
-    The equations of one that comes off a tape are linear throughout. A loop or call of another may
-    give results of which some are coefficients: those are computed first.
+    The equations of one that comes off a tape are linear throughout. A loop or call may give
+    results some of which are coefficients: compute these first.
     """
     # What is read of a reference depends on more than the operands show. Those from outside are
     # handed on to rules only.
@@ -113,8 +113,8 @@ class _Sums:
     def __init__(self, into: Into) -> None:
         self.acc: dict[Any, Any] = {}
         self.into: Mapping[Any, Reference] = into      # sums that are references
-        # Terms of 16 bits are summed in float32 from the third one on: there are those of `several`
-        # terms, and the dtypes of those whose sum is `wide`.
+        # Terms of 16 bits are summed in float32 from the third one on: `several` has the sums of
+        # several terms, `wide` the dtypes of sums in float32.
         self.several: set[Var] = set()
         self.wide: dict[Var, DType] = {}
 

@@ -59,7 +59,7 @@ def resolve_argnums(what: str, fun: object, argnums: int | tuple[int, ...], coun
     wanted = argnums if isinstance(argnums, tuple) else (argnums,)
     for i in wanted:
         if not -count <= i < count:
-            # As JAX's classes differ.
+            # The classes differ as in JAX.
             raise (ValueError if i < 0 else TypeError)(
                 f"{what}: differentiating {name_of(fun)} with respect to argnums={argnums} "
                 f"requires at least {i + 1 if i >= 0 else -i} positional arguments to be passed by "

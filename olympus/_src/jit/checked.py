@@ -57,7 +57,7 @@ class NaNError(CheckException):
 
 
 class OOBError(CheckException):
-    """An index is outside of what it indexes."""
+    """An index is outside of the indexed array."""
 
 
 class DivisionByZeroError(CheckException):
@@ -125,7 +125,7 @@ class Error:
                              for index in np.ndindex(code.shape) if code[index]})
 
     def parts(self) -> tuple[ArrayLike, ArrayLike, tuple[Site, ...]]:
-        """The code, the words, and what they mean."""
+        """The code, the words, and their meaning."""
         return self._code, self._words, self._sites
 
     def _exception(self, code: np.ndarray, words: np.ndarray) -> CheckException:
@@ -137,7 +137,7 @@ class Error:
         check_error(self)
 
     def tree_flatten(self) -> tuple[tuple[ArrayLike, ArrayLike], tuple[Site, ...]]:
-        """The arrays, and what they mean."""
+        """The arrays, and their meaning."""
         return (self._code, self._words), self._sites
 
     @classmethod
@@ -160,7 +160,7 @@ def checkify(f: Callable[P, R], errors: frozenset[ErrorCategory] = user_checks
 
     Args:
       f: a function of pytrees of arrays, with `check`s in it, or without.
-      errors: what is looked for: a set of categories, as `user_checks`, `nan_checks`,
+      errors: the errors to look for, a set of categories, as `user_checks`, `nan_checks`,
         `index_checks`, `div_checks` and their unions.
 
     Returns:
@@ -187,8 +187,8 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
 
     @wraps(f)
     def checked(*args: PyTree, **kwargs: PyTree) -> tuple[Error, R]:
-        # Arguments are closed over: what is no array, or is known, stays so.
-        # It is a part of the Context: what is traced within has programs of its own.
+        # Arguments are closed over: values that are known or no arrays stay so.
+        # It is a part of the Context: functions traced within have programs of their own.
         outer = looked_for.swap_local(kinds)
         try:
             body = stage_body(lambda: f(*args, **kwargs), tree_flatten(())[1], [])
@@ -222,8 +222,8 @@ def raising(compiled: PjitFunction, quick: PjitFunction, fun: Callable[..., PyTr
 
     Args:
       compiled: the function.
-      quick: the same, of errors that may say only whether there is one: what is called where its
-        arguments are left to call `compiled` after it.
+      quick: a twin whose errors say only whether there is one, called first where the arguments can
+        be given to `compiled` afterwards.
       fun: the user's function.
     """
     @wraps(fun, attributes=True)
@@ -347,7 +347,7 @@ def check_error(error: Error) -> None:
     """Fail as the error says: raise, or in a checked program take the error into its own.
 
     Args:
-      error: what a function of `checkify` returned.
+      error: the error that a function of `checkify` returned.
 
     Raises:
       OlympusRuntimeError: where there is one.
@@ -378,7 +378,7 @@ def _bind(error: Error) -> None:
 
 
 def raise_error(error: Error) -> None:
-    """Raise what a known error says."""
+    """Raise a known error."""
     found = error.get_exception()
     if found is not None:
         raise OlympusRuntimeError(str(found)) from found

@@ -53,11 +53,11 @@ class CostLine(NamedTuple):
 
 
 class CostTable(list[CostLine]):
-    """Lines of source by what they cost, the dearest first; printed as a table.
+    """Lines of source by their cost, the dearest first; printed as a table.
 
     Operations are judged one by one, before XLA fuses them, so that bytes are an upper bound and
-    the sums are not those of `Compiled.cost_analysis`. What a loop of known length does counts as
-    often as it runs, of other loops once, and of branches the dearest.
+    the sums differ from `Compiled.cost_analysis`. What a loop of known length does counts as often
+    as it runs, of other loops once, and of branches the dearest.
     """
 
     def _rows(self) -> list[list[str]]:
@@ -86,7 +86,7 @@ Lines = dict[Any, Cost]     # by source
 
 
 def cost_table(closed: ClosedOlympuspr, platform: str) -> CostTable:
-    """The lines of a program with what they cost on a platform."""
+    """The lines of a program with their costs on a platform."""
     found: dict[tuple[str, int, str], Cost] = {}
     texts = {}
     for line, cost in Costs(platform).program(closed.olympuspr).items():
@@ -125,7 +125,7 @@ class Costs:
         ran = prim.applied(params, eqn.invars)
         # The body of a reduction or scatter is run for each element: its lowering says that.
         if not ran:
-            # None: the line is that of the call around it.
+            # None: the line of the enclosing call.
             return {None if eqn.source is source.CALLERS else eqn.source: self._operation(eqn)}
         bodies = [self.program(body.olympuspr) for _, body, _ in ran]
         if prim.name == "cond":
@@ -168,7 +168,7 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
     except (NameError, NotImplementedError):    # an axis without a size, no rule
         return _NOTHING
-    # XLA says -1 of what it cannot estimate.
+    # XLA says -1 where it cannot estimate.
     return Cost(*[max(costs.get(name, 0.0), 0.0)
                   for name in ("flops", "transcendentals", "bytes accessed")])
 

@@ -80,7 +80,8 @@ def draw(fun: Callable[..., PyTree] | Stage | ClosedOlympuspr | Olympuspr, /, *a
     Returns:
       A `Drawing`. A program that is called several times is drawn where it is called first.
 
-    TypeError for arguments beside a program, which has its own, and for what is no function.
+    TypeError for arguments beside a program, which has its own, and for other objects than
+    functions.
 
     >>> def layer(w, x):
     ...     return onp.tanh(w @ x)
@@ -127,7 +128,7 @@ class _Read(NamedTuple):
 
 
 class _Node(NamedTuple):
-    """A box: its number, what it reads, and what gives its HTML for its number."""
+    """A box: its number, the boxes that it reads, and a function from its number to its HTML."""
 
     number: int
     reads: Sequence[_Read]
@@ -144,7 +145,7 @@ class _Picture:
         self.drawn: dict[int, int] = {}         # numbers of programs, by their id
 
     def program(self, label: str, pr: Olympuspr, depth: int) -> Iterator[str]:
-        """A program with its inputs above and its outputs below; `label` is what it is to a box."""
+        """A program with its inputs above and its outputs below; `label` is its role in a box."""
         again = self.drawn.get(id(pr))
         if again is not None:
             yield _note(f"{label}: the same as program {again}")
@@ -153,7 +154,7 @@ class _Picture:
             yield _note(f"{label}: programs within {_DEEPEST} others are not drawn")
             return
         number = self.drawn[id(pr)] = len(self.drawn)
-        # The outer program comes first: bodies get what it leaves.
+        # The outer program comes first: bodies get the rest.
         shown = pr.eqns[:max(self.left, 0)]
         self.left -= len(shown)
         nodes = self.nodes(pr, shown, depth)
@@ -292,7 +293,8 @@ def _rows(nodes: Sequence[_Node]) -> list[list[_Node]]:
     found = []
     place: dict[int, float] = {}
     for i in sorted(rows):
-        # By the mean place of what a box reads: few edges cross (the barycentre heuristic).
+        # By the mean place of the boxes that a box reads: few edges cross (the barycentre
+        # heuristic).
         ordered = sorted(rows[i], key=lambda node: _mean([place[r.maker] for r in node.reads]))
         place.update({node.number: (n + 0.5) / len(ordered) for n, node in enumerate(ordered)})
         found.append(ordered)

@@ -49,7 +49,7 @@ def begin_with(fun: Callable[..., PyTree], error: Exception) -> None:
     """
     source.filter_traceback(error)
     text = error.args[0] if len(error.args) == 1 else None
-    # A helper is not what the user called: the public function around it will put its name there.
+    # The user did not call a helper: the public function around it will put its name there.
     if not isinstance(text, str) or "_src" in fun.__module__:
         return
     # Only what looks like a function's name, as messages begin, is replaced by another one.
@@ -71,7 +71,7 @@ def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
     """Decorator for library functions: the user's strict options do not speak inside.
 
     The options refuse that a user mixes dtypes or ranks. Where the operands of a call are of one
-    dtype, or of one rank, that did not happen, and the body may mix what it needs.
+    dtype, or of one rank, that did not happen, and the body may mix dtypes as it needs.
     """
     names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
 
@@ -153,8 +153,8 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
     Args:
       static: the arguments that are not arrays. Where one is not hashable (an axis given as a
         list), or an array argument is no array, the call runs operation by operation instead.
-      inline: whether other traces than the evaluating one see the operations themselves: for what
-        is one operation after checks and promotion.
+      inline: whether other traces than the evaluating one see the operations themselves: for
+        functions that are one operation after checks and promotion.
       seen: arguments behind the third whose values the function looks at: a call that gives one
         runs the function itself.
       asking: whether the body holds the user's strict options against its operands although they
@@ -185,7 +185,7 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
         if isinstance(failures[0], lib.XlaRuntimeError):    # it has run, and would fail again
             raise failures.pop()    # a frame that kept it would keep the arrays of all callers
         failures.clear()
-        return fun(*args, **kwargs)     # runs operation by operation, or says what it takes
+        return fun(*args, **kwargs)     # runs operation by operation, or names the accepted types
 
     @functools.wraps(fun)
     def call(x: PyTree = _ABSENT, y: PyTree = _ABSENT, z: PyTree = _ABSENT, /, *rest: PyTree,

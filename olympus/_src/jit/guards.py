@@ -35,7 +35,7 @@ class Guard:
         self._told: set[Any] = set()        # changes and places
 
     def keep(self) -> None:
-        """Note what has been read, when the first program has been traced."""
+        """Note the captures read, when the first program has been traced."""
         if self.captures:
             return
         found = self.captures[None] = Captures(self.fun)
@@ -48,7 +48,7 @@ class Guard:
                     "an argument, or read a tuple of numbers in its place.", StaleValueWarning)
 
     def changed(self, mode: str) -> bool:
-        """Whether to trace anew for what has changed; it is told, in other modes."""
+        """Whether to trace anew for a changed capture; other modes report it."""
         found = self.captures.get(None)
         if found is None or found.same():
             return False

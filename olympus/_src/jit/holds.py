@@ -20,8 +20,7 @@ def holds(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> Hol
       fun: a function; a jitted one is taken with its own options.
       *args, **kwargs: arguments for it: arrays, or anything with shape and dtype.
 
-    Returns:
-      A report: `lines`, of which each has `where`, `operation`, `type`, `count` and `saves`, the
+    Returns: A report: `lines`, each with `where`, `operation`, `type`, `count` and `saves`, the
       operations that need not be done again, and `reason`, why nothing is held, or not more;
       `print` shows it.
 
@@ -33,6 +32,6 @@ def holds(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> Hol
     >>> [(line.operation, line.type) for line in report.lines]
     [('concatenate', 'float32[100]')]
     """
-    # "auto", whatever `olympus_hold` says: it is what is asked for.
+    # "auto", whatever `olympus_hold` says: the caller asks for it.
     lower = getattr(fun, "lower", None) or jit(fun, hold="auto").lower
     return lower(*args, **kwargs)._context.hold_report

@@ -181,15 +181,15 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       hold: "auto" makes XLA on CPU compute values with many readers once; "report" logs these
         values, too; "off" leaves them to XLA; None does as `olympus_hold` says. The outermost
         function's counts.
-      max_traces: how often the function may be traced; None is as often as calls differ.
-      on_retrace: what happens at further traces: "warn", "error" (a `RetraceError`), or a function
-        that gets the `Explanation`, which says what differs and what to do.
-      guards: what a call does if a global, a closure cell, a default, an attribute or a container
-        that the function read during tracing has changed: "warn", "error" (a `StaleValueError`),
-        "retrace", "off"; None does as `olympus_jit_guards` says.
+      max_traces: how often the function may be traced; None: any number of traces. on_retrace: what
+      happens at further traces: "warn", "error" (a `RetraceError`), or a function that gets the
+      `Explanation`: the differences and their remedies.
+      guards: the action of a call if a global, a closure cell, a default, an attribute or a
+        container that the function read during tracing has changed: "warn", "error" (a
+        `StaleValueError`), "retrace", "off"; None does as `olympus_jit_guards` says.
       checks: the kinds of failures for which a call raises an error, with the operation, line,
         operands and iteration of the first one: names among "user" (`olympus.check`), "index",
-        "nan" and "div". The error is one more result of the program: `lower` and `trace` are of
+        "nan" and "div". The error is one more result of the program: `lower` and `trace` show
         (error, result), and a call waits for it.
 
     Returns:
@@ -285,7 +285,7 @@ def make_jit(fun: Callable, options: MadeOptions, library: bool = False) -> Pjit
 
 def _make_checked(fun: Callable, options: MadeOptions, checks: Iterable[str]
                   ) -> Callable[..., PyTree]:
-    """`jit` of one function, whose calls raise what the checks find."""
+    """`jit` of one function, whose calls raise the errors that checks find."""
     kinds = _checked.kinds_of("jit", checks)
     compiled = _with_error(fun, options, kinds)
     donates = compiled._jit_info.signature.donates
@@ -310,8 +310,8 @@ _made: WeakKeyDictionary[CodeType, int] = WeakKeyDictionary()   # functions trac
 class JitFunction:
     """A function with its options and its programs; C++ calls `miss` when it has no executable."""
 
-    # No base classes: C++ may call with an error set, and then Python finds in the class of `self`
-    # only what is written there.
+    # No base classes: C++ may call with an error set, and then Python finds only the attributes
+    # written in the class of `self`.
 
     def __init__(self, fun: Callable, library: bool = False, *,
                  static_argnums: int | Sequence[int] | None = None,
@@ -382,7 +382,8 @@ class JitFunction:
         self.noted: dict[frozenset[str], PjitFunction] | None = {} if notes else None
 
     def itself(self, memo: object) -> object:
-        """The jitted function: a deep copy of what has one shares it, as that of a function."""
+        """The jitted function itself: deep copies share it, as they share functions.
+        """
         return self.compiled()
 
     def reduced(self, protocol: int) -> Any:
@@ -417,7 +418,7 @@ class JitFunction:
                            f", written at {source.written_at(code)}" if code else "")
         if not self.library:
             self._note_trace(arguments)
-        # A guard notes what the trace reads, so nothing that was traced before may stand in for it.
+        # A guard notes the captures that the trace reads, so no earlier trace may stand in for it.
         with anew() if self.purity else nullcontext():
             program = trace_program(
                 self.signature, arguments, self.keep_unused, self.options, self.hold)
@@ -535,7 +536,7 @@ class JitFunction:
                 self.guarded = self.guarded or self._guard()
             if self.guarded is None:
                 return self._miss(args, kwargs)
-            # With guards C++ calls Python each time, which looks first; its fast path is that of a
+            # With guards C++ calls Python each time, which looks first; its fast path belongs to a
             # second object behind the look.
             if may_share((args, kwargs)):
                 return self._miss(args, kwargs)[0], None, False
@@ -549,7 +550,7 @@ class JitFunction:
             raise
 
     def _look(self) -> bool:
-        """Whether guards are on; then what has changed since the function was traced is told."""
+        """Whether guards are on; then changes since the function was traced are reported."""
         mode = self.guards or config.jit_guards.value
         if mode == "off":
             return False
@@ -820,7 +821,7 @@ class JitFunction:
                                    _made.get(code, 0) if code is not None else 0)
 
     def cache_info(self) -> CacheInfo:
-        """How often the function was traced, and what is kept of that."""
+        """How often the function was traced, and the programs kept."""
         programs = set(self.programs.values())      # some have two keys, see `_miss`
         compiled = [e for p in programs for e in list(p.executables.values())]
         loaded = {id(e.loaded): e.loaded for e in compiled}     # equal programs share one
@@ -835,8 +836,9 @@ class JitFunction:
 
 
 def _method(name: str) -> Callable[..., PyTree]:
-    """A jitted function's method. It is its class's, since `functools.wraps` copies what is in a
-    function's `__dict__` to another."""
+    """A jitted function's method. It is its class's, since `functools.wraps` copies a function's
+    `__dict__` to another.
+    """
     @wraps(getattr(JitFunction, name))
     def method(jitted: PjitFunction, *args: PyTree, **kwargs: PyTree) -> PyTree:
         try:

@@ -1,4 +1,4 @@
-"""`memory_report`: what a process holds, by jitted function, by cache and by device."""
+"""`memory_report`: the memory of a process, by jitted function, by cache and by device."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ class CacheMemory(NamedTuple):
     """The memory of a cache, or of all caches of a kind: see `memory_report`.
 
     Attributes:
-      name: the module and the name there, or what it is kept on.
+      name: the module and the name there, or the object that keeps it.
       caches: how many there are of that name.
       entries: in all of them.
-      nbytes: of the tables, keys and arrays; not of what other objects refer to.
+      nbytes: of the tables, keys and arrays; not of other objects' contents.
 
     >>> import olympus
     >>> sum(row.entries for row in olympus.memory_report().caches) > 0
@@ -77,8 +77,8 @@ class MemoryReport(NamedTuple):
       code: of all of these.
       caches: as `functions`.
       arrays: for each device the number of arrays that are there, and their bytes.
-      mlir: of what MLIR keeps until its context is renewed.
-      kept: of what was freed, and is kept in memory for new arrays (glibc only).
+      mlir: bytes that MLIR keeps until its context is renewed.
+      kept: freed bytes that are kept for new arrays (glibc only).
 
     >>> import olympus
     >>> x = olympus.numpy.ones(1000)
@@ -116,7 +116,7 @@ def memory_report(most: int = 20) -> MemoryReport:
 
     Returns:
       A `MemoryReport`: data, and a table when it is printed. `clear_caches` lets go of all but
-      arrays, `f.clear_cache()` of what a function holds.
+      arrays, `f.clear_cache()` of a function's programs.
 
     >>> f = olympus.jit(lambda x: x @ x)
     >>> _ = f(olympus.numpy.ones((3, 3)))
@@ -205,7 +205,7 @@ def _of_arrays() -> dict[str, tuple[int, int]]:
 
 
 def _nbytes(values: Iterable[object]) -> int:
-    # Of a class, `nbytes` is a property and no number.
+    # On a class, `nbytes` is a property and no number.
     return sum(getattr(x, "nbytes", 0) for x in values if not isinstance(x, type))
 
 

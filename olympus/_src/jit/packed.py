@@ -91,9 +91,9 @@ def serialize(compiled: Compiled) -> tuple[bytes, PyTreeDef, PyTreeDef]:
     Returns:
       (bytes, the tree of the arguments, the tree of the result), for `deserialize_and_load`.
 
-    ValueError for programs that call Python while they run. The bytes are of this version of jaxlib
-    and hold machine code and pickles: load none that you do not trust. `olympus.export` writes
-    programs that other versions and machines read.
+    ValueError for programs that call Python while they run. The bytes belong to this version of
+    jaxlib and hold machine code and pickles: load none that you do not trust. `olympus.export`
+    writes programs that other versions and machines read.
 
     >>> from olympus.experimental.serialize_executable import deserialize_and_load, serialize
     >>> compiled = olympus.jit(lambda x: x + 1).lower(1.0).compile()
@@ -118,8 +118,8 @@ def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTree
 
     Args:
       serialized: the bytes.
-      in_tree, out_tree: the trees that came with them.
-      backend: the platform, by name or as a client; that of the program if None.
+      in_tree, out_tree: the trees that came with the bytes.
+      backend: the platform, by name or as a client; the program's if None.
       execution_devices: as many devices as the program was compiled for, to run on; None for those
         with the same numbers.
 

@@ -3,9 +3,9 @@
     call ─► StableKey of the function and of the arguments' types ─► entry ─► executable
                                   └── none ─► trace and compile, watched ─► write the entry
 
-The key is found without running the function. That it covers what the function runs is checked
-where it does run: all code of the user's that is entered must be code that the key was made of, and
-the key must be the same afterwards.
+The key is found without running the function. Its coverage is checked where the function runs: all
+code of the user's that is entered must be code that the key was made of, and the key must be the
+same afterwards.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class PersistentPrograms:
         self.signature, self.keep_unused, self.options = signature, keep_unused, options
         self.hold = hold
         self.programs = Memo(4096)      # of this process, by call and placement
-        #: Programs from the disk that were not run yet, and what they were found by.
+        #: Programs from the disk that were not run yet, with their keys.
         self.untried: dict[Program, tuple[Placement, StableKey, disk_cache.Directory, str]] = {}
 
     def program(self, arguments: Arguments, placement: Placement) -> Program:
@@ -72,7 +72,7 @@ class PersistentPrograms:
         stable = self._key(arguments, placement)
         client, key, entry = devices.client(placement.platform), "", None
         try:
-            # Of all devices of the machine: those of the call are in the digest.
+            # All devices of the machine: the call's own are in the digest.
             key = directory.key(self.signature.name, stable.hexdigest(), client,
                                 tuple(client.devices()))
             entry = directory.get(key)
@@ -89,7 +89,7 @@ class PersistentPrograms:
         return self._made(arguments, placement, stable, directory, key)
 
     def check_run(self, program: Program, outs: Sequence[Array]) -> None:
-        """Raise what the first run of a program from an entry raises, and not later."""
+        """Raise the errors of a program's first run from an entry at once, not later."""
         # One that lacks code is loaded like any other, and fails when it runs.
         if program in self.untried:
             lib.block_until_ready(list(map(stored, outs)))
@@ -173,7 +173,7 @@ class PersistentPrograms:
 
     def _check(self, arguments: Arguments, placement: Placement, stable: StableKey,
                entered: set[types.CodeType], outside: Sequence[str]) -> None:
-        """UnstableError where the key did not see what was run."""
+        """UnstableError where the function ran code that the key did not see."""
         name = self.signature.name
         for read in outside:
             raise UnstableError(
@@ -214,7 +214,7 @@ class PersistentPrograms:
 # Modules in C whose functions read more than their arguments; and one of them that does not.
 _OUTSIDE = frozenset(("_io", "_random", "io", "mmap", "nt", "posix", "time"))
 _ARGUMENTS_ONLY = frozenset(("fspath",))
-# Of Python, which read the lines that a warning names.
+# Python's cache of files, which has the lines that a warning names.
 _TELLING = frozenset(("linecache", "logging", "traceback", "warnings"))
 
 

@@ -41,7 +41,7 @@ _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
 
 class Program:
-    """A traced function for one key, with what is made from it later."""
+    """A traced function for one key, with the stages made from it later."""
 
     # `lead` are values that the function closes over and others hold: operands in front of the
     # caller's. `executables` are by placement: one trace serves all devices.
@@ -85,7 +85,7 @@ class Program:
         if self.parts is None:
             n, repeated, closed = len(self.lead), _parts.repeated, self.closed
             ins, outs = closed.in_avals[n:], closed.out_avals
-            if n:       # what it closes over are constants
+            if n:       # the variables that it closes over are constants
                 closed = stage(lambda *xs: eval_closed(self.closed, *self.lead, *xs), ins,
                                closed.debug_info)
             self.parts = made = Program(
@@ -97,7 +97,7 @@ class Program:
         return self.parts
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, tuple[bool, ...]]:
-        """(what is to be lowered, which inputs the module takes)."""
+        """(the program to lower, flags of the inputs that the module takes)."""
         return lowering_of(
             self.closed, self.name, placement, platform, keep_unused=self.keep_unused,
             donated=self.donated, arg_names=self.arg_names, hold=self.hold,
@@ -136,7 +136,7 @@ class Program:
                     ) -> PyTree:
         """The result of a program with references, which `run` applies to their contents.
 
-        `operands` are those of `closed`; contents that it writes are replaced, in place.
+        `operands` are the inputs of `closed`; contents that it writes are replaced, in place.
         """
         refs, stores = self.refs, self.stores
         if len(refs) > 1:
@@ -261,7 +261,7 @@ def programs_of(fun: Callable, options: tuple, own: bool = False) -> Memo:
 
 
 def shares_programs(fun: Callable, options: tuple) -> bool:
-    """Whether what is made of a function with options is found by both."""
+    """Whether the stages of a function with options are found by both."""
     try:
         hash(options)
     except TypeError:

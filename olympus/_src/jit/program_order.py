@@ -66,7 +66,7 @@ def program_order(f: Callable[..., PyTree] | None = None, *, enforce: bool,
         return f
     left_out = {exclude_argnames} if isinstance(exclude_argnames, str) else {
         *(exclude_argnames or ())}
-    info = JitFunction(f)       # which keeps its programs: calls of equal types are of one
+    info = JitFunction(f)       # which keeps its programs: calls of equal types have one program
 
     @wraps(f)
     def ordered(*args: PyTree, **kwargs: PyTree) -> object:
@@ -99,7 +99,7 @@ def _join(values: list[Array], places: Sequence[int]) -> list[Array]:
 
 
 class _Chain:
-    """Binds equations, each of which waits for a result of the one before."""
+    """Binds equations; each waits for a result of its predecessor."""
 
     def __init__(self) -> None:
         self.last: Any = None

@@ -1,8 +1,8 @@
 """Why a jitted function is traced, and how often: `explain`, `cache_info`, `max_traces`.
 
-A function's programs are kept by what they depend on: the structure of the arguments, the types of
-their leaves, the static arguments, and the options and named axes around. A call that differs from
-all of them in one of these is traced anew; the most similar one tells which.
+A function's programs are kept by all that they depend on: the structure of the arguments, the types
+of their leaves, the static arguments, and the options and named axes around. A call that differs
+from all of them in one of these is traced anew; the most similar one tells which.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Explanation(NamedTuple):
 
 
 class CacheInfo(NamedTuple):
-    """The counts of a jitted function: how often it was traced, and what is kept of that.
+    """The counts of a jitted function: how often it was traced, and the programs kept.
 
     Attributes:
       traces: how often it was traced since it was made.
@@ -179,7 +179,7 @@ def _around(now: Context, before: Context) -> list[Difference]:
     if now is before:
         return []
     names = config.in_trace_key
-    # Behind the options, a context has what has no name of its own.
+    # Behind the options, a context has entries without names.
     found = [(names[i] if i < len(names) else "the mesh, scope or metadata around", new, old)
              for i, (new, old) in enumerate(zip(now.options, before.options, strict=True))
              if new != old]
@@ -271,7 +271,7 @@ def _never_the_same(programs: Sequence[ProgramKey], arguments: Arguments, many: 
     """The argument's leaf that had another shape in each of the programs, if there is one."""
     alike = [key[1] for key in programs if key[0] == arguments.in_tree]
     for i, aval in enumerate(arguments.avals):
-        # As many shapes as calls, with this one: no two had the same.
+        # The shapes are as many as the calls: no two had the same.
         seen = Counter(getattr(avals[i], "shape", None) for avals in [*alike, arguments.avals])
         if len(alike) >= many and len(seen) == len(alike) + 1 and getattr(aval, "shape", None):
             return i

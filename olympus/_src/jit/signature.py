@@ -1,7 +1,7 @@
 """The arguments of a jitted function: static, donated and dynamic, flattened and named.
 
-`Signature` is a function with what was said of its arguments and results; `Arguments` are those of
-one call of it.
+`Signature` is a function with the declarations about its arguments and results; `Arguments` are the
+arguments of one call.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from .arguments import abstract, name_in_code, parameter_name, parameters_of, to
 __all__ = ["WHOLE", "Arguments", "ProgramKey", "Signature", "indices", "named_twice"]
 
 # Structure and types of the dynamic arguments, the number of positional ones, static ones by their
-# bits, and what is around: equal keys have one program.
+# bits, and the Context: equal keys have one program.
 ProgramKey: TypeAlias = tuple[PyTreeDef, tuple[Aval, ...], int, tuple, Context]
 
 
@@ -41,7 +41,7 @@ class Arguments:
     """One call's arguments, flattened: what tracing and the program's key are made of."""
 
     # `key` is what traces are kept by; `cacheable` says whether C++, which compares static
-    # arguments by type and `==`, tells this call from those of other keys.
+    # arguments by type and `==`, tells this call from calls with other keys.
     __slots__ = ("leaves", "avals", "in_tree", "statics", "static_kwargs", "arity", "key",
                  "cacheable")
     leaves: list[ArrayLike]
@@ -74,7 +74,7 @@ class Arguments:
 
 
 ArrayImpl = lib.ArrayImpl
-_SIMPLE = frozenset((int, bool, str, type(None)))   # of which type and == tell all
+_SIMPLE = frozenset((int, bool, str, type(None)))   # types whose identity and == tell all
 WHOLE = PartitionSpec()     # the meaning of None for `pjit` with an ambient mesh
 
 
@@ -93,7 +93,7 @@ class Signature:
         self.fun, self.library = fun, library
         self.name = name_of(fun)
         if library:
-            self.name = self.name.lstrip("_")   # what the user called
+            self.name = self.name.lstrip("_")   # the user's function
         self.static_argnums, self.static_argnames = self._resolve(
             static_argnums, static_argnames, "static")
         self.donate_argnums, self.donate_argnames = self._resolve(
@@ -173,7 +173,7 @@ class Signature:
     def plain(self, args: tuple, kwargs: dict[str, PyTree]) -> tuple[tuple | None, list[Array]]:
         """A shorter key of a call, and its leaves, if it has only arrays and simple static values.
 
-        Else the key is None. Library functions under a transformation are called so.
+        Otherwise the key is None. Library functions under a transformation are called so.
         """
         key: list[object] = [current_context()]
         leaves: list[Array] = []
@@ -284,7 +284,7 @@ class Signature:
                     return too_large("jit", leaf, name + keystr(path))
                 except TypeError:
                     if self.library:
-                        return TypeError(name)      # the function itself says what it takes
+                        return TypeError(name)      # the function itself names its parameters
                     return TypeError(
                         f"jit: Error interpreting argument to {self.name} as an abstract array. "
                         f"The problematic value is of type {type(leaf)} and was passed to the "
@@ -461,9 +461,9 @@ def _exact_item(value: object) -> bool:
 
 
 class Item:
-    """An item of a tuple as C++ is to know it: equal to what has its type and bits, and no more.
+    """An item of a tuple as C++ is to know it: equal only to items of its type and bits.
 
-    As long as it is asleep it equals no item of the user's.
+    While asleep it equals no item of the user's.
     """
 
     __slots__ = ("value", "kind", "key", "asleep")
@@ -478,11 +478,11 @@ class Item:
     def __eq__(self, other: object) -> bool:
         if type(other) is not self.kind or self.asleep:
             return type(other) is Item and other.key == self.key
-        # Of equal ints of one type the bits are equal, too.
+        # Equal ints of one type have equal bits.
         return other == self.value if self.kind is int else bit_key(other) == self.key
 
 
-# Of these types, equal values are the same, and no value of another type equals one.
+# Equal values of these types are the same, and no value of another type equals one.
 _EXACT = (str, bytes, type(None), type, FunctionType, BuiltinFunctionType, Item)
 
 

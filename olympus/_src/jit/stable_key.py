@@ -97,7 +97,7 @@ class StableKey:
         self._bare: list[tuple[types.ModuleType, str]] = []     # NumPy and Olympus as values
         self._hash = hashlib.blake2b(digest_size=20)
         self._seen: dict[int, int] = {}
-        self._alive: list[Any] = []     # what is in `_seen`, so that no other object gets its id
+        self._alive: list[Any] = []     # objects in `_seen`, so that their ids stay theirs
 
     def hexdigest(self) -> str:
         """The digest of all that was added."""
@@ -142,7 +142,7 @@ class StableKey:
             self._object(x, where)
 
     def _object(self, x: object, where: str) -> None:
-        """Add what is not plain, by its kind."""
+        """Add other than plain values, by kind."""
         if type(x) in (list, dict):
             return self._items(x, where)
         if type(x) is set:
@@ -190,7 +190,7 @@ class StableKey:
         self.add(f.__kwdefaults__, f"a default of {f.__qualname__}")
 
     def _code(self, code: types.CodeType, names: Mapping[str, object], where: str) -> None:
-        """Add code of the user, and what it reads of its module's names."""
+        """Add code of the user, and the names of its module that it reads."""
         self.codes.add(code)
         self.note("code", code.co_code, code.co_names, code.co_varnames, code.co_freevars,
                   code.co_cellvars, code.co_flags, code.co_argcount, code.co_posonlyargcount,
@@ -241,7 +241,7 @@ class StableKey:
         self.note("module", name)
 
     def _of_process(self, module: object) -> None:
-        """Add what is set for the process and changes what a module computes."""
+        """Add the settings of the process that change a module's results."""
         if module == "decimal":
             context = sys.modules["decimal"].getcontext()
             self.note(context.prec, context.rounding, context.Emin, context.Emax, context.capitals,
@@ -353,7 +353,7 @@ class StableKey:
             np.ascontiguousarray(elements).reshape(-1).view(np.uint8).data).hexdigest())
 
     def _dtype(self, x: np.dtype, where: str) -> None:
-        """A dtype, with its metadata and those of its fields."""
+        """A dtype, with its metadata and its fields'."""
         self.note("dtype", type(x).__name__, str(x), x.isalignedstruct)
         self.add(dict(x.metadata or {}), f"the metadata of {where}")
         if x.subdtype is not None:

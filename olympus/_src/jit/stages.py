@@ -1,6 +1,6 @@
 """Ahead of time: `Traced`, `Lowered` and `Compiled`, the stages that `jit` goes through by itself.
 
-Each stage is made from the one before and shows what it holds. None can be pickled: `export` makes
+Each stage is made from the one before and shows its contents. None can be pickled: `export` makes
 programs for other processes.
 """
 
@@ -224,10 +224,10 @@ class Traced(Stage):
         """Lower to StableHLO; the module is verified.
 
         Args:
-          lowering_platforms: "cpu", "cuda", "rocm", "tpu"; left out, where the arguments are. Of
-            several, the module's first argument is the number of the one that it runs on.
-          _private_parameters: lowering rules by primitive, in place of its own.
-          _ordered_effects: of an export, for how many main shall take tokens.
+          lowering_platforms: "cpu", "cuda", "rocm", "tpu"; left out, where the arguments are. With
+            several platforms, the module's first argument is the number of the one that it runs on.
+            _private_parameters: lowering rules by primitive, in place of its own.
+          _ordered_effects: in an export, the number of tokens that main takes.
         """
         if self._program.passing:
             raise errors.UnexpectedTracerError(
@@ -249,7 +249,7 @@ class Traced(Stage):
             module, context = lower_program(program._replace(
                 rules=_private_parameters, deviceless=deviceless, platforms=several,
                 ordered=_ordered_effects))
-        # A module that was lowered in another way is not what a call would look for.
+        # A call would not look for a module that was lowered in another way.
         return Lowered(self._program, module, context, kept, placement,
                        tuple(map(external, platforms)),
                        None if _private_parameters or _ordered_effects or context.parts > 1 else
@@ -337,7 +337,7 @@ class Lowered(Stage):
         program = self._program
         # Options of `jit` hold where they are not given again.
         options = {**(program.options or {}), **(compiler_options or {})}
-        # Calls of the function find it, if the module is what they would have lowered.
+        # Calls of the function find it, if they would have lowered the same module.
         loaded, interface = load_lowered(self._of, self._module, self._context, placement, options)
         if parts > 1:
             interface = interface.over(placement.devices)
@@ -455,7 +455,9 @@ class Compiled(Stage):
 
     @property
     def input_shardings(self) -> PyTree:
-        """The sharding of each argument, in their tree; None for what the program ignores."""
+        """The sharding of each argument, in their tree; None for arguments that the program
+        ignores.
+        """
         lead = len(self._program.lead)
         return tree_unflatten(self.in_tree, self._executable.in_shardings[lead:])
 
@@ -469,7 +471,7 @@ class Compiled(Stage):
     def input_formats(self) -> PyTree:
         """The `Format` of each argument, in their tree: layout and sharding.
 
-        Both are None for what the program ignores; a key array's are those of its words.
+        Both are None for arguments that the program ignores; a key array's are its words'.
         """
         executable = self._executable
         taken = iter(lib.layouts(executable.xla)[0])    # of the arguments that the program reads

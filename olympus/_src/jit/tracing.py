@@ -62,7 +62,7 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
         paths = tuple([f"result{keystr(path)}" for path, _ in tree_flatten_with_path(out)[0]])
         return outs, (out_tree, paths)
 
-    # Names of arguments are known before, for messages while tracing; those of results only after.
+    # Names of arguments are known before, for messages while tracing; names of results only after.
     noted = Noted(flat)
     closed = stage(noted, avals, DebugInfo("jit", name_of(fun), names))
     out_tree, paths = noted.found
@@ -218,7 +218,7 @@ def named_call(fun: Callable, *, name: str | None = None) -> Callable:
 def ensure_compile_time_eval() -> Iterator[None]:
     """Context manager and decorator: operations inside run at once, even while tracing.
 
-    Those that depend on traced values do what they do outside.
+    Calls that depend on traced values act as outside.
 
     Returns:
       A context manager that is a decorator, too.

@@ -79,7 +79,7 @@ xla_metadata_value_p = MetadataValue("xla_metadata_value")
 def _text(value: object) -> str | None:
     if value is None:
         return None
-    # As XLA writes booleans.
+    # The spelling of booleans in XLA.
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -125,8 +125,8 @@ def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
     Args:
       x: a pytree of arrays, to tell it of the operations that make them; if None, of those that are
         traced within a `with` block or a decorated function.
-      **kwargs: values by name: strings, numbers or booleans; None takes back what a block around
-        says.
+      **kwargs: values by name: strings, numbers or booleans; None takes back an enclosing block's
+        value.
 
     Returns:
       A context manager that is a decorator, too; for arrays the same ones.
@@ -143,7 +143,7 @@ def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
     items = tuple(sorted((k, _text(v)) for k, v in kwargs.items()))
     if x is None:
         return _Within(Metadata(items))
-    # None takes back what a block says; of a value there is nothing to take back.
+    # None takes back a block's value; around a value there is nothing to take back.
     given = tuple([item for item in items if item[1] is not None])
     return tree_map(lambda leaf: xla_metadata_value_p.bind(leaf, metadata=given), x)
 
@@ -179,7 +179,7 @@ def xla_metadata_call(f: Callable[..., PyTree] | None = None, **meta: str
                             "given; a string is required.")
     if f is None:
         return functools.partial(xla_metadata_call, **meta)
-    info = JitFunction(f)       # which keeps its programs: calls of equal types are of one
+    info = JitFunction(f)       # which keeps its programs: calls of equal types have one program
 
     @wraps(f)
     def marked(*args: Array, **kwargs: PyTree) -> object:
@@ -226,7 +226,7 @@ def scheduling_group(name: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """A decorator: operations of the function are scheduled by XLA as one group of this name.
 
     Args:
-      name: what the group is called; "group:part" is a group within another.
+      name: the name of the group; "group:part" is a group within another.
 
     Returns:
       A decorator of functions of pytrees of arrays.

@@ -30,7 +30,7 @@ __all__ = ["attr", "call_aliases", "call_layouts", "constant_attr", "context_byt
            "quoted_name", "tensor_type", "value_attr"]
 
 _json: Any = lazy_module("json")
-# Objects of the present context, by what they mean. They are cleared at the latest when it is given
+# Objects of the present context, by their meaning. They are cleared at the latest when it is given
 # up (`renew`): an object of an old context must not get into a module of a new one.
 _types: Memo = Memo(65536)
 _attrs: Memo = Memo(65536)
@@ -83,7 +83,7 @@ def context_bytes() -> int:
 def module_context() -> Iterator[None]:
     """The MLIR context in which a module is made: the last one, until it has grown too large."""
     with _grown.lock:
-        # Between modules only: one that is being made is of the context it was begun in.
+        # Between modules only: an unfinished module belongs to the context it was begun in.
         if not _grown.modules and _grown.bytes > _MOST_BYTES:
             _grown.renew()
         _grown.modules += 1
@@ -284,7 +284,7 @@ def constant_attr(array: Any) -> IrAttribute:
 
 def number_attr(key: tuple[type, object, DType], value: StaticScalar) -> IrAttribute:
     """The dense attribute of one number; `key` is as `Builder.scalar` makes it."""
-    # It tells all numbers of Python apart but those that are NaN; those of NumPy by their bits.
+    # It tells all numbers of Python apart but those that are NaN; NumPy's by their bits.
     exact = isinstance(value, np.generic) or (
         key[0] in (bool, int, float, complex) and value == value)
     found = _attrs.get(key) if exact else None

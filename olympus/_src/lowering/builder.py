@@ -1,7 +1,7 @@
 """Lowering of programs: what lowering rules get as `b`, and the walk over a program.
 
-`Builder` emits structured control flow, collectives and calls beside single operations; what is
-called is a function of the module, or written out.
+`Builder` emits structured control flow, collectives and calls beside single operations; a called
+program is a function of the module, or written out.
 """
 
 from __future__ import annotations
@@ -60,7 +60,8 @@ if TYPE_CHECKING:
     from .fences import Plan
 
 INT32 = dtypes.as_dtype("int32")
-# The operations whose regions are programs of arrays; those of others combine or order elements.
+# The operations whose regions are programs of arrays; other operations' bodies combine or order
+# elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
 _NONE: tuple[None, Sequence[Var]] = None, ()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
@@ -73,8 +74,8 @@ _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first
 class Builder(Emitter):
     """Emits the operations of one program, at the end of a block.
 
-    `avals_in`, `avals_out`, `eqn` and `loc` are those of the equation being lowered; `prefix` is
-    the scope of the program.
+    `avals_in`, `avals_out`, `eqn` and `loc` belong to the equation being lowered; `prefix` is the
+    scope of the program.
 
     >>> import olympus
     >>> from olympus.extend.core import Primitive
@@ -157,7 +158,7 @@ class Builder(Emitter):
             op = op.clone(block.ip)
             op.location, operands = self.loc, op.operands
             operands[0], operands[1] = x, start
-            # The copied region is a level too, as `region` counts that of the first.
+            # The copied region is a level too, as `region` counts the first one's.
             module.nest.reach(self.eqn, 0)
             return op.result
         op = self.ops("stablehlo.reduce", [x, start], {"dimensions": i64s(axes)}, regions=1,
@@ -183,7 +184,7 @@ class Builder(Emitter):
         return TokenSet(dict.fromkeys(effects, self.take_token()) if effects else None)
 
     def set_tokens_out(self, tokens_out: TokenSet) -> None:
-        """For a rule of an outsider: what the next ordered effect has to wait for."""
+        """For a rule of an outsider: the token that the next ordered effect has to wait for."""
         if len(tokens_out):
             self.join_tokens([token for _, token in tokens_out.items()])
 
@@ -196,7 +197,7 @@ class Builder(Emitter):
         return token
 
     def join_tokens(self, tokens: Sequence[IrValue]) -> None:
-        """Let the next ordered effect in this block come after those of all tokens."""
+        """Let the next ordered effect in this block come after the effects of all tokens."""
         self.block.token = tokens[0] if len(tokens) == 1 else self.ops(
             "stablehlo.after_all", tokens, None, [tensor_type(abstract_token)]).result
 
@@ -347,7 +348,7 @@ class Builder(Emitter):
         return out if aval is None else self.spread(out, aval)
 
     def spread_row(self, x: IrValue, aval: ShapedArray | None, rows: DimSize = 1) -> IrValue:
-        """An array of rows, each of which is cut as `aval` says if it is given."""
+        """An array of rows, each sharded as `aval` says if it is given."""
         return x if aval is None or not aval.tagged else self.spread(x, aval.with_axis(0, rows))
 
     def update_at(self, x: IrValue, index: IrValue, value: IrValue, aval: ShapedArray | None = None
@@ -463,14 +464,14 @@ class Builder(Emitter):
 
     def permutation_attributes(self, names: Sequence[Hashable], perm: Sequence[tuple[int, int]]
                                ) -> Attributes:
-        """Pairs (source, destination) of positions along these axes, as those of a collective."""
+        """Pairs (source, destination) of positions along these axes, as a collective takes them."""
         pairs = [(row[src], row[dst]) for row in self.replica_groups(names) for src, dst in perm]
         return {"source_target_pairs": groups_attr(pairs), **self.channel()}
 
     def all_reduce(self, combiner: str, x: IrValue, aval: ShapedArray, names: Sequence[Hashable],
                    groups: AxisIndexGroups = None) -> IrValue:
         """stablehlo.all_reduce of an array of an aval, by a binary operation."""
-        # Of one device it is the array. XLA:CPU does not compile two of them of different ranks.
+        # On one device it is the array. XLA:CPU does not compile two of them of different ranks.
         if all(len(group) == 1 for group in self.replica_groups(names, groups)):
             return x
         wide = self.sum_aval(aval) if combiner == "stablehlo.add" else aval
@@ -569,7 +570,7 @@ class Builder(Emitter):
 
     def call_marked(self, closed: ClosedOlympuspr, args: Sequence[IrValue], name: str,
                     marks: dict[str, str]) -> list[IrValue]:
-        """Call a program of which XLA is told more than of the rest."""
+        """Call a program with frontend attributes for XLA."""
         self.marks = dictionary(marks)      # for this equation: the walk sets it for each
         symbol, types = self.function(closed, name)
         return list(self.raw("func.call", [*self.dimension_args, *args],
@@ -661,7 +662,7 @@ class Builder(Emitter):
 
     def call_kept(self, closed: ClosedOlympuspr, args: Sequence[IrValue], part: str
                   ) -> list[IrValue]:
-        """Call a program that XLA:CPU may not mix with what is around the call."""
+        """Call a program that XLA:CPU may not fuse with its surroundings."""
         around = self.marks
         marks = {} if around is None else {a.name: a.attr.value for a in around}
         self.loc = location(f"{self.prefix}{self.eqn.ctx.path}{part}", self.source)
@@ -753,12 +754,11 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
                   prefix: str, solution: Solution | None = None, ordered: int = 0,
                   wrapped: bool = False, held: Sequence[int] = (), line: Source | None = OWN
                   ) -> tuple[IrOperation, list[IrValue]]:
-    """Emit a program as a function of the module; return the `func.func` and what it returns.
+    """Emit a program as a function of the module; return the `func.func` and its results.
 
-    Tokens enter and leave a public function as arrays without elements, but for those of `ordered`
-    effects, which are its first arguments and results. It has the values of dimension variables by
-    the solution; a private one has them as arguments before those, as a public one that is
-    `wrapped`.
+    Tokens enter and leave a public function as arrays without elements; tokens of `ordered` effects
+    are its first arguments and results. It has the values of dimension variables by the solution; a
+    private one has them as arguments before those, as a public one that is `wrapped`.
     """
     ir = mlir.ir
     # MLIR loads the classes of a whole dialect for the type of a token.
@@ -766,7 +766,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     tokens = visibility == "public"
     ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
     outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
-    # Of all dimensions' values, main is given the platform only.
+    # Of all dimensions' values, main receives only the platform.
     sized = module.dimension_names
     if tokens and not wrapped:
         sized = [n for n in sized if n == dimensions.PLATFORM_INDEX]
@@ -855,7 +855,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
                 operation, types, ins, attributes, None, 0, b.loc, block.ip).result
             hold: Any = outvars[0] in held
         else:
-            # For the rule: what is emitted by a recipe reads none of these.
+            # For the rule: operations emitted by a recipe read none of these.
             b.eqn, b.avals_in, b.emitted = eqn, avals, None
             b.avals_out = [v.aval for v in outvars] if several else [outvars[0].aval]
             b.held = tuple([i for i, v in enumerate(outvars) if v in held]) if held else ()

@@ -117,7 +117,7 @@ class ModuleContext:
 
     def __init__(self, platform: str | None, name: str,
                  rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
-        # Of several platforms None, but where an equation is lowered for each in turn.
+        # None if there are several platforms, but where an equation is lowered for each in turn.
         self.platform, self.name = platform, name
         self.platforms: Sequence[str] = ()
         self.rules = rules or {}    # lowering rules in place of primitives' own
@@ -186,15 +186,15 @@ class ModuleContext:
     def keeps(self) -> bool:
         """Whether calls can be kept apart from the program around them.
 
-        Not on several devices: Shardy would not spread alike what is on both sides of a call that
-        is kept, nor XLA join the collectives in it with others.
+        Not on several devices: Shardy would not shard alike the two sides of a kept call, nor would
+        XLA join its collectives with others.
         """
         return self.alone is not None and not self.alone.derived(
             "names devices", functools.partial(names_devices, self.alone.olympuspr))
 
     @property
     def takes_kernels(self) -> bool:
-        """Whether kernels may replace rules: on one CPU, in what is compiled here."""
+        """Whether kernels may replace rules: on one CPU, in programs compiled here."""
         found = self._takes
         if found is None:
             found = self._takes = self.kernels and self.keeps
@@ -245,7 +245,7 @@ class ModuleContext:
 
     @property
     def fences(self) -> bool:
-        """Whether what is emitted now may be fenced."""
+        """Whether operations emitted now may be fenced."""
         return self.fenced_from is not None and not self.combining
 
     def identity(self, kind: IrType) -> str:
@@ -324,7 +324,7 @@ class ModuleContext:
         return {"sdy.sharding": attr(f"#sdy.sharding{cut}")}
 
     def mesh_of(self, mesh: Mesh | AbstractMesh) -> Mesh | AbstractMesh:
-        """A mesh with devices for one without: that of an argument, of a type, or around."""
+        """A mesh with devices for one without: an argument's, a type's, or the ambient one."""
         if isinstance(mesh, Mesh):
             return mesh
         within = () if self.manual is None else (self.manual.mesh,)
@@ -383,7 +383,7 @@ class ModuleContext:
                     ) -> dict[str, IrAttribute]:
         """XLA's attributes for an argument whose buffer the result `alias` may take over.
 
-        `laid_out` and `shardings` are those of both.
+        `laid_out` and `shardings` concern both.
         """
         several = len(self.devices) > 1 or self.parts > 1
         if laid_out[0] != laid_out[1] or several and not _cut_alike(*shardings, ndim):
@@ -421,7 +421,9 @@ class ModuleContext:
         return symbol
 
     def finish(self) -> None:
-        """Say what is known at the end only: how many devices there are, what calls the host."""
+        """Add the attributes that only the finished module knows: device count and host
+        callbacks.
+        """
         for what, count in (("mhlo.num_partitions", len(self.devices) or self.parts),
                             ("mhlo.num_replicas", 1)):
             self.module.operation.attributes[what] = attr(f"{count} : i32")
@@ -464,7 +466,9 @@ class ModuleContext:
                                              ndim))
 
     def _copy_to_every_device(self, op: IrOperation, mesh: str) -> None:
-        """Else a result of the program may be whole on one device and undefined on the others."""
+        """Otherwise a result of the program may be whole on one device and undefined on the
+        others.
+        """
         ir = mlir.ir
         for x in op.results:
             if isinstance(x.type, ir.RankedTensorType):     # no token

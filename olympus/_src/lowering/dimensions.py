@@ -27,7 +27,7 @@ from .attributes import attr, constant_attr, tensor_type
 if TYPE_CHECKING:
     from ..core.builder_type import Attributes, Body, Builder, Emitter
 
-    # Of an operation, the one of dynamic shape; None where nothing of it is symbolic.
+    # The dynamically shaped form of an operation; None where nothing of it is symbolic.
     Dynamic: TypeAlias = Callable[[Emitter, Sequence[IrValue], Any, Sequence[ShapedArray]],
                                   IrOperation | None]
 
@@ -50,7 +50,7 @@ class Sizes:
         self.values, self.vectors = values, {} if vectors is None else vectors
 
     def inner(self) -> Sizes:
-        """For a region, which sees what is around it; what it adds ends with it."""
+        """For a region, which sees its surroundings; its additions end with it."""
         # Copies: a value made in the region is not visible behind it.
         return Sizes(self.values.copy(), dict(self.vectors))
 
@@ -80,8 +80,9 @@ class _Unseen(dict[Hashable, IrValue]):
 def into_region(b: Emitter, args: Sequence[IrValue], types: Sequence[IrType],
                 specs: Sequence[PartitionSpec], whole: PartitionSpec, body: Body
                 ) -> tuple[Sequence[IrValue], Sequence[IrType], Sequence[PartitionSpec], Body]:
-    """Operands, their types and specifications, and the body, of a region that sees nothing of what
-    is around it: the number of the platform goes in, if there are several."""
+    """Operands, their types and specifications, and the body, of a region that sees nothing outside
+    itself: the number of the platform goes in, if there are several.
+    """
     if b.block.sizes is None or PLATFORM_INDEX not in b.block.sizes.values:
         return args, types, specs, body
     number = b.block.sizes.values[PLATFORM_INDEX]
@@ -156,7 +157,7 @@ def _floor(b: Emitter, factor: Factor, x: IrValue, y: IrValue, of: Dimension) ->
     """Quotient or remainder as of Python, from those that round to zero."""
     kind = b.module.dimension_aval
     quotient, remainder = _scalar(b, "divide", [x, y]), _scalar(b, "remainder", [x, y])
-    # Of numbers that are never negative both roundings agree, and three operations are enough.
+    # For numbers that are never negative both roundings agree, and three operations are enough.
     if all(d >= 0 if type(d) is int else of.scope.range(d)[0] >= 0 for d in factor.operands):
         return quotient if factor.name == "floordiv" else remainder
     flag, zero = make_aval((), BOOL), b.scalar(0, kind.dtype)
@@ -213,7 +214,7 @@ def _own_sizes(b: Emitter, x: IrValue) -> list[IrValue]:
 
 
 def emit_solution(b: Builder, solution: Solution, args: Sequence[IrValue]) -> Sizes:
-    """The variables, from the sizes of arguments, with assertions of what they must satisfy."""
+    """The variables, from the sizes of arguments, with assertions of their constraints."""
     # Variables and conditions are written in sizes of arguments, which have names of their own
     # ("args[0].shape[1]"); nothing else is known while they are computed.
     measured = {name: _own_sizes(b, args[arg])[axis] for name, arg, axis in solution.sizes}
@@ -242,7 +243,8 @@ def shape_operands(b: Emitter, count: int, shapes: Sequence[Sequence[DimSize]]
         "indices_of_shape_operands": attr(f"dense<{places}> : tensor<{len(places)}xi64>")}
 
 
-# Operations by the names of those of static shape: (builder, operands, attributes, avals) -> op
+# Operations by the names of their statically shaped forms: (builder, operands, attributes, avals)
+# -> op
 
 
 def _renamed(name: str) -> Dynamic:

@@ -46,10 +46,10 @@ _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first
 
 
 class Block:
-    """Where operations are emitted, and what they have in common there.
+    """The place where operations are emitted, and their shared state there.
 
-    A region starts without: what is emitted in it ends with it. `sizes` are those of symbolic
-    dimensions, None where all are numbers.
+    A region starts empty, and nothing emitted in it is visible outside. `sizes` are the values of
+    symbolic dimensions, None where all are numbers.
     """
 
     __slots__ = ("ip", "scalars", "repeated", "token", "sizes")
@@ -65,8 +65,8 @@ class Block:
 class Emitter:
     """Emits operations at the end of a block.
 
-    `avals_in`, `avals_out`, `eqn` and `loc` are those of the equation being lowered; `prefix` is
-    the scope of the program.
+    `avals_in`, `avals_out`, `eqn` and `loc` belong to the equation being lowered; `prefix` is the
+    scope of the program.
     """
 
     __slots__ = ("module", "block", "prefix", "loc", "avals_in", "avals_out", "eqn",
@@ -183,7 +183,7 @@ class Emitter:
     def _scalar(self, key: tuple[type, object, DType], value: Number, aval: ShapedArray) -> IrValue:
         """`scalar`, emitted."""
         if isinstance(value, SymbolicDim):
-            # A dimension's value is of one dtype in the whole module, whatever is asked for here.
+            # A dimension's value has one dtype in the whole module, whatever the caller asks for.
             size = dimensions.size(self, value)
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
@@ -210,7 +210,7 @@ class Emitter:
         return scalar if not aval.shape else self.broadcast(scalar, aval, ())
 
     def broadcast(self, x: IrValue, aval: ShapedArray, dims: Sequence[int]) -> IrValue:
-        """broadcast_in_dim to an aval; that of a scalar is emitted once per block."""
+        """broadcast_in_dim to an aval; a scalar's is emitted once per block."""
         if dims:
             return self.op("stablehlo.broadcast_in_dim", [x], {"broadcast_dimensions": i64s(dims)},
                            aval)

@@ -58,7 +58,7 @@ def hold_report(name: str, found: Iterable[tuple[ClosedOlympuspr, Mapping[Var, i
                 reason: str, cut: Iterable[int]) -> HoldReport:
     """The report on programs and what each saves by its held values.
 
-    `reason` says why nothing is held, `cut` of which sizes axes are that several devices share.
+    `reason` says why nothing is held, `cut` gives the sizes of axes that several devices share.
     """
     lines: dict[tuple[str, str, str], list[int]] = {}
     for closed, saved in found:

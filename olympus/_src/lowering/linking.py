@@ -10,7 +10,7 @@ from ..base.typing import IrModule, IrOperation, IrType
 
 __all__ = ["Linked", "external", "fresh_symbols", "internal", "levels", "link", "operations"]
 
-_OF_PUBLIC = ("arg_attrs", "res_attrs")     # what is said of buffers holds for a whole program
+_OF_PUBLIC = ("arg_attrs", "res_attrs")     # statements about buffers hold for a whole program
 
 
 class Linked(NamedTuple):
@@ -108,8 +108,8 @@ def link(target: IrModule, symbol: Callable[[str], str], module: IrModule, name:
     Args:
       target: the module that they go to.
       symbol: makes a symbol that `target` does not have of a name.
-      module: what is moved, of the same MLIR context; nothing remains in it.
-      name: for what is its main function.
+      module: the module to move, of the same MLIR context; nothing remains in it.
+      name: the new name of its main function.
     """
     ir = mlir.ir
     moved = list(module.body.operations)    # a copy: they leave the module one by one

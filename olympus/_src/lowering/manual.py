@@ -1,4 +1,4 @@
-"""Manual axes of a mesh, along which a program is that of one device: what collectives lower to.
+"""Manual axes of a mesh, along which a program is one device's: the lowering of collectives.
 
 A module numbers its devices (its partitions) as they were given to it; a mesh may have them in
 another order. Collectives name partitions:

@@ -1,4 +1,4 @@
-"""Frontend attributes: notes for XLA on operations and calls besides what they compute."""
+"""Frontend attributes: notes for XLA on operations and calls, apart from their meaning."""
 
 from __future__ import annotations
 

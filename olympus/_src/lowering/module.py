@@ -1,6 +1,6 @@
 """Lowering of a whole program: an olympuspr to a StableHLO module, one function per program in it.
 
-`Lowering` says what is to be lowered; `lower_program` does it in steps.
+`Lowering` describes the program to lower; `lower_program` does it in steps.
 """
 
 from __future__ import annotations
@@ -43,23 +43,23 @@ class Lowering(NamedTuple):
 
     Attributes:
       closed: the program; its inputs are main's arguments.
-      name: what the user's function is called.
+      name: the name of the user's function.
       platform: "cpu", "gpu" or "tpu".
       donated: per input, whether its buffer may be reused for a result that XLA chooses.
       aliases: per input, the result that takes over its buffer, or None.
       result_paths: per output, where it is in the user's result ("result[0]['a']").
-      devices: what the program runs on, if several devices.
+      devices: the devices that run the program, if several.
       shardings, out_shardings: per input and output a NamedSharding, or None.
       memories: per input the kind of memory, None for the one that its type says. A result takes
         over a buffer in its own kind of memory only.
       out_memories: per output the kind of memory that is demanded, or None.
       layouts, out_layouts: per input and output XLA's notation of a layout, or None for by rows.
-      mesh: the one around, on which what is made of nothing is.
+      mesh: the ambient mesh; operations without operands are placed on it.
       rules: lowering rules by primitive, in place of its own.
       arg_names: per input, what to call it where its sizes are wrong; only if one is symbolic.
-      deviceless: types of axes of which meshes may have no devices; all, if it is for a platform.
+      deviceless: types of axes whose meshes may have no devices; all, if it is for a platform.
       platforms: several in place of one; the module's first argument is the number of the one that
-        it runs on.
+      it runs on.
       ordered: of an export, for how many ordered effects main takes and gives a token, in front.
       hold: as `jit` takes it.
     """
@@ -89,7 +89,7 @@ class Lowering(NamedTuple):
 def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
                solution: Solution | None, ordered: int | None
                ) -> tuple[IrOperation, IrOperation | None, list[IrValue]]:
-    """Emit main, the function that it wraps, if there is one, and what the program returns.
+    """Emit main, the function that it wraps, if there is one, and the program's results.
 
     That of an export wraps a program with dimensions, whose values it computes, or with tokens.
     """
@@ -101,7 +101,7 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
                                    wrapped=True)
     inner.attributes["sym_visibility"] = ir.StringAttr.get("private")
     kind, count = ir.TypeAttr(inner.attributes["function_type"]).value, len(module.dimension_names)
-    # main takes what the wrapped function takes, but for the dimensions, which it computes.
+    # main takes the wrapped function's arguments, but for the dimensions, which it computes.
     first = int(PLATFORM_INDEX in module.dimension_names)     # it is given
     ins = [*kind.inputs[:first], *kind.inputs[count:]]
     main, block = emit_header("main", "public", ins, kind.results, [loc] * len(ins), loc,
@@ -228,7 +228,7 @@ def _demands(context: ModuleContext, program: Lowering, results: Sequence[IrValu
 
 def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[NamedSharding | None],
                laid_out: Sequence[str | None]) -> list[IrAttribute]:
-    """The attributes of each argument; those of donated ones follow the results' demands."""
+    """The attributes of each argument; donated ones' follow the results' demands."""
     ir, found = mlir.ir, []
     memories, aliases, donated = program.memories, program.aliases, program.donated
     for i, aval in enumerate(program.closed.in_avals):

@@ -30,7 +30,7 @@ class Nest:
         self.deepest = 0
 
     def enter(self, eqn: OlympusprEqn) -> None:
-        """Enter a body of `eqn`, which what is emitted from here on belongs to."""
+        """Enter a body of `eqn`; operations emitted from here on belong to it."""
         self.check(eqn, 0)
         self.eqns.append(eqn)
         self.deepest = max(self.deepest, len(self.eqns))

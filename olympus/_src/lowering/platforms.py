@@ -37,7 +37,7 @@ def _still_open(*args: object, **params: Hashable) -> NoReturn:
 
 
 class Mark:
-    """Where a block ends and what it knows, so that what a rule had begun can be taken back."""
+    """The end of a block and its knowledge, so that a rule's beginnings can be taken back."""
 
     __slots__ = ("block", "last", "counts")
 
@@ -52,7 +52,7 @@ class Mark:
         # The last first: an operation that is erased must have no readers left.
         for op in list(self.block.ip.block.operations)[self.last:][::-1]:
             op.operation.erase()
-        # Else these only grow, and dicts keep their order: what is new is last.
+        # Otherwise these only grow, and dicts keep their order: new entries are last.
         for table, count in self.counts:
             for key in list(table)[count:]:
                 del table[key]

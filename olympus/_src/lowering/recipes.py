@@ -36,9 +36,10 @@ def has_recipes(module: ModuleContext, prim: Primitive) -> bool:
 
 
 def note_recipe(b: Emitter, key: object, operands: Sequence[IrValue], out: IrValue) -> None:
-    """Keep what a rule has just made of an equation's operands, or that it was not one operation.
+    """Keep the operation that a rule has just emitted for an equation, or that it was not one.
 
-    Of equal operands nobody knows which is which: the next equation will say.
+    If two operands are one value, their order is ambiguous; wait for an equation with distinct
+    ones.
     """
     if len({*map(id, operands)}) == len(operands):
         keep_recipe(key, _recipe(b, operands, out))

@@ -1,7 +1,7 @@
-"""The programs that lowering rules are made of, kept: what a rule says of an equation is said once.
+"""The programs of lowering rules, kept: a rule's program for an equation is recorded once.
 
 A rule may emit its equation by a function of other operations. Recording that costs more than
-emitting it, so what is recorded serves every equation of the same primitive, params and types.
+emitting it, so the record serves every equation of the same primitive, params and types.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
 __all__ = ["LONG", "rule_program", "staged"]
 
-# Of more equations than these, a program is emitted as a function that is called. A function costs
-# a module as much as ten operations, and a call of it as much as one.
+# A program of more equations than these is emitted as a function that is called. A function costs a
+# module as much as ten operations, and a call of it as much as one.
 LONG = 12
 
 _programs: Memo = Memo(512)

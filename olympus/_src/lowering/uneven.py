@@ -29,7 +29,7 @@ def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> 
                 for pair in {pair for x in eqn.invars for v in eqn.outvars
                              for pair in zip(x.aval.shape, v.aval.shape)}:
                     if not found.isdisjoint(pair):
-                        found |= {*pair} - {1}      # which other axes are of, too
+                        found |= {*pair} - {1}      # which other axes have, too
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner

@@ -1,8 +1,8 @@
 """`pmap`: a function of one example, run by as many devices as there are examples.
 
 It is `jit` of `shard_map` over a mesh of one axis, made of the devices when a call is traced; types
-do not say what varies, so that derivatives are those of `vmap` with an axis name. Where several
-processes share the program, arguments and results of a call are of this process's devices, and a
+do not say which values vary, so that derivatives are `vmap`'s with an axis name. Where several
+processes share the program, arguments and results of a call are on this process's devices, and a
 call that is transformed runs on those alone.
 """
 
@@ -69,7 +69,7 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
         argument that all devices get whole, or a pytree of those. Keyword arguments are mapped
         along axis 0.
       out_axes: where the mapped axis is in the results: likewise, counted from the front; None for
-        a result that is the same on all devices, of which one is taken.
+        a result that is the same on all devices: the first device's is taken.
       static_broadcasted_argnums: positions of arguments that are Python values of the program:
         hashable, passed positionally; one compilation for each value.
       devices: those to run on, in the order of the examples. Default: the first ones of `backend`.
@@ -111,7 +111,7 @@ def pmap(fun: Callable[P, R], axis_name: Hashable | None = None, *,
     jitted = jit(wraps(fun)(mapped.traced), static_argnums=static_broadcasted_argnums,
                  donate_argnums=donate_argnums)
 
-    # An eager call of a job has this process's examples; under a trace, values are of all.
+    # An eager call of a job has this process's examples; under a trace, values cover all devices.
     def call(*args: PyTree, **kwargs: PyTree) -> object:
         try:
             if current.num_processes > 1 and ctx.trace is ThreadState.trace:
@@ -165,7 +165,7 @@ class _Mapped:
     def of_process(self, jitted: Callable[..., PyTree], args: tuple, kwargs: dict[str, PyTree]
                    ) -> object:
         """A call on this process's examples, one for each of its devices."""
-        # axis_size counts the examples of all processes, each of which has as many.
+        # axis_size counts the examples of all processes; each has as many.
         size = self.axis_size and self.axis_size // current.num_processes
         leaves, dims, size, rebuilt = self._arguments(args, kwargs, size)
         mesh = self._mesh(size * current.num_processes if self.devices is None else

@@ -42,7 +42,7 @@ class RooflineResult:
 
     Attributes:
       flops: floating-point operations of products of matrices and convolutions.
-      unfused_flops: those of all operations.
+      unfused_flops: the operations' total.
       ici_bytes: bytes over the links to other devices, by axis of the mesh.
       ici_latency: steps over these links, by axis.
       hbm_bytes: bytes that products and convolutions read and write.
@@ -68,7 +68,7 @@ class RooflineResult:
         return cls()
 
     def __add__(self, other: RooflineResult) -> RooflineResult:
-        """One after the other: what is alive at most is that of one."""
+        """One after the other: the peak is one program's."""
         return RooflineResult(
             flops=self.flops + other.flops, hbm_bytes=self.hbm_bytes + other.hbm_bytes,
             unfused_flops=self.unfused_flops + other.unfused_flops,
@@ -151,14 +151,14 @@ _rules: dict[Any, Rule] = {}
 
 
 def register_roofline(prim: Primitive) -> Callable[[Rule], Rule]:
-    """Decorator: a rule that says what an operation asks of a machine.
+    """Decorator: a rule for the demands of an operation on a machine.
 
     Args:
       prim: the primitive.
 
     Returns:
       A decorator of `rule(ctx, *operands, **params)`, where `ctx` is a `RooflineRuleContext` and
-      operands are of class `RooflineShape`; it returns a `RooflineResult`.
+      operands are `RooflineShape`s; it returns a `RooflineResult`.
 
     >>> import olympus
     >>> from olympus.experimental import roofline
@@ -196,7 +196,7 @@ def roofline(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh | None = None,
     Args:
       f: a function of pytrees of arrays.
       mesh, in_specs, out_specs: if given, `f` is the program of one device of `shard_map`, and the
-        result is that of one device.
+        result is for one device.
       pin_lhs_in_vmem, pin_rhs_in_vmem: whether the operands of products are in fast memory already:
         they are not counted as read.
       vjp: of the function and its pullback, of cotangents like its result.
@@ -270,7 +270,7 @@ def _with_pullback(f: Callable[..., PyTree]) -> Callable[..., PyTree]:
 
 
 # By name: how many times the bytes of the operand go over a ring of devices, all but the own part
-# of each; and whether the operand is a part of what the ring has in the end.
+# of each; and whether the operand is a part of the ring's final value.
 _RINGS = {"psum": (2, False), "psum_invariant": (2, False), "pmax": (2, False), "pmin": (2, False),
           "all_gather": (1, True), "all_gather_invariant": (1, True),
           "reduce_scatter": (1, False), "psum_scatter": (1, False)}
@@ -290,7 +290,7 @@ class _Judge:
         for eqn in pr.eqns:
             total += self._equation(eqn)
         if any(eqn.primitive.name == "shard_map" for eqn in pr.eqns):
-            return total        # whose values here are those of all devices
+            return total        # whose values here cover all devices
         return dataclasses.replace(total, peak_hbm_bytes=max(total.peak_hbm_bytes, _peak(pr)))
 
     def _equation(self, eqn: OlympusprEqn) -> RooflineResult:
@@ -305,8 +305,8 @@ class _Judge:
                                 **params)
         if prim.name in _RINGS or prim.name in ("ppermute", "all_to_all"):
             return self._collective(eqn)
-        # Of a linear solve the solver runs, and not the programs that its derivatives need. The
-        # body of a reduction or scatter runs for each element: XLA's estimate says that.
+        # A linear solve runs its solver, not the programs that its derivatives need. The body of a
+        # reduction or scatter runs for each element: XLA's estimate says that.
         bodies = [self.program(body) for _, body, _ in prim.applied(params, eqn.invars)]
         if not bodies:
             return self._operation(eqn)

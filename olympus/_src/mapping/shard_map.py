@@ -1,4 +1,4 @@
-"""`shard_map`: what a user writes for one device of a mesh, run by all of them on their parts."""
+"""`shard_map`: a function written for one device of a mesh, run by all devices on their parts."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, 
         raise TypeError(f"smap: in_axes {in_axes!r} given; an int, None, or a tuple of entries for "
                         "the positional arguments is required.")
     for what, axes in (("in_axes", in_axes), ("out_axes", out_axes)):
-        # None is a node without leaves: what is left has to be ints.
+        # None is a node without leaves: all leaves have to be ints.
         if axes is not Infer and not all(isinstance(i, int) for i in tree_flatten(axes)[0]):
             raise TypeError(f"smap: {what} {axes!r} given; an int, None, or a container with those "
                             "as leaves is required.")
@@ -157,11 +157,11 @@ def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, 
 def _mapped(what: str, fun: Callable[..., PyTree], mesh: object, in_specs: object,
             out_specs: object, axis_names: object, check: bool) -> Callable[..., PyTree]:
     check_callable(what, fun)
-    # As a pytree a list would be a prefix of no tuple of arguments.
+    # Taken as a pytree, a list would be a prefix of no tuple of arguments.
     if isinstance(in_specs, list):
         in_specs = tuple(in_specs)
 
-    # The mesh is that of the call, not of the definition: `set_mesh` may come in between.
+    # The mesh is the one at the call, not at the definition: `set_mesh` may come in between.
     @wraps(fun)
     def mapped(*args: PyTree) -> object:
         try:
@@ -190,7 +190,7 @@ def _mapped_axes(args: tuple) -> set[Hashable]:
 
 def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mapped: set[Hashable]
                  ) -> Manual:
-    """The mesh of a call, and the axes of it that become manual: not those of vmaps around."""
+    """The mesh of a call, and its axes that become manual: not the axes of enclosing vmaps."""
     around = get_abstract_mesh()
     if mesh is None:
         mesh = around if not around.empty else current_mesh() or around
@@ -209,8 +209,8 @@ def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mappe
     if not isinstance(axis_names, (set, frozenset)):
         raise TypeError(f"{what}: axis_names {axis_names!r} of type {type(axis_names).__name__} "
                         "given; a set is required; write {'x'}.")
-    # An axis is manual once: those of a shard_map around are taken, and along those of a vmap
-    # around each device has its own examples already.
+    # An axis is manual once: the axes of an enclosing shard_map are taken, and along an enclosing
+    # vmap's each device has its own examples already.
     free = frozenset(mesh.axis_names) - set(mesh.manual_axes) - mapped
     names = frozenset(axis_names) or free
     if not names <= free:
@@ -224,12 +224,12 @@ def _manual_axes(what: str, mesh: object, axis_names: object, check: bool, mappe
 
 
 def is_high_spec(spec: object) -> bool:
-    """Whether a specification is of a value of a user's type: a `HiPspec`."""
+    """Whether a specification describes a value of a user's type: a `HiPspec`."""
     return hasattr(type(spec), "to_lo")
 
 
 class _Application:
-    """A mapped function and what it is applied to: what messages speak of."""
+    """A mapped function and its arguments, as messages name them."""
 
     def __init__(self, what: str, fun: Callable[..., PyTree], manual: Manual, args: tuple,
                  in_specs: PyTree, out_specs: PyTree) -> None:
@@ -238,7 +238,7 @@ class _Application:
 
     def run(self) -> PyTree:
         manual, args = self.manual, self.args
-        # Specifications before arguments: what is wrong with them is wrong for every call.
+        # Specifications before arguments: their faults are faults of every call.
         self._check_specs("in_specs", self.in_specs)
         self._check_specs("out_specs", self.out_specs)
         leaves, tree = tree_flatten(args)
@@ -258,8 +258,8 @@ class _Application:
             map(is_high_spec, tree_flatten(self.out_specs)[0]))
         if not whole and self._sees_values():
             return self._run_eagerly(leaves, tree, given, arrays, ins)
-        # Within the manual mesh: types of parts name no manual axes, and bare specifications in
-        # the body are of the axes that are left.
+        # Within the manual mesh: types of parts name no manual axes, and bare specifications in the
+        # body name the axes that are left.
         with manual.within():
             body = stage_body(*self._body(leaves, tree, given),
                               [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
@@ -491,7 +491,7 @@ class _Application:
         return specs
 
     def _is_high(self, spec: Any, aval: Aval, what: Callable[[], str], which: str) -> bool:
-        """Whether a value is of a user's type, and is spread as its specification says."""
+        """Whether a value has a user's type, and is sharded as its specification says."""
         if aval.is_high != is_high_spec(spec):
             kind = "HiPspec" if aval.is_high else "PartitionSpec"
             raise TypeError(f"{what()} is {aval}, and the entry of {which} for it is {spec!r:.60}; "

@@ -124,7 +124,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
 
     noted = Noted(flat)
     outs, found = batch_flat(under("vmap", noted), axis, leaves, dims)
-    # Only now is the results' structure known, of which out_axes is a prefix.
+    # Only now is the results' structure known; out_axes is a prefix of it.
     out_tree = noted.found
     wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
 
@@ -142,7 +142,7 @@ def mapped_arguments(what: str, fun: Callable, args: tuple, kwargs: dict[str, Py
                      ) -> tuple[list[Any], PyTreeDef, list[int | None], int]:
     """The leaves of a call's arguments, their tree, the mapped axis of each, and its size.
 
-    `positions`: those of `args` among the arguments, if there are others.
+    `positions`: the places of `args` among the arguments, if there are others.
     """
     if type(in_axes) is tuple and len(in_axes) != len(args):
         raise ValueError(f"{_ENTRIES.format(what)}, but got len(in_axes)={len(in_axes)}, "
@@ -179,7 +179,7 @@ class _Names:
         return leaf_name(self.fun, self.positions, self.trees, index)
 
     def where(self, index: int) -> str:
-        """`argument x['k']`, or `kwargs['y']` for what is given by keyword."""
+        """`argument x['k']`, or `kwargs['y']` for a keyword argument."""
         for position, tree in zip(self.positions, self.trees, strict=True):
             leaves = tree_flatten_with_path(tree)[0]
             if index < len(leaves):
@@ -279,7 +279,7 @@ def _sizes_error(avals: Sequence[Any], dims: Sequence[int | None], given: int | 
 
 
 def _cut_along(mapped: Sequence[tuple[ShapedArray, int]], given: object) -> object | None:
-    """The axes of a mesh that the mapped axis is cut along: those of types, or the given ones."""
+    """The mesh axes over which the mapped axis is sharded: the types', or the given ones."""
     # Along explicit axes types say how the mapped axis is cut, and spmd_axis_name may but agree:
     # the axis has one sharding, which all batched results get.
     found = {a.sharding.spec[d] for a, d in mapped if a.tagged and a.explicit} - {None}

@@ -211,7 +211,7 @@ def floor_divide(x1: ArrayLike, x2: ArrayLike, /) -> Array:
 def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
     """Quotient rounded down, and the remainder with the sign of `y`: CPython's float divmod.
 
-    The quotient by zero is that of `x / y`: infinite, or NaN; if 0 it has the sign of `x / y`.
+    The quotient by zero is as in `x / y`: infinite, or NaN; if 0 it has the sign of `x / y`.
     """
     rest, plain = rem(x, y), div(x, y)
     quotient = div(sub(x, rest), y)
@@ -224,7 +224,7 @@ def _float_divmod(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _signed_rest(rest: Array, y: Array) -> Array:
-    """The truncated remainder moved to the sign of `y`, that of a remainder 0 too."""
+    """The truncated remainder moved to the sign of `y`, a zero's sign too."""
     zero = zero_of(rest)
     none, below = eq(rest, zero), lt(y, zero)
     adjust = bits.bitwise_and(bits.bitwise_not(none), ne(lt(rest, zero), below))

@@ -45,7 +45,7 @@ class ArrayNamespaceInfo:
         return devices.local_devices()
 
     def default_dtypes(self, *, device: DeviceLike = None) -> dict[str, np.dtype]:
-        """The dtypes of results that no operand decides; those of 64 bits with x64 on."""
+        """The dtypes of results that no operand decides; 64 bits with x64 on."""
         return {"real floating": dtypes.default_float(),
                 "complex floating": dtypes.to_complex_dtype(dtypes.default_float()),
                 "integral": dtypes.default_int(), "indexing": dtypes.default_int()}

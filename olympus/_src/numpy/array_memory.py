@@ -1,7 +1,7 @@
 """Attributes of NumPy's arrays that speak of memory: read-only views, and refusals of what writes.
 
-A program sees no memory. Of an array with values these attributes describe the NumPy array that
-reads them, which is contiguous and read-only.
+A program sees no memory. For an array with values these attributes describe the NumPy array over
+them, which is contiguous and read-only.
 """
 
 from __future__ import annotations

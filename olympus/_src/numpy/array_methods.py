@@ -110,7 +110,8 @@ def _by_type(self: Value, other: Value, name: str) -> Value:
 
 
 def _operator(fun: Any, swapped: bool = False, name: str = "") -> Any:
-    """The method of tracers; its attribute `of_arrays` is that of arrays, which has less to do."""
+    """The method of tracers; its `of_arrays` is the arrays' method, which has less to do.
+    """
     method = _binary(getattr(fun, "while_tracing", fun), fun, swapped, name)
     of_arrays = _binary(fun, fun, swapped, name)
     if hasattr(fun, "wraps"):
@@ -156,7 +157,7 @@ def _reversed(self: Array) -> Iterator[Array]:
 
 
 def _with_whole_rows(self: Array) -> Array:
-    """An array of which each device has a part of all slices along the first axis."""
+    """An array with a part of all slices along the first axis on each device."""
     if not self.aval.tagged or self.aval.sharding.spec[0] is None:
         return self
     where = self.aval.sharding
@@ -270,7 +271,7 @@ def _compress(self: Array, condition: ArrayLike, axis: int | None = None, *, out
       axis: the axis; the flattened array if None.
       out: must be None; arrays cannot be written to.
       size: how many elements to return.
-      fill_value: what is returned where there are fewer.
+      fill_value: fills the result where there are fewer.
 
     Returns:
       An array of the same dtype.
@@ -403,8 +404,7 @@ def _byteswap(self: Array, inplace: bool = False) -> Array:
 def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Array:
     """The bits read as another dtype; of another width, the last axis shrinks or grows.
 
-    Booleans are bytes of 0 and 1, of which all but 0 are read as True; complex numbers are pairs.
-    The
+    Booleans are bytes of 0 and 1; every byte but 0 is read as True; complex numbers are pairs. The
     result is a new array, not NumPy's second name of the same memory.
 
     Args:

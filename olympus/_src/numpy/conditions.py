@@ -35,7 +35,7 @@ __all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:
     """`x` where the condition is not zero, `y` elsewhere.
 
-    All three broadcast; the dtype is that of `x` and `y` promoted.
+    All three broadcast; the dtype is `x`'s and `y`'s promoted one.
 
     >>> import olympus.numpy as onp
     >>> x = onp.array([-1., 2.])
@@ -215,7 +215,7 @@ def nan_to_num(x: ArrayLike, copy: bool = True, nan: ArrayLike = 0.0,
       posinf, neginf: for infinities; the largest and the smallest number of the dtype unless given.
 
     Returns:
-      An array of the same shape and dtype; no derivative passes through what was replaced.
+      An array of the same shape and dtype; no derivative passes through a replaced element.
 
     >>> onp.nan_to_num(onp.array([onp.nan, onp.inf, 1.]), posinf=9.)
     Array([0., 9., 1.], dtype=float32)

@@ -96,7 +96,7 @@ def promote_types(a: DTypeLike, b: DTypeLike) -> np.dtype:
     >>> onp.promote_types("int32", "float16"), onp.promote_types("int8", int)
     (dtype('float16'), dtype('int8'))
     """
-    # Of types alone, whatever arrays may have: the dtypes of 64 bits are themselves without x64.
+    # For types alone, whatever arrays may have: the dtypes of 64 bits are themselves without x64.
     with enable_x64(True):
         return dtypes.result_type(a, b)
 
@@ -106,7 +106,7 @@ def result_type(*args: ArrayLike | DTypeLike) -> np.dtype:
 
     Args:
       *args: arrays, numbers, dtypes or their names, at least one; Python's numbers are weak: they
-        take the dtype of the arrays beside them, if it is of their kind or a later one.
+        take the dtype of the arrays beside them, if it has their kind or a later one.
 
     Returns:
       A NumPy dtype, of 32 bits at most unless x64 is enabled.

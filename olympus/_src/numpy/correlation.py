@@ -44,7 +44,7 @@ def _signals(name: str, a: ArrayLike, v: ArrayLike, scalars: bool) -> list[Array
 
 def _slide(name: str, x: Array, window: Array, mode: str, precision: PrecisionLike,
            preferred: DTypeLike | None) -> Array:
-    """The products of a window with what it covers of `x`, which is no shorter, at each place.
+    """The products of a window with the part of `x`, no shorter, that it covers at each place.
 
     It may be longer where sizes are symbolic: then a part of all products is taken.
     """
@@ -65,7 +65,7 @@ def _slide(name: str, x: Array, window: Array, mode: str, precision: PrecisionLi
 
 
 def _middle(name: str, n: DimSize, m: DimSize, mode: str) -> tuple[DimSize, DimSize]:
-    """Where the sums of a mode begin among all of those of n and m numbers, and how many they are.
+    """Where the sums of a mode begin among all sums of n and m numbers, and how many they are.
 
     Where as many stand on either side but for one, `correlate` drops the last of a longer window.
     """

@@ -85,9 +85,9 @@ def array(object: object, dtype: DTypeLike | None = None, *, copy: bool | None =
     Returns:
       An array.
 
-    Raises TypeError for what is not numeric and for Python's complex numbers at a real dtype
-    (arrays lose their imaginary part with a warning), ValueError for ragged lists, None and NaN at
-    an integer dtype, OverflowError for Python numbers outside an integer dtype.
+    Raises TypeError for values that are not numeric and for Python's complex numbers at a real
+    dtype (arrays lose their imaginary part with a warning), ValueError for ragged lists, None and
+    NaN at an integer dtype, OverflowError for Python numbers outside an integer dtype.
 
     >>> onp.array([[1, 2.5]])
     Array([[1. , 2.5]], dtype=float32)
@@ -194,7 +194,7 @@ def _to_array(x: Any, dtype: DType | None, copy: bool | None, device: Device | N
 
 
 def is_sequence(x: object) -> bool:
-    """Whether the elements of `x` are those of an array: a list, tuple, range, deque …"""
+    """Whether the items of `x` are an array's elements: a list, tuple, range, deque …"""
     return type(x) not in _SINGLE and isinstance(x, Sequence) and not isinstance(
         x, (str, bytes, Tracer))
 
@@ -407,7 +407,7 @@ def frombuffer(buffer: bytes | bytearray | memoryview | np.ndarray, dtype: DType
     r"""A vector of the bytes of a buffer read as a dtype; the bytes are copied.
 
     Args:
-      buffer: bytes or what has the buffer protocol.
+      buffer: bytes or an object with the buffer protocol.
       dtype: of the elements; 64-bit ones are narrowed afterwards unless x64 is on.
       count: how many elements are read; all if negative.
       offset: how many bytes are skipped first.
@@ -415,7 +415,8 @@ def frombuffer(buffer: bytes | bytearray | memoryview | np.ndarray, dtype: DType
     Returns:
       A vector.
 
-    Raises ValueError for bytes that do not hold so many elements, TypeError for what is no buffer.
+    Raises ValueError for bytes that do not hold so many elements, TypeError for anything but a
+    buffer.
 
     >>> print(onp.frombuffer(b"\x01\x00\x02\x00", onp.int16))
     [1 2]
@@ -506,7 +507,7 @@ def full(shape: int | Shape, fill_value: ArrayLike, dtype: DTypeLike | None = No
 
     Args:
       fill_value: number or array, which may be traced.
-      dtype: of the result; that of the value by default, weakly typed for a Python number.
+      dtype: of the result; by default the value's, weakly typed for a Python number.
 
     Raises ValueError where the value does not broadcast to the shape.
 
@@ -575,7 +576,7 @@ _constant = make_jit(_broadcast_in_dim, {
 
 
 def aval_like(name: str, a: Any) -> ShapedArray:
-    """The aval of what has a shape and a dtype, which need not be an array, or of data."""
+    """The aval of data, or of an object with a shape and a dtype, which need not be an array."""
     if hasattr(a, "shape") and hasattr(a, "dtype"):
         aval = getattr(a, "aval", a)
         try:
@@ -644,7 +645,7 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
     """An array with unspecified elements (zeros), and the shape and dtype of another array.
 
     Args:
-      prototype: array, or what has a shape and a dtype; its values are not read.
+      prototype: array, or an object with a shape and a dtype; its values are not read.
       dtype, shape: those of the result where they are to differ.
 
     Returns:

@@ -32,7 +32,7 @@ from ..types.avals import ShapedArray, scalar_aval
 from .options import with_options
 from .promote import scalar_plan
 
-if TYPE_CHECKING:   # what the functions are made by `ufunc_table`, to type checkers at once
+if TYPE_CHECKING:   # for type checkers, the signature of functions made by `ufunc_table`
     from .ufunc import ufunc
 
 __all__ = ["array_operator", "as_ufunc", "eager_binary", "eager_named", "eager_sequence",
@@ -203,7 +203,7 @@ def _eager_sequence(along: Callable[..., int], fun: F) -> F:
                     if isinstance(error, lib.XlaRuntimeError):
                         raise
             args = () if arrays is _ABSENT else (arrays, *rest)
-            return fun(*args, **kwargs)     # also says what is wrong
+            return fun(*args, **kwargs)     # also names the fault
         except (*FAILURES, IndexError) as error:
             begin_with(call, error)
             raise

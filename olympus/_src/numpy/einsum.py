@@ -67,7 +67,7 @@ def _labels(subscripts: str, avals: tuple[ShapedArray, ...]) -> tuple[tuple[str,
 
 def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: bool | str
           ) -> tuple[Step, ...]:
-    """The order of contractions: (operands to take, labels of what they become)."""
+    """The order of contractions: (operands to take, labels of their result)."""
     key = (inputs, output, shapes, optimize)
     try:
         found = _plans.get(key)
@@ -82,7 +82,7 @@ def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: bool | 
 def _contraction_path(equation: str, shapes: Sequence[Sequence[int]],
                       how: Sequence[Sequence[int]] | str
                       ) -> tuple[Sequence[tuple[int, ...]], object]:
-    """opt_einsum's path and report. ValueError for what is no strategy of its."""
+    """opt_einsum's path and report. ValueError for anything but its strategies."""
     known = [tuple([bound_or(n, 8) for n in shape]) for shape in shapes]
     try:
         return opt_einsum.contract_path(equation, *known, shapes=True, optimize=how)

@@ -93,8 +93,8 @@ def exp(x: ArrayLike, /) -> Array:
 
     Returns:
       Floating or complex numbers of that shape; integers become the default float. Beyond the dtype
-      (88.7 in float32) it is infinite, far below 0 it is 0. Of complex numbers
-      `exp(re) * (cos(im) + i sin(im))`.
+      (88.7 in float32) it is infinite, far below 0 it is 0. For complex numbers `exp(re) * (cos(im)
+      + i sin(im))`.
 
     >>> onp.exp(onp.array([-onp.inf, 0., 1., 100.]))
     Array([0.       , 1.       , 2.7182817,       inf], dtype=float32)
@@ -381,8 +381,8 @@ def ceil(x: ArrayLike, /) -> Array:
       x: array or number of any shape, of real dtypes; complex ones are a TypeError.
 
     Returns:
-      An array of the same dtype: floats stay floats, and integers are as they are. -0 of what is
-      between -1 and 0. The derivative is 0 everywhere.
+      An array of the same dtype: floats stay floats, and integers are unchanged. Numbers between -1
+      and 0 give -0. The derivative is 0 everywhere.
 
     >>> onp.ceil(onp.array([1.2, -1.7, -0.5]))
     Array([ 2., -1., -0.], dtype=float32)
@@ -443,7 +443,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
 
     Returns:
       An array of the same dtype. Floats are scaled by the power of 10, rounded and scaled back, so
-      the last bit may differ from that of the decimal literal. Integers are rounded exactly.
+      the last bit may differ from the decimal literal's. Integers are rounded exactly.
 
     >>> onp.round(onp.array([0.5, 1.5, 2.25]), 1), onp.round(onp.array([1249, 1250]), -2)
     (Array([0.5, 1.5, 2.2], dtype=float32), Array([1200, 1200], dtype=int32))
@@ -567,7 +567,7 @@ def _signed_of(dtype: DType) -> np.dtype:
 
 @eager_unary
 def signbit(x: ArrayLike, /) -> Array:
-    """Whether the sign bit is set: that of -0 and of negative NaN is, which `x < 0` does not see.
+    """Whether the sign bit is set; `x < 0` does not see it in -0 and negative NaN.
 
     Args:
       x: array or number of any shape, of real dtypes; complex ones are a TypeError.
@@ -591,7 +591,7 @@ def signbit(x: ArrayLike, /) -> Array:
 
 @eager_binary(composite=True)
 def copysign(x1: ArrayLike, x2: ArrayLike, /) -> Array:
-    """The size of x1 with the sign of x2, that of -0 included.
+    """The size of x1 with the sign of x2, also of -0.
 
     Returns:
       Floats of the broadcast shape and promoted dtype; integers become the default float. The
@@ -648,7 +648,7 @@ def spacing(x: ArrayLike, /) -> Array:
     bits = bitcast_convert_type(x, integer)
     size = bitwise_and(bits, literal(int(dtypes.iinfo(integer).max), integer))
     exponent = shift_right_logical(size, mantissa)
-    lower = sub(exponent, mantissa)      # that of the distance, if it is a normal number
+    lower = sub(exponent, mantissa)      # the distance's logarithm, if it is a normal number
     step = choose(gt(lower, zero), shift_left(arithmetic.max(lower, zero), mantissa),
                   shift_left(one, arithmetic.max(sub(exponent, one), zero)))
     negative = bitwise_and(lt(bits, zero), ne(size, zero))

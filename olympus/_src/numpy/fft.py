@@ -265,7 +265,7 @@ def _swapped(norm: str | None) -> str | None:
 @described_like(irfft)
 def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
          norm: str | None = None, out: None = None) -> Array:
-    """The real `fft` of a series with Hermitian symmetry, a[-j] = conj(a[j]), of which `a` is half.
+    """The real `fft` of a series with Hermitian symmetry, a[-j] = conj(a[j]); `a` is half of it.
 
     Args:
       a: array of any numeric or boolean dtype: m elements along the axis.

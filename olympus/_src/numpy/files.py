@@ -30,7 +30,7 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
 
     Args:
       file: a path, or a binary file that is open.
-      args, kwargs: those of `numpy.load`: mmap_mode, allow_pickle …
+      args, kwargs: as for `numpy.load`: mmap_mode, allow_pickle …
 
     Returns:
       An array, narrowed to 32 bits unless x64 is on. NumPy stores bfloat16 as two bytes of no type,

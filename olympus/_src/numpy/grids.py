@@ -65,7 +65,7 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
 
     Args:
       start, stop, step: real numbers.
-      dtype: of the result; that of the bounds by default, at least int32 (int64 with x64).
+      dtype: of the result; by default the bounds', at least int32 (int64 with x64).
       device: a device or sharding to put the result on.
       out_sharding: how the result is cut over devices; see `lax.with_sharding_constraint`.
       like: None or an array of olympus; it has no effect.
@@ -529,7 +529,7 @@ class _Grid:
 class _Joiner:
     """The class of `r_` and `c_`: entries become arrays of some rank, joined along an axis.
 
-    Rank 1 entries lie along axis `place` of those of `rank`; -1 is the last axis.
+    Entries of rank 1 lie along axis `place` of `rank` axes; -1 is the last axis.
     """
 
     def __init__(self, name: str, axis: int, rank: int, place: int) -> None:
@@ -564,7 +564,7 @@ class _Joiner:
         return found
 
     def _parsed(self, directive: str) -> tuple[int, int, int]:
-        """"axis", "axis,rank" or "axis,rank,place"; what is left out is as in `r_` or `c_`."""
+        """"axis", "axis,rank" or "axis,rank,place"; fields left out are as in `r_` or `c_`."""
         try:
             given = tuple([int(part) for part in directive.split(",")])
         except ValueError:

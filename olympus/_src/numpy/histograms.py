@@ -210,7 +210,7 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
     """The numbers of elements with edges[i] <= x < edges[i + 1], the last edge included.
 
     Args:
-      a: data of any shape; NaN and what is outside of all bins are not counted.
+      a: data of any shape; NaN and numbers outside of all bins are not counted.
       bins: how many bins of equal width; or their edges; or the name of a rule, for data that is
         not traced: see `histogram_bin_edges`.
       range: the outer edges, (low, high); the least and largest of the data unless given.
@@ -218,8 +218,8 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
       density: divide by the total and the widths, so that the integral over the bins is 1.
 
     Returns:
-      (counts [bins] of the default integer dtype, or that of the weights, or floats if `density`;
-      edges float[bins + 1], or those given).
+      (counts [bins] of the default integer dtype, or the weights', or floats if `density`; edges
+      float[bins + 1], or those given).
 
     Raises ValueError for fewer than one bin, edges that descend, weights of another shape and a
     range that is not finite.

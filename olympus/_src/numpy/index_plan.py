@@ -78,7 +78,7 @@ class Plan:
         `packed` is `out_shape` without the axes that None made.
       inserted: where only None changes the shape, the result's axes that are the operand's.
       picks: whether the index arrays name any element: if not, none of them is outside.
-      empty: an axis without elements of which some are asked for, or None.
+      empty: an axis without elements that is asked for some, or None.
       wide: whether an indexed axis has more elements than int32 can count.
     """
 
@@ -384,7 +384,7 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
                operands: list) -> tuple[int, tuple[int, int, bool] | None]:
     """Arrays, masks, NumPy scalars; refuses the rest.
 
-    Returns the next axis, and what is known to be outside of which axis, and whether also if the
+    Returns the next axis, the indices known to be outside with their axis, and whether also if the
     index arrays together name no element; or None.
     """
     if type(entry) not in _ARRAYS and (given := array_method(entry)) is not None:

@@ -221,7 +221,7 @@ def _slice(x: Array, plan: Plan, wrap: bool, *operands: ArrayLike) -> Array:
     if plan.wide:
         operands = _joined(operands)
     old, sizes = x.aval.shape, plan.sizes
-    # Of an axis of size 1 there is but one element to read: a traced place is looked at by checks.
+    # An axis of size 1 has but one element to read: a traced place is looked at by checks.
     looked_at = sizes == old and plan.scalars and looking()
     if sizes != old or not plan.unit or looked_at:
         starts, limits, static = [], [], True
@@ -390,7 +390,7 @@ def write(op: str, x: ArrayLike, index: object, values: object, *,
           wrap_negative_indices: bool = True, method: str = "") -> Array:
     """A copy of `x` with `values` combined into `x[index]`: set, add, subtract, multiply, min, max.
 
-    `method` is what was called, if not that of the operation.
+    `method` is the called method's name, if not the operation's.
 
     Raises IndexError for integers known to be outside of the bounds unless `mode` is given,
     ValueError where the values do not broadcast to the shape of `x[index]`, TypeError where they
@@ -591,15 +591,14 @@ def take_along_axis(arr: ArrayLike, indices: ArrayLike, axis: int | None = -1,
     """out[i, j, k] = arr[i, indices[i, j, k], k], here for axis 1 of three.
 
     Args:
-      arr: array; its other axes broadcast against those of `indices`.
+      arr: array; its other axes broadcast against the other axes of `indices`.
       indices: integers of the same rank.
       axis: the axis to index; both arrays are flattened if None.
       mode: "fill" (the default), "clip" or "promise_in_bounds".
       fill_value: what "fill" reads outside, as in `take`.
       wrap_negative_indices: whether negative indices count from the end.
 
-    Returns:
-      An array of the dtype of `arr` whose size along the axis is that of `indices`.
+    Returns: An array of the dtype of `arr` with the size of `indices` along the axis.
 
     Raises TypeError for indices that are not integers, ValueError where ranks or sizes differ.
 

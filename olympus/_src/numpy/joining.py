@@ -634,8 +634,8 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
 
     Args:
       arr: array of n elements along the axis.
-      obj: an int, a slice, a mask or integers in [-n, n], all of which count in the array before
-        the insertion. Integers may be traced; those outside then count as the nearer end.
+      obj: an int, a slice, a mask or integers in [-n, n]; they refer to the array before the
+        insertion. Integers may be traced; those outside then count as the nearer end.
       values: array that broadcasts to the inserted part; converted to the dtype of `arr`.
 
     Raises IndexError for places out of bounds, ConcretizationTypeError for a traced mask.
@@ -658,7 +658,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
         raise ValueError(f"insert: obj of shape {places.shape} given; an integer or a vector of "
                          "them is required.")
     if definitely_equal(count, 1):
-        # As NumPy does it: all values go to one place, and those of a scalar have the axis first.
+        # In NumPy all values go to one place, and a scalar's values have the axis first.
         lead = (1,) * (len(arr.shape) - len(values.shape))
         values = reshape(values, (*lead, *values.shape))
         values = values if places.ndim else moveaxis(values, 0, axis)

@@ -57,7 +57,7 @@ def reshape(a: ArrayLike, shape: int | Shape, order: str = "C", *, copy: bool | 
     """The same elements in another shape.
 
     Args:
-      shape: an int or ints, one of which may be -1: what remains.
+      shape: an int or ints; one may be -1, the remaining size.
       copy: accepted; no result shares memory that could be written to.
 
     Returns:
@@ -595,7 +595,7 @@ def roll(a: ArrayLike, shift: ArrayLike | Sequence[int],
 
     Args:
       shift: by how much: ints, or integer arrays (then they may be traced).
-      axis: one axis or as many as shifts, of which one is for all; the flattened array if None.
+      axis: one axis or as many as shifts; a single shift is for all; the flattened array if None.
 
     Returns:
       An array of the shape of `a`.
@@ -686,8 +686,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
            device: DeviceLike = None) -> Array:
     """Convert the elements to another dtype.
 
-    Floats become integers by cutting off towards zero; what is outside goes to the nearest limit,
-    NaN
+    Floats become integers by cutting off towards zero; numbers outside go to the nearest limit, NaN
     to 0. Complex to real drops the imaginary part, with a warning.
 
     Args:
@@ -699,7 +698,7 @@ def astype(x: ArrayLike, dtype: DTypeLike | None, /, *, copy: bool = False,
       An array of the shape of `x`. A 64-bit dtype becomes one of 32 bits, with a warning, without
       x64.
 
-    Raises TypeError for what is no dtype.
+    Raises TypeError for anything but a dtype.
 
     >>> onp.astype(onp.array([1.7, -1.7]), onp.int32)
     Array([ 1, -1], dtype=int32)

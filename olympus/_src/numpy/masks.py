@@ -94,7 +94,7 @@ class Masked(NamedTuple):
 def masked_index(of: Shape, index: object) -> Masked | None:
     """The index of an array of that shape as one mask and whole axes; None for all other indices.
 
-    Raises IndexError for a mask whose sizes are not those of its axes.
+    Raises IndexError for a mask whose sizes differ from its axes'.
     """
     if type(index) is not tuple:
         if not _is_mask(index) or index.ndim > len(of):

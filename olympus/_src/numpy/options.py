@@ -251,7 +251,7 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 
         @functools.wraps(fun)
         def body(*args: ArrayLike, **options: Any) -> Any:
-            # As a rule none of the options is given.
+            # Usually none of the options is given.
             plain = not options or options.keys().isdisjoint(CORE)
             return fun(*args, **options) if plain else asked(*args, **options)
 
@@ -300,7 +300,7 @@ def _along(name: str, signature: str, ins: Sequence[Sequence[str]], result: Sequ
 
 
 def _moved(name: str, x: Array, entry: object, core: Sequence[str], back: bool) -> Array:
-    """The axes of an operand to its end, or those of the result from there."""
+    """The axes of an operand to its end, or the result's axes from there."""
     entry = tuple(entry) if isinstance(entry, (list, tuple)) else (entry,)
     if len(entry) != len(core):
         raise ValueError(f"{name}: axes {entry} given for {len(core)} axes; one for each is "

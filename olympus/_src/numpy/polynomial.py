@@ -162,10 +162,10 @@ def polydiv(u: ArrayLike, v: ArrayLike, *, trim_leading_zeros: bool = False) -> 
     """The quotient and the remainder of two polynomials.
 
     Args:
-      u: coefficients [n] of what is divided, highest power first.
+      u: coefficients [n] of the dividend, highest power first.
       v: coefficients [m] of the divisor; its first one is not zero.
-      trim_leading_zeros: whether to drop leading zeros of the remainder, as NumPy does, and what
-        is as small as rounding errors. That decides its shape, so it cannot be traced.
+      trim_leading_zeros: whether to drop leading zeros of the remainder, as NumPy does, and
+        coefficients as small as rounding errors. That decides its shape, so it cannot be traced.
 
     Returns:
       (quotient float[max(n - m + 1, 1)], remainder float[n]).
@@ -201,7 +201,7 @@ def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
         shifted = slicing.concatenate([window[1:], lax_shape.expand_dims(coming, (0,))], 0)
         return shifted, (factor, window[0])
 
-    # The window is what the divisor's coefficients lie below; one number enters per step.
+    # The window is the part above the divisor's coefficients; one number enters per step.
     entering = slicing.concatenate([u[m:], full((1,), 0, u.dtype)], 0)
     window, (quotient, left) = scan(step, u[:m], entering)
     rest = slicing.concatenate([left, window[:m - 1]], 0)
@@ -300,8 +300,8 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
       seq_of_zeros: [n], or [n, n]: a matrix, whose characteristic polynomial it is.
 
     Returns:
-      Coefficients [n + 1], highest power first; those of complex zeros are complex, also where the
-      zeros come in conjugate pairs (NumPy looks at the values).
+      Coefficients [n + 1], highest power first; complex zeros have complex coefficients, also where
+      the zeros come in conjugate pairs (NumPy looks at the values).
 
     >>> print(onp.poly(onp.array([1., 2.])))
     [ 1. -3.  2.]
@@ -424,11 +424,11 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
 
     Args:
       x: [m], where the points lie; integers become floats.
-      y: [m], their values, or [m, k], of which each column is fitted by itself.
+      y: [m], their values, or [m, k], whose columns are fitted one by one.
       deg: the degree, a static int, not negative.
       rcond: singular values up to rcond times the largest count as zero; m times the precision of
         the dtype unless given.
-      full: return what the solver knows too.
+      full: return the solver's diagnostics too.
       w: [m], what distances are multiplied by before they are squared.
       cov: return the covariances of the coefficients too, scaled by the residuals; not scaled if
         "unscaled".

@@ -18,10 +18,10 @@ __all__ = ["array2string", "array_repr", "array_str", "format_float_positional",
 
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
-    """Set NumPy's options of printing, which are those of arrays here too, for the process.
+    """Set NumPy's options of printing, which arrays here follow too, for the process.
 
     Args:
-      args, kwargs: those of `numpy.set_printoptions`: precision, threshold, edgeitems, linewidth,
+      args, kwargs: as for `numpy.set_printoptions`: precision, threshold, edgeitems, linewidth,
         suppress, nanstr, infstr, formatter, sign, floatmode and legacy.
 
     >>> with onp.printoptions():    # what is set inside is undone behind
@@ -90,7 +90,7 @@ def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int
     Args:
       a: an array, which must not be traced.
       separator: what stands between elements.
-      prefix: what the caller will print before; its width indents the lines that follow.
+      prefix: the text that the caller will print before; its width indents the lines that follow.
       options: the others of `numpy.array2string`: formatter, threshold, edgeitems, sign, floatmode,
         suffix and legacy.
 
@@ -112,7 +112,7 @@ def format_float_positional(x: ArrayLike, *args: object, **kwargs: object) -> st
 
     Args:
       x: a scalar, which must not be traced.
-      args, kwargs: those of `numpy.format_float_positional`: precision, unique, fractional, trim …
+      args, kwargs: as for `numpy.format_float_positional`: precision, unique, fractional, trim …
 
     Returns:
       Text.
@@ -130,7 +130,7 @@ def format_float_scientific(x: ArrayLike, *args: object, **kwargs: object) -> st
     """A real number in decimal digits with an exponent.
 
     Args:
-      args, kwargs: those of `numpy.format_float_scientific`: precision, unique, trim, exp_digits …
+      args, kwargs: as for `numpy.format_float_scientific`: precision, unique, trim, exp_digits …
 
     >>> onp.format_float_scientific(onp.float32(1234))
     '1.234e+03'

@@ -379,7 +379,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
 
     Args:
       x1, x2: arrays with as many elements along the axis.
-      axis: the axis in both, the last by default; or `axes`, a list with that of each.
+      axis: the axis in both, the last by default; or `axes`, a list with each one's.
       keepdims: whether the axis stays, with size 1.
       out, dtype, casting, order, subok: as of a `ufunc`.
 
@@ -477,7 +477,7 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     """The sum of a diagonal over two axes.
 
     Args:
-      dtype: of the result; by default that of `sum`: small integers become int32 or uint32.
+      dtype: of the result; by default as for `sum`: small integers become int32 or uint32.
 
     Returns:
       An array without both axes.

@@ -70,8 +70,8 @@ def binary(prim: Primitive, x: ArrayLike, y: ArrayLike,
            special: tuple[str, Any] | None = None) -> Array:
     """Bind a two-operand primitive after promotion.
 
-    `special` is (kind of dtype, what is bound instead of `prim` for that kind): booleans add by
-    `or`, complex numbers compare in lexicographic order.
+    `special` is (kind of dtype, the primitive bound instead of `prim` for that kind): booleans add
+    by `or`, complex numbers compare in lexicographic order.
     """
     # `type(x) is type(y)` (30 ns) keeps Python scalars from raising AttributeError (400 ns).
     if type(x) is type(y):
@@ -184,7 +184,7 @@ def _wrapped(name: str, value: int, aval: ShapedArray) -> int:
 # One operand -------------------------------------------------------------------------------------
 
 def refuse(name: str, x: object, position: int) -> NoReturn:
-    """Raise the TypeError for what is neither array nor number."""
+    """Raise the TypeError for anything but arrays and numbers."""
     kind = type(x).__name__
     remedy = ("\n  convert it with olympus.numpy.asarray, whose cost is then visible"
               if isinstance(x, (list, tuple)) else " pass numbers or arrays")
@@ -362,7 +362,7 @@ def result_shape(name: str, avals: Sequence[ShapedArray]) -> tuple[int, ...]:
 def check_ranks(name: str, avals: Sequence[ShapedArray], core: Sequence[int] = ()) -> None:
     """Warn or raise, as `olympus_numpy_rank_promotion` says, where ranks differ.
 
-    Scalars go with everything; operands of which `core` axes each do not broadcast, do not.
+    Scalars go with everything; operands with `core` axes each that do not broadcast, do not.
     """
     mode = _rank_mode.value
     ranks = ({a.ndim - n for a, n in zip(avals, core, strict=True)} if core else
@@ -533,7 +533,7 @@ def refuse_option(name: str, **options: object) -> None:
 
 
 def flag(name: str, option: str, value: bool | None) -> bool:
-    """A switch as a bool; TypeError for what is neither a bool nor an int, nor None."""
+    """A switch as a bool; TypeError for anything but a bool, an int or None."""
     if value is None or isinstance(value, (int, np.bool_, Tracer)):
         return bool(value)      # of a tracer that says what to do instead
     raise TypeError(f"{name}: {option} {value!r} given; True or False is required.")

@@ -122,7 +122,7 @@ def _total(op: Callable[..., Array], combine: Callable[..., Array], neutral: int
     found = op(x, axes) if axes else x
     if initial is not None:
         start = broadcast_to(convert(initial, accumulated), found.shape)
-        # Of no elements it is the result itself: -0.0 and the neutral 0.0 add to 0.0.
+        # Without elements it is the result itself: -0.0 and the neutral 0.0 add to 0.0.
         found = to_array(start) if definitely_equal(size_of(x.shape), 0) else combine(found, start)
     return convert(expand(found, axes, keepdims), dtype)
 
@@ -185,8 +185,8 @@ def prod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
     Its gradient is exact where elements are 0, too.
 
     Args:
-      dtype: dtype of the result; elements are converted before they are multiplied. By default that
-        of `sum`: small integers become int32 or uint32 (64 bits with x64).
+      dtype: dtype of the result; elements are converted before they are multiplied. By default as
+        for `sum`: small integers become int32 or uint32 (64 bits with x64).
 
     Returns:
       `a` without the reduced axes.
@@ -618,7 +618,7 @@ def cumsum(a: ArrayLike, axis: int | None = None, dtype: DTypeLike | None = None
 
     Args:
       axis: the axis; None runs over all elements in row-major order.
-      dtype: dtype of the result; by default that of `a`, int32 (int64 with x64) for booleans.
+      dtype: dtype of the result; by default `a`'s, int32 (int64 with x64) for booleans.
 
     >>> onp.cumsum(onp.array([[1, 2, 3], [4, 5, 6]]), axis=1)
     Array([[ 1,  3,  6],
@@ -698,8 +698,8 @@ def cumulative_sum(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLike
 
     Args:
       axis: the axis; required unless `x` is a vector.
-      dtype: dtype of the result; by default that of `sum`, so small integers widen.
-      include_initial: whether a 0 comes first, so that the axis grows by one.
+      dtype: dtype of the result; by default as for `sum`, so small integers widen. include_initial:
+      whether a 0 comes first, so that the axis grows by one.
 
     Returns:
       An array of the shape of `x`, but for the axis that `include_initial` makes longer.
@@ -720,7 +720,7 @@ def cumulative_prod(x: ArrayLike, /, *, axis: int | None = None, dtype: DTypeLik
     """Running products along an axis, as the array API standard has them.
 
     Args:
-      dtype: dtype of the result; by default that of `prod`, so small integers widen.
+      dtype: dtype of the result; by default as for `prod`, so small integers widen.
       include_initial: whether a 1 comes first, so that the axis grows by one.
 
     >>> onp.cumulative_prod(onp.array([1, 2, 3], onp.int8), include_initial=True)

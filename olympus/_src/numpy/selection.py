@@ -1,7 +1,7 @@
 """Elements chosen by conditions or places: choose, compress, extract, place, put, argwhere.
 
 How many elements a condition selects decides a shape. So such functions need a concrete array, or
-`size`, which fixes the shape: what is missing is filled, what is too much is cut off.
+`size`, which fixes the shape: missing elements are filled in, surplus ones cut off.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def where(condition: ArrayLike, x: ArrayLike | None = None, y: ArrayLike | None 
     infinite, so make its argument safe first.
 
     Args:
-      condition: array; what is not zero holds.
+      condition: array; nonzero elements hold.
       x, y: arrays or numbers that broadcast with it and each other. Without both this is
         `nonzero(condition)`.
       size, fill_value: of `nonzero`, where the condition is given alone.
@@ -211,7 +211,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
     Args:
       condition: a vector; where it ends before the axis, it does not hold.
       axis: the axis; the flattened array if None.
-      size: how many elements to return, at most that of the axis; required where the condition is
+      size: how many elements to return, at most the axis's size; required where the condition is
         traced.
       fill_value: what is returned where there are fewer.
 
@@ -382,7 +382,7 @@ def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool =
     Args:
       a: an array; places count in row-major order.
       mask: a condition of its shape.
-      values: what is written, converted to the dtype of `a`; none change nothing.
+      values: the values to write, converted to the dtype of `a`; none change nothing.
 
     >>> x = onp.arange(4)
     >>> print(onp.putmask(x, x > 1, onp.array([10, 20]), inplace=False))
@@ -569,7 +569,7 @@ def ravel_multi_index(multi_index: Sequence[ArrayLike], dims: Sequence[int], mod
       dims: the array's shape.
       mode: "wrap" or "clip" for places outside; "raise" needs concrete places.
       order: "C" (last axis fastest) or "F".
-      dtype: of the result; that of the places, but at least default integers, if not given.
+      dtype: of the result; the places' dtype, but at least default integers, if not given.
 
     Returns:
       Integers of the broadcast shape.

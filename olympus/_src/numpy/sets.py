@@ -1,8 +1,8 @@
 """Arrays as sets: unique and its relatives, intersections, differences, membership.
 
 How many elements a set has decides a shape. So these functions need concrete arrays, which NumPy
-then counts, or `size`, which fixes the shape: what is missing is `fill_value`, by default the
-smallest element; what is too much is cut off.
+then counts, or `size`, which fixes the shape: missing elements are `fill_value`, by default the
+smallest element; surplus elements are cut off.
 """
 
 from __future__ import annotations
@@ -227,7 +227,7 @@ def unique_counts(x: ArrayLike, /, *, size: int | None = None,
     """The distinct elements and their counts; NaNs are all distinct.
 
     Args:
-      fill_value: what is returned where there are fewer (with count 0); the smallest by default.
+      fill_value: fills the result where there are fewer (with count 0); the smallest by default.
 
     Returns:
       A named tuple of two vectors: sorted values, counts.
@@ -247,7 +247,7 @@ def unique_inverse(x: ArrayLike, /, *, size: int | None = None,
     """The distinct elements, and the index of each element among them; NaNs are all distinct.
 
     Args:
-      x: array; the values are those of the flattened array.
+      x: array; the values are the flattened array's.
 
     Returns:
       A named tuple: the vector of sorted values, and inverse_indices of the shape of `x`, so that
@@ -390,7 +390,7 @@ def setdiff1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False, *,
       assume_unique: whether to leave the elements in the order, and as often, as the first array
         has them.
       size: how many to return; required where one is traced.
-      fill_value: what is returned where there are fewer; 0 by default.
+      fill_value: fills the result where there are fewer; 0 by default.
 
     Returns:
       A vector of the dtype of `ar1`.
@@ -434,7 +434,7 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
       assume_unique: has no effect.
       return_indices: also return where each element is first in `ar1` and in `ar2`.
       size: how many to return; required where one is traced.
-      fill_value: what is returned where there are fewer, the smallest by default; missing places
+      fill_value: fills the result where there are fewer, the smallest by default; missing places
         are
         the sizes of the arrays.
 

@@ -68,7 +68,7 @@ def _mean_dtype(name: str, x: Array, dtype: DTypeLike | None) -> DType:
 
 
 def _count(x: Array, where: Array | None, axes: Axes, keepdims: bool, dtype: DType) -> Array:
-    """The number of elements that a statistic is of, as a number or (with a mask) an array."""
+    """The number of elements that a statistic counts, as a number or (with a mask) an array."""
     if where is None:
         return literal(size_of([x.shape[i] for i in axes]), dtype)
     mask = convert(broadcast_to(where, broadcast_shapes(x.shape, where.shape)), dtype)
@@ -94,8 +94,8 @@ def mean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: N
 
     Args:
       a: array of numbers or booleans.
-      dtype: dtype of the result; by default that of `a`, float32 for integers (float64 for 64-bit
-        ones with x64). 16-bit floats are accumulated in float32.
+      dtype: dtype of the result; by default `a`'s, float32 for integers (float64 for 64-bit ones
+        with x64). 16-bit floats are accumulated in float32.
 
     Returns:
       `a` without the reduced axes.
@@ -161,8 +161,8 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
       a: array of numbers or booleans; floats are computed in at least float32.
       dtype: a real dtype for the result; by default the float dtype of `mean`, real for complex
         `a`.
-      ddof: what is taken from the number of elements: 0 for a population, 1 for a sample of it.
-      mean: the mean, with the reduced axes kept, if it is known.
+      ddof: subtracted from the number of elements: 0 for a population, 1 for a sample of it. mean:
+      the mean, with the reduced axes kept, if it is known.
       correction: the array API standard's name of `ddof`.
 
     Returns:
@@ -195,7 +195,9 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
 
 
 def _with_nan_mask(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, Array | None]:
-    """The operand, 0 for NaN, and a mask of what is not NaN and in `where`; None for all."""
+    """The operand, 0 for NaN, and a mask of elements that are not NaN and in `where`; None for
+    all.
+    """
     (x,) = array_args(name, a)
     mask = mask_arg(name, where)
     if not dtypes.is_inexact(x.dtype):
@@ -215,7 +217,7 @@ def nanmean(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 
     Args:
       a: array of numbers or booleans.
-      dtype: dtype of the result, by default that of `mean`.
+      dtype: dtype of the result, by default `mean`'s.
 
     Returns:
       `a` without the reduced axes; NaN (without NumPy's warning) where all are NaN.
@@ -637,7 +639,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
          append: ArrayLike | None = None) -> Array:
     """The differences of neighbours along an axis, taken `n` times.
 
-    Of booleans: whether neighbours differ. Unsigned integers wrap around.
+    For booleans: whether neighbours differ. Unsigned integers wrap around.
 
     Args:
       a: array with at least one axis.
@@ -645,8 +647,7 @@ def diff(a: ArrayLike, n: int = 1, axis: int = -1, prepend: ArrayLike | None = N
       axis: the axis, which becomes shorter by `n`.
       prepend, append: values put before and after `a` first: arrays, or scalars.
 
-    Returns:
-      An array of the dtype of `a` (promoted with what is put around it).
+    Returns: An array of the dtype of `a` (promoted with the values put around it).
 
     Raises ValueError for scalars and for a negative `n`.
 

@@ -326,8 +326,7 @@ def _away_from_zero(p: Array) -> tuple[Array, Array]:
 
 @fused
 def i0(x: ArrayLike) -> Array:
-    """The modified Bessel function of the first kind and order 0; its derivative is that of order
-    1.
+    """The modified Bessel function of the first kind and order 0; its derivative has order 1.
 
     Args:
       x: array or number of any shape, of real dtypes; complex ones are a TypeError.

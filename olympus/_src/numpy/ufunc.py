@@ -68,16 +68,16 @@ class ufunc(Generic[R_co], metaclass=_Functions):
     Args:
       func: a function of `nin` scalars that returns one scalar, or a tuple of `nout`.
       nin, nout: how many operands and results there are.
-      name: instead of that of `func`.
+      name: instead of `func`'s.
       nargs: nin + nout, or None.
       identity: of a function of two operands, a neutral one, if there is one.
       call, reduce, accumulate, at, reduceat: implementations; they take arrays, the method's
-        options that are not refused, and return what it returns.
+        options that are not refused, and return its result.
 
     Every elementwise function of `olympus.numpy` takes, after its operands, these keywords:
 
       where: a mask that broadcasts; where it does not hold the result is 0 and nothing is computed,
-        so no derivative passes. NumPy leaves what was in memory.
+        so no derivative passes. NumPy leaves the memory's old content.
       dtype: the dtype to compute in, one of `types`, as far as `casting` allows the conversion of
         the operands: "no", "equiv", "safe", "same_kind" or "unsafe".
       signature: the dtypes of operands and results, as one of `types`, or a tuple in which None

@@ -55,7 +55,7 @@ class _IndexUpdateHelper:
 def _update(operation: str, doc: str, by: Callable[[Any, Any], Any] | None = None) -> Any:
     """A method of `x.at[index]` that writes: all take the same, which is said below the class.
 
-    What `by` is of `x` and of ones that are multiplied there.
+    The factor of `x`: ones, with `by` multiplied in there.
     """
     def method(self: _IndexUpdateRef, values: ArrayLike, *, indices_are_sorted: bool = False,
                unique_indices: bool = False, mode: str | GatherScatterMode | None = None,
@@ -79,11 +79,12 @@ def _update(operation: str, doc: str, by: Callable[[Any, Any], Any] | None = Non
 class _IndexUpdateRef:
     """`x.at[index]`: its methods read there or return an array that is changed there.
 
-    Of all: `mode` says what happens outside of the bounds ("drop" or "clip" for writes, "clip" or
-    "fill" for reads). Without it, integers that are known to be outside are an IndexError; traced
-    ones drop the write and read the nearest element. `indices_are_sorted` and `unique_indices` are
-    promises that can make it faster; `wrap_negative_indices` says whether negative indices count
-    from the end. Writes take a traced mask where the values do not count its true elements.
+    For all: `mode` decides about indices outside of the bounds ("drop" or "clip" for writes, "clip"
+    or "fill" for reads). Without it, integers that are known to be outside are an IndexError;
+    traced ones drop the write and read the nearest element. `indices_are_sorted` and
+    `unique_indices` are promises that can make it faster; `wrap_negative_indices` says whether
+    negative indices count from the end. Writes take a traced mask where the values do not count its
+    true elements.
     """
 
     __slots__ = ("array", "index")
@@ -103,7 +104,7 @@ class _IndexUpdateRef:
     def get(self, *, indices_are_sorted: bool = False, unique_indices: bool = False,
             mode: str | GatherScatterMode | None = None, fill_value: ArrayLike | None = None,
             out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
-        """`x[index]`, with a choice of what is read outside of the bounds.
+        """`x[index]`, with a choice of the values read outside of the bounds.
 
         Args:
           mode: "clip" (the nearest element) or "fill".
@@ -264,8 +265,7 @@ def at(self: Array) -> _IndexUpdateHelper:
     Under
     jit, where `x` is not used afterwards, the write happens in place.
 
-    Returns:
-      An object to index like an array: what it gives has those methods.
+    Returns: An object to index like an array; the result has those methods.
 
     >>> import olympus.numpy as onp
     >>> print(onp.zeros(4).at[1:3].add(2.0))

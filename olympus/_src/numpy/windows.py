@@ -22,7 +22,7 @@ __all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
 
 
 def _size(name: str, M: int) -> int:
-    """The number of weights: none for what is below 1."""
+    """The number of weights: none below 1."""
     size = max(0, static_int(M, name, "M"))
     if size >= 2**31:
         raise ValueError(f"{name}: M {M} given; a number below 2**31 is required.")

@@ -53,7 +53,7 @@ def shape_of(x: ArrayLike, name: str = "random") -> Dims:
 
 
 def draw_shape(name: str, shape: int | Shape | None, *params: ArrayLike) -> Dims:
-    """The samples' shape, which parameters must broadcast to; without one, what they broadcast to.
+    """The samples' shape, which parameters must broadcast to; without one, their broadcast shape.
 
     Raises ValueError where they do not, TypeError for complex ones. JAX gives one sample of shape
     () the shape of parameters of size 1, and so does `olympus_compatible`.

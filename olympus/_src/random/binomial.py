@@ -64,8 +64,8 @@ def _by_waiting(key: ArrayLike, n: Array, p: Array) -> Array:
 def _tail(k: Array) -> Array:
     """The error of Stirling's formula for ln k!.
 
-    From 9 on it stays what it is there, as in JAX, whose streams these are: the logarithm of a
-    probability is wrong by 1e-3 at most.
+    From 9 on it stays constant, as in JAX, whose streams these are: the logarithm of a probability
+    is wrong by 1e-3 at most.
     """
     table = np.asarray(_TAILS, typeof(k).dtype)
     return take(table, convert_element_type(clamp(0.0, k, 9.0), "int32"), mode="clip")
@@ -161,7 +161,7 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
       key: a single key.
       n: numbers of trials, >= 0; an array that broadcasts to the shape. Fractions are cut off.
       p: in [0, 1]; an array that broadcasts to the shape. NaN is drawn for other n and p.
-      shape: the result's shape; None is that of the parameters.
+      shape: the result's shape; None is the parameters'.
       dtype: a float dtype; None is the default one. Trials are counted in the dtype of p: to 2**24
         in float32, to 2**11 in float16.
 
@@ -181,7 +181,7 @@ def binomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, shape: Shape | None = N
 @fused(static=("shape", "dtype", "unroll"))
 def _multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Dims, dtype: DType,
                  unroll: int | bool) -> Array:
-    """Each outcome's count is binomial, given those of the outcomes before it."""
+    """Each outcome's count is binomial, given the counts of the outcomes before it."""
     given = typeof(n).dtype
     p, n = parameter(p, given, shape), parameter(n, given, shape[:-1])
     last = len(shape) - 1
@@ -202,16 +202,15 @@ def multinomial(key: ArrayLike, n: ArrayLike, p: ArrayLike, *, shape: Shape | No
                 out_sharding: ShardingLike = None) -> Array:
     """The numbers of `n` trials that end in each of k outcomes.
 
-    Outcome by outcome: a `binomial` number of what the outcomes before it leave (Davis 1993,
-    Comput. Stat. Data Anal. 16, 205). It has no derivatives.
+    Outcome by outcome: a `binomial` number out of the rest that the outcomes before it leave (Davis
+    1993, Comput. Stat. Data Anal. 16, 205). It has no derivatives.
 
     Args:
       key: a single key.
       n: numbers of trials, >= 0; an array that broadcasts to the result's shape without its last
         axis.
       p: float[..., k], probabilities of the outcomes, or weights: they are divided by their sum.
-      shape: the result's shape, whose last axis is k; None is that of `p`, with leading axes of
-        `n`'s.
+      shape: the result's shape, whose last axis is k; None is `p`'s, with leading axes of `n`'s.
       dtype: the counts' dtype, of any kind of number; None is the default float.
       unroll: outcomes per step of the loop, see `lax.scan`.
 

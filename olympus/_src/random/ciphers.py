@@ -2,7 +2,7 @@
 
 A cipher maps a key and a counter, a few words each, to as many words as the counter has, after
 Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC11): Threefry with 20 rounds,
-Philox with 10. Of the name `threefry4x32` the 4 is the number of counter words.
+Philox with 10. In the name `threefry4x32` the 4 is the number of counter words.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def between(key: Array, low: ArrayLike, high: ArrayLike, shape: Dims, dtype: DTy
 
 
 def log_rest(x: Array) -> Array:
-    """log(1 - x) by XLA's own implementation: its last places are those of JAX's draws."""
+    """log(1 - x) by XLA's own implementation: its last places are JAX's."""
     return log1p(-x, accuracy=AccuracyMode.DEFAULT)
 
 
@@ -247,7 +247,7 @@ def _of_tail(u: Array, near: Array, far: Array) -> Array:
     most = transcendental.log(_above(last) / first) - 0.5 * (last - near) * (last + near)
     share = where(endless, -1.0, transcendental.expm1(most))
     level = log1p(u * share)        # of the probability above the result over that above near
-    # The density alone, without what the fraction changes, is where to begin.
+    # Begin with the density alone, without the fraction's part.
     root = sqrt(near * near - 2.0 * level)
     moved = -2.0 * level / (root + near)
     for _ in range(4):
@@ -263,7 +263,7 @@ def truncated_normal(key: ArrayLike, lower: ArrayLike, upper: ArrayLike, shape: 
 
     Args:
       lower, upper: bounds; arrays that broadcast to the shape.
-      shape: the result's shape; None is that of the bounds.
+      shape: the result's shape; None is the bounds'.
 
     Returns:
       An array of that shape and dtype, differentiable in the bounds.
@@ -367,7 +367,7 @@ def gumbel(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None,
 
     Args:
       mode: "high" draws twice the bits, for tails beyond 17 (float32); "low" and None do not.
-        "highest" draws 64 bits for float32, all of which count; it is "high" for other dtypes.
+        "highest" draws 64 bits for float32, and all count; it is "high" for other dtypes.
 
     Returns:
       An array of that shape and dtype. The place of the largest logit plus Gumbel noise is a draw
@@ -403,7 +403,7 @@ def laplace(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *
 @sampler()
 def logistic(key: ArrayLike, shape: Shape = (), dtype: DTypeLike | None = None, *,
              out_sharding: ShardingLike = None) -> Array:
-    """Logistic numbers: log(u / (1 - u)) of uniform u, density that of `nn.sigmoid`'s derivative.
+    """Logistic numbers: log(u / (1 - u)) of uniform u, density the derivative of `nn.sigmoid`.
 
     Returns:
       An array of that shape and dtype; of mean 0 and variance π²/3.

@@ -81,7 +81,7 @@ def bernoulli(key: ArrayLike, p: ArrayLike = 0.5, shape: Shape | None = None, mo
 
     Args:
       p: float; an array that broadcasts to the shape.
-      shape: the result's shape; None is that of `p`.
+      shape: the result's shape; None is `p`'s.
       mode: "high" draws twice the bits, so that small p are met more exactly than 2^-23.
 
     Returns:
@@ -343,7 +343,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
 
     Args:
       logits: float[...], unnormalised logarithms of probabilities along `axis`.
-      shape: the result's shape, whose last axes are those of logits without `axis`; None is these.
+      shape: the result's shape, whose last axes are the logits' without `axis`; None is these.
       replace: whether an index may be drawn again along the leading axes of `shape`.
       mode: "high" or "highest" for Gumbel noise of high dynamic range, see `gumbel`.
 
@@ -412,7 +412,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
     """Random slices of an array, with or without replacement.
 
     Args:
-      a: an array, of which slices along `axis` are drawn; an integer n stands for 0 … n-1.
+      a: an array, whose slices along `axis` are drawn; an integer n stands for 0 … n-1.
       shape: the shape that takes the place of the axis.
       replace: whether a slice may be drawn again.
       p: float[n], weights of the slices; None is equal weights.

@@ -1,4 +1,4 @@
-"""Random generators of a user's own, and what they are built from."""
+"""Random generators of a user's own, and their parts."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def dirichlet(key: ArrayLike, alpha: ArrayLike, shape: Shape | None = None,
 
     Args:
       alpha: float[..., n], parameters > 0.
-      shape: the result's shape without its last axis, n; None is that of alpha.
+      shape: the result's shape without its last axis, n; None is alpha's.
 
     Returns:
       An array of shape (*shape, n), differentiable in `alpha`.

@@ -1,8 +1,8 @@
 """Gamma numbers by the method of Marsaglia and Tsang, and their logarithms.
 
 One primitive draws them, or their logarithms, with a key of its own per element; all elements run
-in one loop until the last one is accepted, unless the bits of an array of keys are those of its
-first one: then one after the other.
+in one loop until the last one is accepted, unless all keys of an array draw the first one's bits:
+then one after the other.
 """
 
 # A sampler's parameters are what users may give; what its body has of them is said in `sampler.py`.
@@ -98,7 +98,7 @@ def _accepted(keys: Array, a: Array) -> tuple[Array, Array]:
 def samples(keys: Array, a: Array, *, log_space: bool) -> Array:
     """One sample per key and element of `a`, of equal shapes.
 
-    For a < 1, that of a + 1 times u to the 1/a.
+    For a < 1, the number for a + 1 times u to the 1/a.
     """
     keys, boost_keys = split_each(keys, 2)
     above = a >= 1.0
@@ -114,7 +114,7 @@ def samples(keys: Array, a: Array, *, log_space: bool) -> Array:
 
 
 def _log_slope(a: Array, log_x: Array) -> Array:
-    """The derivative in a of ln x: where x is tiny that of (ln u + ln Γ(a+1)) / a."""
+    """The derivative in a of ln x: where x is tiny the derivative of (ln u + ln Γ(a+1)) / a."""
     tiny = log_x < math.log(float(dtypes.finfo(typeof(a).dtype).eps))
     x = exp(where(tiny, 0.0, log_x))
     near = (special.digamma(a + 1.0) - log_x) / a
@@ -173,8 +173,8 @@ def gamma_of(key: Array, a: Array, log_space: bool = False, method: str = "exact
 def sizes(key: Array, a: Array, method: str) -> tuple[Array, Array]:
     """(drawn, logs): the samples are drawn * exp(logs). The key is typed.
 
-    Of those that are too small for the dtype `drawn` is 1, of others `logs` is 0. The former are
-    drawn again, with the same key, if there are any.
+    For numbers too small for the dtype `drawn` is 1, for others `logs` is 0. The former are drawn
+    again, with the same key, if there are any.
     """
     if method == "approximate":
         logs = approximate_logs(key, a)

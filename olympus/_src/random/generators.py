@@ -1,6 +1,6 @@
 """Generators: ways to make keys of integers, keys of keys, and random bits of keys.
 
-    Generator       what a kind of key needs; its methods take arrays of keys, words last
+    Generator the functions of a kind of key; its methods take arrays of keys, words last
     Counter         encrypts counters: element i of a result depends on the key and on i only
     Threefry        the same, with the older scheme, which cuts the counters in halves, as an option
     XLA, UnsafeXLA  bits by the compiler's own generator
@@ -55,7 +55,7 @@ class Generator:
     name: str
     tag: str
     key_shape: Dims
-    independent = True      # whether the bits of an array of keys are those of each key alone
+    independent = True      # whether an array of keys draws each key's own bits
     seed: Callable[[Any], Any]
     split: Callable[[Any, Dims], Any]
     fold_in: Callable[[Any, Any], Any]
@@ -109,7 +109,9 @@ def _xor(words: Sequence[Array]) -> Array:
 
 
 class Counter(Generator):
-    """Encrypts counters. `ends` are the words that the high and the low half of 64 bits are of."""
+    """Encrypts counters. `ends` are the words that the high and the low half of 64 bits come
+    from.
+    """
 
     def __init__(self, cipher: Cipher, tag: str, ends: tuple[slice, slice]) -> None:
         super().__init__(cipher.name, tag, (cipher.key_words,))
@@ -280,7 +282,7 @@ class Defined(Generator):
         return Defined, self._fields
 
     def emit(self, b: Builder, fun: Callable[..., Array], *xs: IrValue) -> IrValue:
-        """Recorded anew: what a user's function does may change, and it is not to be kept."""
+        """Recorded anew: a user's function may change, and its program is not kept."""
         return b.traced(fun, xs, b.avals_in)[0]
 
     def _each(self, name: str, fun: Callable[..., Array], shape: Dims, dtype: DType, *args: object

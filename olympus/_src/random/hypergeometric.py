@@ -133,7 +133,7 @@ def hypergeometric(key: ArrayLike, ngood: ArrayLike, nbad: ArrayLike, nsample: A
 @fused(static=("shape", "dtype"))
 def _multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, drawn: ArrayLike, *,
                                  shape: Dims, dtype: DType) -> Array:
-    """Each colour's number is hypergeometric, given those of the colours before it."""
+    """Each colour's number is hypergeometric, given the numbers of the colours before it."""
     given, last = dtypes.default_float(), len(shape) - 1
     colors = floor(parameter(colors, given, shape))
     drawn = floor(parameter(drawn, given, shape[:-1]))
@@ -156,15 +156,15 @@ def multivariate_hypergeometric(key: ArrayLike, colors: ArrayLike, nsample: Arra
                                 out_sharding: ShardingLike = None) -> Array:
     """The numbers of each colour among `nsample` drawn from an urn without replacement.
 
-    Colour by colour: a `hypergeometric` number of what the colours before it leave. It has no
-    derivatives.
+    Colour by colour: a `hypergeometric` number out of the rest that the colours before it leave. It
+    has no derivatives.
 
     Args:
       key: a single key.
       colors: numbers[..., k] of each colour in the urn, >= 0.
       nsample: numbers drawn, >= 0 and at most the sum of `colors`; an array that broadcasts to the
         shape. -1 is drawn for others.
-      shape: the result's shape without its last axis, k; None is that of the parameters.
+      shape: the result's shape without its last axis, k; None is the parameters'.
       dtype: an integer dtype; None is the default one.
 
     Returns:

@@ -141,7 +141,7 @@ class PRNGKeyArray(lib.Array):
     def __ne__(self, other: object) -> Any:
         return arithmetic.not_equal(self, other) if _comparable(other) else NotImplemented
 
-    # Refused by their names, as they are of traced keys.
+    # Refused by name, as for traced keys.
     __add__, __sub__, __mul__ = arithmetic.add, arithmetic.subtract, arithmetic.multiply
     __lt__, __le__, __gt__, __ge__ = map(_no_order, ("<", "<=", ">", ">="))
 
@@ -265,7 +265,8 @@ def _rebuild(impl: str | Generator, words: np.ndarray) -> Array:
 
 
 def _comparable(x: object) -> TypeGuard[ArrayLike]:
-    """Whether `x` is an array or a number: then == is elementwise, and refuses what is no key."""
+    """Whether `x` is an array or a number: then == is elementwise, for keys alone.
+    """
     return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
 
 
@@ -340,7 +341,7 @@ class Seed(OfKeys):
 class Drawn(OfKeys, abstract=True):
     """Drawn by one of Threefry's two schemes: `partitionable` is the option when it was bound."""
 
-    draw: Any       # (generator, words of keys, **params) -> what is drawn
+    draw: Any       # (generator, words of keys, **params) -> draws
 
     def bind(self, *args: ArrayLike, partitionable: bool | None = None, **params: Hashable
              ) -> Array:

@@ -87,8 +87,8 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
       cov: float[..., n, n], symmetric and positive definite; semidefinite for other methods than
         "cholesky". Vectors are NaN where it is not, but for "svd".
       shape: the result's shape without its last axis, which the leading axes of mean and cov
-        broadcast to; None is what they broadcast to.
-      dtype: a float dtype; None is that of mean and cov, promoted.
+        broadcast to; None is their broadcast shape.
+      dtype: a float dtype; None is the promoted dtype of mean and cov.
       method: how F is found: "cholesky" is the fastest; "eigh" or "svd".
       out_sharding: where the result is; see `lax.with_sharding_constraint`.
 

@@ -39,7 +39,7 @@ def _slope(x: Array, df: Array, nonc: Array) -> Array:
     root = sqrt((high + 1.5) * (high + 1.5) + square)
 
     def step(i: Array, s: Array) -> Array:
-        order = high - convert_element_type(i, typeof(x).dtype)     # that of 1 / (2 order + …)
+        order = high - convert_element_type(i, typeof(x).dtype)     # as in 1 / (2 order + …)
         return 1.0 / (2.0 * order + square * s)
 
     return x * fori_loop(0, _STEPS, step, 1.0 / (high + 0.5 + root))
@@ -57,7 +57,7 @@ _moved.defjvps(lambda t, y, x, df, nonc: t, None, lambda t, y, x, df, nonc: t * 
 def _noncentral_of(key: Array, df: Array, nonc: Array, dtype: DType) -> Array:
     """With df > 1 the square of a shifted normal number plus a chi-square one of df - 1.
 
-    Else a chi-square number of df + 2 k with a Poisson number k of nonc / 2.
+    Otherwise a chi-square number of df + 2 k with a Poisson number k of nonc / 2.
     """
     shape = typeof(df).shape
     normal_key, poisson_key, gamma_key = subkeys(key, 3)
@@ -104,7 +104,7 @@ def noncentral_chisquare(key: ArrayLike, df: ArrayLike, nonc: ArrayLike, shape: 
 def noncentral_f(key: ArrayLike, dfnum: ArrayLike, dfden: ArrayLike, nonc: ArrayLike,
                  shape: Shape | None = None, dtype: DTypeLike | None = None, *,
                  out_sharding: ShardingLike = None) -> Array:
-    """Noncentral F numbers: those of `f` with a noncentral chi-square number as numerator.
+    """Noncentral F numbers: as `f`, with a noncentral chi-square number as numerator.
 
     Args:
       dfnum, dfden: degrees of freedom above and below, > 0; arrays that broadcast to the shape.

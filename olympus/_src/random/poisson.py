@@ -72,7 +72,7 @@ def _log_probability(rate: Array, excess: Array) -> Array:
 def _rejection_step(rate: Array) -> Callable[[Array, Array], tuple[Array, Array]]:
     """Hörmann's PTRS: (u, v) uniform, u in [-1/2, 1/2) -> a count and whether it is accepted.
 
-    Of a large rate the count is that above the whole part of the rate.
+    For a large rate the count is the excess over the whole part of the rate.
     """
     log_rate, many = log(rate), rate >= _MANY
     part = rate - floor(rate)
@@ -118,7 +118,7 @@ def _rejected(key: Array, rate: Array, dtype: DType, limit: int) -> Array:
 
 
 def _whole(base: Array, excess: Array, dtype: DType) -> Array:
-    """Sums of whole float32 numbers as integers, exact; the largest one for what is above it."""
+    """Sums of whole float32 numbers as integers, exact; the largest one for counts above it."""
     wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else dtypes.as_dtype("int32")
     excess_wide = convert_element_type(convert_element_type(excess, "int32"), wide)
     found = convert_element_type(base, wide) + excess_wide

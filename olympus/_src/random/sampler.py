@@ -4,8 +4,8 @@
     def pareto(key, b, shape=None, dtype=None, *, out_sharding=None):
         return exp(exponential_of(key, shape, dtype) / parameter(b, dtype, shape))
 
-In the body the key is typed, and the shape and dtype are those of the draws; parameters are as they
-were given.
+In the body the key is typed, and the shape and dtype are the draws'; parameters are as they were
+given.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from .keys import typed, typed_scalar
 __all__ = ["METHODS", "at_least_32_bits", "narrowed", "one_of", "sampler", "typed_aval"]
 
 
-METHODS = ("exact", "approximate")     # of what is made of gamma numbers
+METHODS = ("exact", "approximate")     # of samplers built on gamma numbers
 
 
 def typed_aval(key: ArrayLike, name: str) -> None:
@@ -65,7 +65,7 @@ def sampler(*, wide: bool = False, counts: bool = False, methods: tuple[str, ...
     Args:
       wide: whether the body draws in float32 at least, which is narrowed to the dtype.
       counts: whether the dtype is one of integers.
-      methods: what the argument `method` may be.
+      methods: the values of the argument `method`.
     """
     def decorate(fun: F) -> F:
         name, code, settle = fun.__name__, fun.__code__, integer_dtype if counts else float_dtype

@@ -80,8 +80,8 @@ def zipf(key: ArrayLike, a: ArrayLike, shape: Shape | None = None,
 
     Args:
       a: > 1; an array that broadcasts to the shape. -1 is drawn for others.
-      dtype: an integer dtype; None is the default one. The law is that of the numbers that it
-        holds; above 2**24 they are multiples as float32 has them, or float64 with x64 on.
+      dtype: an integer dtype; None is the default one. The law covers the numbers that it holds;
+        above 2**24 they are multiples as float32 has them, or float64 with x64 on.
 
     Returns:
       An array of that shape and dtype.

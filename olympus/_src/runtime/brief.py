@@ -21,8 +21,8 @@ __all__ = ["LIMIT", "is_brief", "nanoseconds"]
 # In nanoseconds. At 100 us a call that is waited for gains a third, and a loop of calls that nobody
 # waits for as much as it loses where another core is free.
 LIMIT = 1e5
-_EQUATION = 20.0    # what an equation takes at least: it bounds how many are visited
-_STEP = 400.0       # what an equation adds to each step of a loop, as a kernel of its own
+_EQUATION = 20.0    # the least time of an equation: it bounds how many are visited
+_STEP = 400.0       # the time that an equation, as a kernel of its own, adds to each step of a loop
 
 
 # Primitives that run their bodies: once, but for cond, which runs one, and scan, which has a count.
@@ -101,7 +101,7 @@ def _dot(ins: Shapes, outs: Shapes, params: Params) -> float:
 
 
 def _conv(ins: Shapes, outs: Shapes, params: Params) -> float:
-    # Of the kernel's axes, all but that of the output's features are summed over.
+    # All axes of the kernel but the one of output features are summed over.
     features = ins[1][params["dimension_numbers"].rhs_spec[0]]
     return 0.5 * prod(outs[0]) * prod(ins[1]) / max(features, 1)
 

@@ -96,7 +96,7 @@ class Loaded:
         #: The serialized form of an executable that was not compiled in this process.
         self.code = code
         self.constants = constants
-        #: By id, the large constants of which it has copies, as weak references.
+        #: By id, the large constants that it has copies of, as weak references.
         self.sources: dict[int, ref[Any]] = {}
         self.bytes = self.AT_LEAST + constants + self.PER_BYTE * max(size - constants, 0)
 
@@ -119,8 +119,8 @@ class Executables:
     """All executables by a digest of their module: equal programs are compiled once.
 
     Those that have an identity are lowered once, too: it leads to the module's digest.
-    Programs hold their executables. The table holds what was used last, so that a function made
-    anew in a loop finds what its predecessor compiled; beyond that budget it is weak. An
+    Programs hold their executables. The table holds the executables used last, so that a function
+    made anew in a loop finds its predecessor's; beyond that budget it is weak. An
     executable has copies of its constants: it is let go with the first large one of them.
     """
 
@@ -240,7 +240,7 @@ class Executable:
         self.in_avals, self.out_avals, self.kept = closed.in_avals, closed.out_avals, list(kept)
         stored = list(map(physical_aval, self.out_avals))
         self.hosts = interface.host_callbacks       # XLA refers to them weakly
-        #: Foreign calls that have not run: their handlers may refuse what the program gives them.
+        #: Foreign calls that have not run: their handlers may refuse the program's operands.
         self.untried = interface.foreign
         where = interface.place(placement)
         self.devices, self.committed = where.devices, where.committed
@@ -259,14 +259,14 @@ class Executable:
         for i, s in enumerate(named):       # by the name that the user gave it
             if s is not None and s.is_equivalent_to(self.out_shardings[i], stored[i].ndim):
                 self.out_shardings[i] = s
-        # Of arrays: what varies within a program is over, and where they are is known.
+        # Types of arrays: nothing varies outside of a program, and their places are known.
         self.physical_out = [a.update(vma=frozenset()).at(s)
                              for a, s in zip(stored, self.out_shardings, strict=True)]
         self.layouts: dict[int, str | None] = {}    # of arguments, if any is not by rows
         if any(placement.layouts):
             self.layouts = {i: demanded_layout(Layout.from_pjrt_layout(found))
                             for i, found in zip(taken, lib.layouts(xla)[0], strict=True)}
-        # None for what is not read.
+        # None for results that are not read.
         self.in_shardings: list[Sharding | None] = [None] * len(self.kept)
         for i, s in zip(taken, ins):
             self.in_shardings[i] = s
@@ -304,7 +304,7 @@ class Executable:
                     add_pending(token, ordered)
                 if self.hosts:
                     lib.keep_while_running(token, self.hosts)
-                if self.untried:    # what a handler refuses, it refuses the first time
+                if self.untried:    # a handler refuses at the first call, if at all
                     lib.wait_for([token])
                     self.untried = ()
                 return outs
@@ -363,8 +363,8 @@ class Executable:
           given: the same as the user gave them.
         """
         # C++ would leave out what Python does around the program: look for NaN and at keys, keep
-        # tokens of effects, hold host callbacks while it runs, make float0 of what the device
-        # holds instead.
+        # tokens of effects, hold host callbacks while it runs, make float0 of the device's
+        # stand-in.
         if debugging() or config.debug_key_reuse.value or self.effects or self.hosts or any(
                 is_float0(a) for a in self.out_avals):
             return None
@@ -411,8 +411,8 @@ def _shardings(xla: LoadedExecutable, devices: tuple[Device, ...],
                ) -> tuple[list[Sharding], list[Sharding]]:
     """Where a program takes the arguments that it reads and leaves its results."""
     if len(devices) == 1:
-        # One device leaves nothing to ask XLA for. A mesh of it that the program names is named by
-        # the results, too: what the user wrote for many devices says the same on one.
+        # One device leaves nothing to ask XLA for. If the program names a mesh of one device,
+        # results name it, too: code written for many devices means the same on one.
         device, = devices
         result = NamedSharding(meshes[0], PartitionSpec()) if meshes else (
             lib.single_device_sharding(device))
@@ -440,7 +440,7 @@ def _as_typed(aval: Aval, found: Sharding, kind: str | None, meshes: Sequence[Me
     if not (isinstance(aval, ShapedArray) and aval.sharded):
         return found
     abstract = aval.sharding.mesh
-    if abstract.are_all_axes_explicit:      # which is what was compiled for
+    if abstract.are_all_axes_explicit:      # the one that was compiled for
         mesh = next(m for m in meshes if m.shape_tuple == abstract.shape_tuple)
         return NamedSharding(mesh.of_types(abstract.axis_types), aval.sharding.spec,
                              memory_kind=kind)
@@ -488,10 +488,10 @@ def _fits(x: Array, sharding: Sharding) -> bool:
 
 
 def user_error(error: Exception, what: str, calls: Sequence[ForeignCall] = ()) -> BaseException:
-    """The error to raise instead: a callback's own, or one with more words for lack of memory, and
-    for what is wrong with foreign calls.
+    """The error to raise instead: a callback's own, or one with more words for lack of memory and
+    for faults of foreign calls.
 
-    Its class is that of the error: C++ raises no other for calls that it runs by itself.
+    It has the error's class: C++ raises no other for calls that it runs by itself.
     """
     found = lib.raised_by_host(error)
     if found is not error:
@@ -600,8 +600,7 @@ def adopt(name: str, load: Callable[[], LoadedExecutable], key: ModuleKey, size:
           code: bytes | None = None, brief: bool = False) -> Loaded:
     """An executable of `size` bytes that is loaded, not compiled, among those that are kept.
 
-    `code` is what it is loaded from, if it may be serialised again; `brief`, as when it was
-    compiled.
+    `code` is the file's bytes, if it may be serialised again; `brief`, as when it was compiled.
     """
     check_process(f"loading {name}")
     _look_for_room(name)
@@ -715,13 +714,13 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
                 path_of: Callable[[int], str] = str) -> tuple[Lowering, tuple[bool, ...]]:
     """What is to be lowered of a traced program, and which inputs the module takes.
 
-    The one road from programs to modules; arguments are those of a `Lowering`, for all inputs.
+    The one road from programs to modules; arguments are a `Lowering`'s, for all inputs.
 
     Args:
       platform: where it will run, if not as `placement` says.
       keep_unused: whether inputs stay that the program does not read.
       hold: None as the option says.
-      path_of: what an input is called where its sizes are wrong.
+      path_of: an input's name in messages about wrong sizes.
     """
     program = arrays_only(closed)
     # The content of a reference that is written is given up to the one that replaces it.
@@ -775,7 +774,7 @@ def _aliases(program: ClosedOlympuspr, donated: Sequence[bool], open_: bool,
     Where that is not left open, inputs for whose buffers no result is left are warned of. `fixed`
     has the results of inputs for which that is known.
     """
-    # First results of the same type, which take the buffer over; what is left goes by the number of
+    # First results of the same type, which take the buffer over; the rest goes by the number of
     # elements, as XLA may still reuse it.
     free: dict[Any, deque[int]] = {}
     out_avals = program.out_avals

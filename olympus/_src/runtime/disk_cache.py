@@ -62,7 +62,7 @@ _told: set[Hashable] = set()        # faults that were warned of: one is said on
 _verified: set[str] = set()     # keys compiled once under `compilation_cache_check_contents`
 _locks: set[IO[bytes]] = set()      # those that this process holds
 _METADATA = re.compile(r", metadata=\{[^}]*\}")
-# Flags of XLA that say what it writes beside the program.
+# Flags that have XLA write files beside the program.
 _DUMP = "--xla_dump"
 _IDLE_FLAGS = (_DUMP, "--xla_force_host_platform_device_count", "--xla_gpu_cuda_data_dir")
 
@@ -151,7 +151,9 @@ class Directory:
                       for name, found in self._files() if name.endswith(_SUFFIX))
 
     def prune(self) -> None:
-        """Delete what dead writers left and, beyond the bound, what was used longest ago."""
+        """Delete the remains of dead writers and, beyond the bound, the entries used longest
+        ago.
+        """
         with self._locked() as lock:
             _note(lock, self._make_room(0), int(time.time()))
 
@@ -170,7 +172,7 @@ class Directory:
         return f"{entry_name(name)}-{stable_digest(digest, environment)}"
 
     def drop(self, key: str) -> None:
-        """Delete an entry that is of no use."""
+        """Delete a useless entry."""
         with contextlib.suppress(OSError):
             self._entry(key).unlink()
 
@@ -193,7 +195,7 @@ class Directory:
         return ""
 
     def _place(self) -> Path:
-        """The directory; while it does not exist and nobody named it, what it would be made in.
+        """The directory; while it does not exist and nobody named it, the folder to make it in.
 
         Root with a user's home, as `sudo` may have it, would make one that the user cannot change.
         """
@@ -236,8 +238,8 @@ class Directory:
     def _count(self, lock: IO[bytes] | None, size: int) -> None:
         """Before an entry of `size` bytes is written: make room for it, and note that it is there.
 
-        To look at all entries for each one would cost the square of their number. So the lock says
-        what they take, or more; who finds that too much, or old, looks.
+        To look at all entries for each one would cost the square of their number. So the lock's
+        figure is their size, or more; who finds that too much, or old, looks.
         """
         (total, looked), now = _noted(lock), int(time.time())
         if not 0 <= now - looked < _LOOK_SECONDS or 0 <= self.most < total + size:
@@ -245,10 +247,10 @@ class Directory:
         _note(lock, total + size, looked)
 
     def _make_room(self, size: int) -> int:
-        """Delete files whose writer is gone and, if `size` bytes more are beyond the bound, what
-        was used longest ago; return the bytes of the entries that stay.
+        """Delete files whose writer is gone and, if `size` bytes more are beyond the bound, the
+        entries used longest ago; return the bytes of the entries that stay.
 
-        As much as a sixteenth of the bound is freed beforehand.
+        A sixteenth of the bound is freed beforehand.
         """
         now, entries = time.time(), []
         for name, found in self._files():
@@ -313,7 +315,7 @@ def _noted(lock: IO[bytes] | None) -> tuple[int, int]:
 def _note(lock: IO[bytes] | None, total: int, looked: int) -> None:
     if lock is not None:
         lock.seek(0)
-        lock.write(b"%20d %20d" % (total, looked))      # over what was there; truncating is slow
+        lock.write(b"%20d %20d" % (total, looked))      # over an older one; truncating is slow
 
 
 def _is_ours(found: os.stat_result) -> bool:
@@ -409,7 +411,7 @@ def current(asked: bool = False) -> Directory | None:
     named = path != config.compilation_cache_dir.default
     if not path or not most or not config.enable_compilation_cache.value or (
             not named and any(flag.startswith(_DUMP) for flag in _flags())):
-        return None     # who lets XLA write what it does while it compiles wants it to compile
+        return None     # users who let XLA dump its passes want it to compile
     directory = _directory(path, most, config.persistent_cache_min_entry_size_bytes.value, named)
     why = directory.refusal()
     if not why:
@@ -479,7 +481,7 @@ class _Writer:
         self._calls.clear()
 
     def wait(self, seconds: float) -> None:
-        """Until all is written; what is not, after a time, is given up."""
+        """Until all is written; an entry that is not done after a time is given up."""
         thread = self._thread
         if thread is not None:
             thread.join(seconds)
@@ -506,14 +508,14 @@ def _tell_faults() -> None:
 
 
 def flush() -> None:
-    """Wait, for some seconds at most, until what was compiled is written; say what went wrong."""
+    """Wait, for some seconds at most, until compiled programs are written; say what went wrong."""
     _writer.wait(_END_SECONDS)
     _tell_faults()
 
 
 @atexit.register
 def _at_exit() -> None:
-    with contextlib.suppress(KeyboardInterrupt):    # which gives up what is not written yet
+    with contextlib.suppress(KeyboardInterrupt):    # which gives up unwritten entries
         flush()
 
 
@@ -607,7 +609,7 @@ def _record_hit(saved: float, took: float) -> None:
 
 def _keep(directory: Directory, key: str, name: str, xla: LoadedExecutable, took: float,
           found: tuple[bytes, float] | None, hosts: Sequence[Callable[..., object]]) -> None:
-    """Write what was compiled, if that is worth it; compare it with what is there."""
+    """Write a compiled program, if that is worth it; compare it with the file."""
     level, least = _level(config.explain_cache_misses), (
         config.persistent_cache_min_compile_time_secs.value)
     _verified.add(key)

@@ -1,4 +1,4 @@
-"""Programs as text in files, for those who look for what was compiled: option `olympus_dump_ir_to`.
+"""Programs as text in files, to see the code that was compiled: option `olympus_dump_ir_to`.
 """
 
 from __future__ import annotations

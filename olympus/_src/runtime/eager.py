@@ -2,7 +2,7 @@
 
     scalar                    Python numbers on the device: once per type, bits and device
     argument_array            any operand as an array
-    FAILURES, check_deleted   what a compiled call raises, and what it means
+    FAILURES, check_deleted the errors of a compiled call, and their meaning
     run_program               an executable's results in the classes of their dtypes, checked
     EvalTrace                 the base trace: compiles each operation once, and runs it
 
@@ -146,7 +146,7 @@ def argument_array(x: Any) -> Array:
         raise errors.UnexpectedTracerError(
             f"leaked tracer: {x!r} is used where its transformation is not the current one; a "
             "traced value may be used only by the function that is traced; return it instead.")
-    aval = typeof(x)    # raises the teaching error for what is no array
+    aval = typeof(x)    # raises the teaching error for anything but an array
     if aval.is_high:
         return x
     if kind in SCALAR_TYPES:
@@ -196,7 +196,8 @@ def run_program(executable: Executable, args: Sequence[Array], name: str,
                 closed: ClosedOlympuspr | None = None) -> list[Array]:
     """Results, as users have them, of an executable of flat device arrays.
 
-    Where they are looked at for NaN, `name` is what was called, and `closed` the user's program.
+    Where they are checked for NaN, `name` is the called function's, and `closed` the user's
+    program.
     """
     if no_execution.value:
         raise RuntimeError(f"{name}: the option olympus_no_execution is set; programs are not run; "
@@ -219,7 +220,7 @@ def _wrap(x: Array, dtype: Any) -> Any:
     return np.zeros(x.shape, dtype) if dtypes.is_float0(dtype) else x
 
 
-MANY = 64       # operands, of which one program is compiled: XLA takes seconds for 2,000
+MANY = 64       # operands of one compiled program at most: XLA takes seconds for 2,000
 
 
 def in_groups(xs: Sequence[T]) -> list[Sequence[T]]:
@@ -256,7 +257,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
     """The C++ callable of a program for operands of any types.
 
     Args:
-      name: what is called.
+      name: the called function's name.
       program_for: the program for operands of given avals.
       several: whether it has a list of results.
       users: whether there may be code of the user's in it.
@@ -311,7 +312,7 @@ class EvalTrace(Trace):
     evaluates = True
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> Any:
-        # As a rule all are arrays, and nothing is built.
+        # Usually all are arrays, and nothing is built.
         for a in args:
             if type(a) is not ArrayImpl:
                 try:
@@ -329,7 +330,7 @@ class EvalTrace(Trace):
         if params:
             # A call of a primitive with bodies is kept by its first body, and goes when the user's
             # program does; all others share one bounded table. Params of our own primitives compare
-            # by value; what an outsider's compare by is unknown, so their bits are the key.
+            # by value; how an outsider's objects compare is unknown, so their bits are the key.
             bodies = () if prim.programs == () else prim.bodies(params)
             cache = bodies[0].cache if bodies else _programs
             key = (prim, bit_key(tuple(params.items()))) if prim.open else (prim, *params.items())

@@ -47,7 +47,9 @@ class _State(threading.local):
         self.failed = False     # whether the first of them, then the only one, is known to be one
 
     def settle(self, wait: bool) -> None:
-        """Drop what is known to be fine; all but the first that is known to have failed."""
+        """Drop results that are known to be fine; all but the first that is known to have
+        failed.
+        """
         # In the order of the calls: the first failure is told, and later ones may follow from it.
         while self.noted and not self.failed and (wait or self.noted[0][0].is_ready()):
             if int(self.noted[0][0]):
@@ -123,7 +125,7 @@ def error_checking_behavior(*, all: Behavior = None, nan: Behavior = None,
     """Which failures of operations are noted within a `with` block, in this thread.
 
     Args:
-      all: what is done with those that no other argument says: "raise", which notes them for
+      all: the treatment of errors that no other argument names: "raise", which notes them for
         `raise_if_error`, "ignore", or None, which leaves it as it is.
       nan: the same of operations that make a NaN.
       divide: of divisions by zero.

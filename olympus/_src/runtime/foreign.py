@@ -1,4 +1,4 @@
-"""Calls of foreign functions in compiled programs: missing targets, and what a handler refuses.
+"""Calls of foreign functions in compiled programs: missing targets, and handlers' refusals.
 
 XLA's own words name neither the call nor the user's line, of an attribute not even the name.
 """
@@ -58,7 +58,7 @@ def check_targets(calls: Sequence[ForeignCall], platform: str) -> None:
             why = f"it is registered for {', '.join(found)} only"
             remedy = _register(call.target, platform)
         elif platform != "cpu" or lib.has_custom_call(call.target):
-            continue        # XLA's own, of which it says itself what it lacks
+            continue        # XLA's own: XLA itself names a missing one
         else:
             why, remedy = "no such target is registered", _register(call.target, platform)
             if near := difflib.get_close_matches(call.target, lib.registered_names(), 1):
@@ -136,7 +136,7 @@ def _ranks(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
 
 
 def _arrays(calls: Sequence[ForeignCall]) -> Iterator[tuple[ForeignCall, str, int, str]]:
-    """(call, what it is to it, its place, its type) of each operand and result."""
+    """(call, "operand" or "result", its place, its type) of each operand and result."""
     for c in calls:
         for what, avals in (("operand", c.operands), ("result", c.results)):
             for i, aval in enumerate(avals):
@@ -144,7 +144,7 @@ def _arrays(calls: Sequence[ForeignCall]) -> Iterator[tuple[ForeignCall, str, in
 
 
 def _listed(found: Sequence[tuple[ForeignCall, str]], remedy: str) -> Iterator[str]:
-    """One line for what was given, or for the candidates among which it is."""
+    """One line for the value given, or for the candidates that include it."""
     if not found:
         return
     what = " or ".join(dict.fromkeys([f"{said} of `{call.target}`" for call, said in found]))

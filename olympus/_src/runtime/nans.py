@@ -29,7 +29,7 @@ __all__ = ["ADVICE", "check_results", "debugging", "element"]
 ADVICE = ("The cotangent is 0 there: `where` did not choose this value, whose derivative is not "
           "finite.\n  Choose the operand as well, so that no branch computes outside of its "
           "domain:\n    safe = onp.where(ok, x, 1.0); onp.where(ok, f(safe), other)")
-_BACKWARD = ("transpose",)      # in the names of what a backward pass binds
+_BACKWARD = ("transpose",)      # in the names of a backward pass's equations
 
 Test = Callable[[np.ndarray], np.ndarray]
 
@@ -44,7 +44,7 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Arra
     """Raise FloatingPointError if a result has a NaN (or an infinity, if so configured).
 
     Args:
-      name: what the user called.
+      name: the name of the user's function.
       closed: the program that gave the results, if the user wrote it.
       args: its arguments.
       outs: its results.
@@ -57,7 +57,7 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Arra
         if not wrong:
             continue
         if closed is not None:
-            # Else the operations of the second run would be checked, and raise, themselves.
+            # Otherwise the operations of the second run would be checked, and raise, themselves.
             with debug_nans(False), debug_infs(False):
                 found = _Search(test).culprit(closed, args)
             if found is not None:
@@ -66,7 +66,7 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Arra
                     f"{name}: invalid value ({what}) encountered in {prim}: the result "
                     f"{found.aval} of {prim} at {found.line}, and {why}; look at the operands "
                     f"there.{found.details}")
-        # Of a compiled program the arguments are not the operands of what made the NaN.
+        # A compiled program's arguments are not the operands of the equation that made the NaN.
         place = _Place.of(test, wrong[0], args) if closed is None else None
         raise FloatingPointError(
             f"{name}: invalid value ({what}) encountered in {name}: the result {wrong[0].aval}, "
@@ -95,7 +95,7 @@ def element(value: np.ndarray, aval: ShapedArray, index: tuple[int, ...]) -> str
 
 
 class _Place(NamedTuple):
-    """The first element that is wrong: where it is, and what the operands have there."""
+    """The first wrong element: its place, and the operands' elements there."""
 
     index: tuple[int, ...]
     device: str
@@ -105,7 +105,7 @@ class _Place(NamedTuple):
     def of(cls, test: Test, x: Array, operands: Sequence[ArrayLike]) -> _Place:
         array = _value(x)
         index = tuple(int(i) for i in np.argwhere(test(lib.to_numpy(array)))[0])
-        own = index[array.ndim - x.aval.ndim:]      # the axes before are of devices
+        own = index[array.ndim - x.aval.ndim:]      # the axes before are the devices'
         return cls(own, _device(array, index), [
             typeof(a).str_short() if dtypes.is_extended(typeof(a).dtype) else
             element(np.asarray(_value(a)), typeof(a), index if isinstance(a, Tracer) else own)
@@ -183,7 +183,7 @@ class _Search:
         self.around: list[_Around] = []
 
     def culprit(self, closed: ClosedOlympuspr, args: Sequence[ArrayLike]) -> _Culprit | None:
-        """The first equation that makes what is looked for of operands that have none."""
+        """The first equation whose results have a wrong element while its operands have none."""
         try:
             self.run(closed, *args)
         except _Found as found:
@@ -203,7 +203,7 @@ class _Search:
         wrong = [x for x in outs if _has(self.test, x)]
         # Where an operand is wrong, too, the equation only hands it on.
         if wrong and not any(_has(self.test, x) for x in ins):
-            # The bodies first: what is found in one is raised there, nearer to the cause.
+            # The bodies first: an error found in one is raised there, nearer to the cause.
             if isinstance(eqn.primitive, Higher):
                 self.around.append(_Around(eqn))
                 eqn.primitive.step_through(self.run, *ins, **eqn.params)

@@ -59,7 +59,7 @@ def placement_of(shardings: Sequence[Sharding | None], default: Device | None = 
     for s in shardings:
         if s is not None and not is_abstract(s):
             where = (s._device,) if type(s) is lib.SingleDeviceSharding else device_tuple(s)
-            # Their order may differ: the program runs in that of the first argument.
+            # Their order may differ: the program runs in the first argument's.
             if found and found is not where and set(found) != set(where):
                 raise _apart(shardings, named, found, where)
             found = found or where

@@ -1,4 +1,4 @@
-"""Profiles: what the host and the devices did, and when, by XLA's profiler; and memory in use.
+"""Profiles: activities of host and devices over time, by XLA's profiler; and memory in use.
 
 One profile is under way at a time, in a process. It is written as XProf (TensorBoard) reads it, and
 as Chrome's and Perfetto's viewers do.
@@ -101,7 +101,7 @@ class TraceAnnotation(xla.TraceMe):
     """Context manager: its block has a name in the profile, on the line of its thread.
 
     Args:
-      name: what it is called.
+      name: its name.
       kwargs: values shown with it: numbers and strings.
 
     >>> import olympus
@@ -117,7 +117,7 @@ class TraceAnnotation(xla.TraceMe):
 
 
 class StepTraceAnnotation(TraceAnnotation):
-    """Context manager: its block is one step of training, of which viewers show times.
+    """Context manager: its block is one step of training; viewers show its times.
 
     Args:
       name: what steps are called.
@@ -139,7 +139,7 @@ def annotate_function(func: Callable[P, R], name: str | None = None,
 
     Args:
       func: a Python function; of a jitted one, each call and not each operation in it.
-      name: what it is called; None is the function's own name.
+      name: its name; None is the function's own name.
       decorator_kwargs: values shown with it.
 
     Returns:
@@ -242,7 +242,7 @@ class ProfileSession:
                             create_perfetto_link: bool = False,
                             create_perfetto_trace: bool = False,
                             session_id: str | None = None) -> None:
-        """Write what was recorded, as `olympus.profiler.export_profile_data` does."""
+        """Write the recorded profile, as `olympus.profiler.export_profile_data` does."""
         if self._data is None:
             raise RuntimeError("profiler: nothing was recorded that could be written; start and "
                                "stop the profile before.")
@@ -272,7 +272,7 @@ def export_profile_data(profile_data: ProfileData, log_dir: str | os.PathLike[st
     """Write a profile to a folder, for TensorBoard and for Perfetto.
 
     Args:
-      profile_data: what was recorded.
+      profile_data: the recorded profile.
       log_dir: the folder; files are in `plugins/profile/<session_id>`.
       create_perfetto_link: whether a link that opens it in ui.perfetto.dev is printed, and waited
         for.
@@ -329,7 +329,7 @@ def _serve(path: Path) -> None:
         def do_GET(self) -> None:
             self.server.done = True
             self.send_response(200)
-            # The page is of another origin, to which browsers give nothing without this.
+            # The page has another origin; browsers give it nothing without this.
             self.send_header("Access-Control-Allow-Origin", "https://ui.perfetto.dev")
             self.send_header("Content-Length", str(len(data)))
             self.end_headers()
@@ -349,7 +349,7 @@ def _serve(path: Path) -> None:
 def start_trace(log_dir: str | os.PathLike[str], create_perfetto_link: bool = False,
                 create_perfetto_trace: bool = False,
                 profiler_options: ProfileOptions | None = None) -> None:
-    """Begin to record what the host and the devices do, until `stop_trace`.
+    """Begin to record the activities of host and devices, until `stop_trace`.
 
     Args:
       log_dir: the folder that the profile is written to.
@@ -391,7 +391,7 @@ def stop_trace() -> None:
 def trace(log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: bool = False,
           create_perfetto_trace: bool = False, profiler_options: ProfileOptions | None = None
           ) -> Iterator[ProfileSession]:
-    """Context manager: record what the host and the devices do within.
+    """Context manager: record the activities of host and devices within.
 
     Args:
       log_dir: the folder that the profile is written to; None keeps it in memory.
@@ -463,7 +463,7 @@ def stop_server() -> None:
 
 
 def register_subprocess(pid: int, port: int) -> Callable[[], None]:
-    """Let profiles of this process have those of a process that it started, too.
+    """Let profiles of this process include a process that it started.
 
     Args:
       pid: its number.

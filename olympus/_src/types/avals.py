@@ -1,4 +1,4 @@
-"""Abstract values: what a program knows of an array before it runs.
+"""Abstract values: a program's knowledge of an array before it runs.
 
 `ShapedArray` is interned: equal avals are one object, so `x.aval is y.aval` is the fast test for
 "no promotion needed". Interning is an optimisation only; `==` and `hash` stay structural.
@@ -151,7 +151,7 @@ class ShapedArray(AbstractValue):
     def update(self, **changes: Any) -> ShapedArray:
         """The aval with the named fields changed: the one way to derive an aval from another.
 
-        Another shape is of another sharding, which is none unless given.
+        Another shape needs another sharding: none unless given.
         """
         get = changes.get
         if "manual_axis_type" in changes:
@@ -176,7 +176,7 @@ class ShapedArray(AbstractValue):
             self._sharding, lambda p: (*p[:axis], entry, *p[axis:])), self.vma, self._memory_space)
 
     def without_axis(self, axis: int, size: DimSize | None = None) -> ShapedArray:
-        """The aval with one axis less, which is of `size`."""
+        """The aval without one axis, of size `size`."""
         if not self.tagged:
             return _without_axis(self, axis)
         shape = (*self.shape[:axis], *self.shape[axis + 1:])
@@ -225,7 +225,7 @@ class ShapedArray(AbstractValue):
 
     def unshard(self, mesh: AbstractMesh | Mesh, check_vma: bool, spec: PartitionSpec
                 ) -> ShapedArray:
-        """The type of the whole of which devices have such parts."""
+        """The type of the whole array whose parts on devices have this type."""
         outer = mesh.abstract_mesh
         return self.update(
             vma=self.vma - set(mesh.axis_names), shape=tuple([
@@ -391,7 +391,7 @@ def _without_axis(aval: ShapedArray, axis: int) -> ShapedArray:
 
 
 def is_float0(aval: Aval) -> bool:
-    """Whether this is the aval of tangents of what has no derivative."""
+    """Whether this is the aval of tangents of values without derivative."""
     return aval.is_array and aval.dtype == dtypes.float0
 
 
@@ -445,9 +445,9 @@ class TokenType(dtypes.ExtendedDType):
 
 
 class MappingSpec:
-    """How a value of a user's type is mapped by `vmap`: what an axis' number is of an array.
+    """How `vmap` maps a value of a user's type, as an axis' number does for an array.
 
-    Subclass it, with `==` and `hash`; the type's `inc_rank` and `dec_rank` know what it means.
+    Subclass it, with `==` and `hash`; the type's `inc_rank` and `dec_rank` interpret it.
 
     >>> from olympus.experimental import hiolympus
     >>> class Parts(hiolympus.MappingSpec):
@@ -501,7 +501,7 @@ Aval: TypeAlias = ShapedArray | AbstractToken
 
 
 class Token:
-    """A token that a program returned; `_base_array` is what the device holds of it.
+    """A token that a program returned; `_base_array` is its form on the device.
 
     >>> import olympus
     >>> token = olympus.jit(olympus.lax.create_token)()
@@ -540,7 +540,7 @@ def check_scalar(what: str, aval: ShapedArray) -> None:
 
 
 def check_index(aval: ShapedArray) -> None:
-    """TypeError for what is no scalar of integers."""
+    """TypeError for anything but an integer scalar."""
     if aval.shape or not dtypes.is_integer(aval.dtype):
         raise TypeError(f"__index__(): {aval} given. Only integer scalar arrays can be converted "
                         "to a scalar index; use x.astype(int), or x.item() of one element.")
@@ -596,7 +596,7 @@ class ShapeDtypeStruct(ByKey):
     def like(cls, x: Any) -> ShapeDtypeStruct:
         """Shape, dtype and weak type of an array or a Python number, and where an array is bound.
 
-        TypeError for what has no shape or no dtype.
+        TypeError for a value without shape or dtype.
         """
         if type(x) in (bool, int, float, complex):
             x = scalar_aval(type(x))

@@ -89,7 +89,7 @@ def solve(shapes: Sequence[Sequence[DimSize]], name_of: Callable[[int], str]) ->
 
     Args:
       shapes: of each argument.
-      name_of: what an argument is called in messages, by its number: "args[0]".
+      name_of: an argument's name in messages, by its number: "args[0]".
 
     Raises ValueError where a variable cannot be had from the sizes.
     """
@@ -130,7 +130,7 @@ def _spelled(shape: Sequence[object]) -> str:
 
 
 class _Solver:
-    """Takes equations in one after the other; `obtained` says so far what the variables are."""
+    """Takes equations in one after the other; `obtained` has the variables' values so far."""
 
     def __init__(self, found: Solution, specs: str) -> None:
         self.found, self.specs = found, specs
@@ -194,7 +194,9 @@ class _Solver:
 
 def _split(d: Dimension, known: Mapping[str, DimSize]
            ) -> tuple[str | None, int, DimSize] | None:
-    """(variable, factor, what is known) of which the dimension is the sum; None if it is not."""
+    """(variable, factor, known rest): the dimension is the sum of factor * variable and the rest;
+    None if it is not.
+    """
     var, k, rest = None, 0, 0
     for term, n in d.terms:
         try:

@@ -68,7 +68,7 @@ class ExtendedDType(DTypeToCheckers):
 
     A subclass gives `type` (a subclass of `extended`), `name` (as printed: `key<fry>`), `itemsize`
     (bytes of one element) and the physical form of one element, `physical_shape` and
-    `physical_dtype`: an array of shape `s` is stored as `physical_dtype[*s, *physical_shape]`, of
+    `physical_dtype`: an array of shape `s` is stored as `physical_dtype[*s, *physical_shape]`, from
     which `of_physical` makes it.
     """
 
@@ -291,7 +291,7 @@ def long_name(dtype: DTypeLike) -> str:
 
 
 def printed_names() -> dict[str, DType]:
-    """Every dtype by its short and by its long name, those of keys apart."""
+    """Every dtype but keys', by its short and by its long name."""
     return {name: dtype for table in (_SHORT, _LONG) for dtype, name in table.items()}
 
 
@@ -343,7 +343,7 @@ def is_numeric(dtype: DTypeLike) -> bool:
 
 
 def is_key(dtype: DTypeLike | None) -> bool:
-    """Whether the dtype is that of typed random keys."""
+    """Whether the dtype is one of typed random keys."""
     return scalar_kind(dtype) == "key"
 
 
@@ -353,7 +353,7 @@ def is_extended(dtype: object) -> TypeGuard[ExtendedDType]:
 
 
 def is_float0(dtype: DTypeLike) -> bool:
-    """Whether the dtype is that of derivatives of integers and booleans."""
+    """Whether the dtype is float0, the dtype of derivatives of integers and booleans."""
     return dtype == float0
 
 
@@ -464,7 +464,7 @@ _CASTINGS: Final = ("no", "equiv", "safe", "same_kind", "unsafe")
 
 
 def check_casting(name: str, casting: object) -> Any:
-    """The casting rule; ValueError, in the name of the function, for what is none."""
+    """The casting rule; ValueError, in the name of the function, for anything else."""
     if not isinstance(casting, str) or casting not in _CASTINGS:
         raise ValueError(f"{name}: casting {casting!r} given; one of {', '.join(_CASTINGS)} is "
                          "required.")
@@ -475,7 +475,7 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
     """Whether a casting rule allows the conversion of one dtype to another.
 
     Args:
-      from_: a dtype or its name, or an array, of which only the dtype counts.
+      from_: a dtype or its name, or an array, whose dtype alone counts.
       to: a dtype or its name.
       casting: "no", "equiv", "safe" (no value is lost), "same_kind" (float64 to float32 too) or
         "unsafe" (always); others are a ValueError.
@@ -646,7 +646,7 @@ def promote_types(a: DType, b: DType, weak_a: bool = False, weak_b: bool = False
 def promote_many(typed: tuple[Typed, ...], mode: str | None = None) -> Typed:
     """The dtype and weak type of a result of operands given as (dtype, weak type) pairs.
 
-    `mode` None is what the user's option says; what no user mixes is joined by "standard".
+    `mode` None is the user's option; dtypes that no user mixes are joined by "standard".
     """
     pairs = {(canonical_dtype(dtype), weak and not is_bool(dtype)): None for dtype, weak in typed}
     dtypes = {dtype for dtype, _ in pairs}
@@ -758,9 +758,9 @@ class ScalarType(type):
     """The class of `olympus.numpy.float32` and its kin, which make arrays when called.
 
     They stand for NumPy's scalar types: they equal and hash like those, and NumPy's scalars are
-    their instances; what a call makes is an `Array`. `np.dtype` takes them. The numpy layer sets
-    what a call does (`set_scalar_constructor`). A subclass makes the same arrays, and may have
-    names for some of them.
+    their instances; a call makes an `Array`. `np.dtype` takes them. The numpy layer sets the
+    constructor (`set_scalar_constructor`). A subclass makes the same arrays, and may have names for
+    some of them.
     """
 
     dtype: np.dtype

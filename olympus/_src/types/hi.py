@@ -40,7 +40,7 @@ class HiType(AbstractValue):
     """The base of types of users: subclass it, and register the class of values.
 
     A type is immutable, with `==` and `hash` (a frozen dataclass has both): equal types share
-    programs. `lo_ty`, `lower_val` and `raise_val` say what a value is made of; a method that is
+    programs. `lo_ty`, `lower_val` and `raise_val` give the arrays of a value; a method that is
     missing is named where it is needed.
 
     >>> from dataclasses import dataclass
@@ -65,8 +65,8 @@ class HiType(AbstractValue):
 
     __slots__ = ()
     is_high = True
-    has_qdd = False         # whether the type of what a value holds may change: of no type here
-    # What passes ask of a type besides, as of one without mesh, memory or dtype.
+    has_qdd = False         # whether a value's content may change its type: never here
+    # Passes' further questions, answered as for a type without mesh, memory or dtype.
     weak_type, explicit, sharded = False, False, False
     vma: Any = frozenset()
     memory_space, _memory_space, _sharding = None, None, None
@@ -162,7 +162,7 @@ class HiType(AbstractValue):
         """How the rows of a loop are mapped: every part has them along its first axis."""
         _needed(self, "leading_axis_spec", "scan")
 
-    # As arrays' types are asked: by passes, which know the axis as what `spec` is.
+    # The questions that passes ask of arrays' types; their axis is a `spec` here.
     def with_axis(self, axis: MappedAxis, size: DimSize, entry: object = None) -> HiType:
         return self.inc_rank(size, axis)
 
@@ -177,7 +177,7 @@ class HiType(AbstractValue):
         _needed(self, "shard", "shard_map")
 
     def unshard(self, mesh: AnyMesh, check_vma: bool, spec: HiPspec) -> HiType:
-        """The type of the whole of which devices have such parts."""
+        """The type of the whole value whose parts on devices have this type."""
         _needed(self, "unshard", "shard_map")
 
     def nospec(self, mesh: AnyMesh, check_vma: bool, all_names: tuple[str, ...]) -> HiPspec:
@@ -201,7 +201,7 @@ class MutableHiType(HiType):
 
 
 class HiPspec:
-    """How a value of a user's type is spread by `shard_map`: what a `PartitionSpec` is of an array.
+    """How `shard_map` shards a value of a user's type, as a `PartitionSpec` does for an array.
 
     >>> from olympus.experimental import hiolympus
     >>> class Rows(hiolympus.HiPspec):
@@ -256,7 +256,7 @@ class aval_property(NamedTuple):
 
 
 class AvalQDD(NamedTuple):
-    """A type, and the type of what a value of it holds at some point of a program.
+    """A type, and the type of its value's content at some point of a program.
 
     Args:
       aval: the type.
@@ -271,7 +271,7 @@ class AvalQDD(NamedTuple):
 
 
 class AvalMutableQDD(NamedTuple):
-    """A type, and the place of the type of what a value of it holds.
+    """A type, and the place of the type of its value's content.
 
     Args:
       aval: the type.

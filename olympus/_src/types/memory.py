@@ -6,7 +6,7 @@ __all__ = ["Space"]
 
 
 class Space(enum.Enum):
-    """The memory of the device, or that of the host which the device reads directly.
+    """The memory of the device, or the host memory that the device reads directly.
 
     >>> import olympus
     >>> x = olympus.device_put(olympus.numpy.ones(2), olympus.memory.Space.Host)

@@ -2,8 +2,8 @@
 
     Mesh            devices; where arrays are
     AbstractMesh    sizes and names of axes; what types say, so that no type names a device
-    the current one `with mesh:` or `set_mesh(mesh)`; what specifications without a mesh are of
-    the one around  `set_mesh` or `use_abstract_mesh`; what is made of nothing is on it
+    the current one `with mesh:` or `set_mesh(mesh)`; the mesh of specifications that name none
+    the ambient mesh `set_mesh` or `use_abstract_mesh`; operations without operands are placed on it
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ mesh_of_types: Any = lib.Config("olympus_abstract_mesh", None, include_in_jit_ke
 class AxisType(enum.Enum):
     """The way in which shardings along a mesh axis are decided.
 
-    Auto: XLA does. Explicit: their types say it. Manual: the program is that of one device.
+    Auto: XLA does. Explicit: their types say it. Manual: the program is one device's.
 
     >>> import olympus
     >>> olympus.make_mesh((1,), ("x",), (olympus.sharding.AxisType.Explicit,)).axis_types
@@ -207,7 +207,7 @@ class _Axes:
 
     @functools.cached_property
     def manual_axes(self) -> tuple[str, ...]:
-        """The axes along which a program is that of one device."""
+        """The axes along which a program is one device's."""
         return self._axes_of_type(AxisType.Manual)
 
     @property
@@ -222,7 +222,7 @@ class _Axes:
 
     @property
     def are_all_axes_manual(self) -> bool:
-        """Whether programs are those of one device; not of a mesh without axes."""
+        """Whether programs are one device's; not of a mesh without axes."""
         return not self.empty and self.manual_axes == self.axis_names
 
     _key: Any
@@ -319,8 +319,8 @@ class Mesh(_Axes, contextlib.ContextDecorator):
       axis_names: a name for each axis of `devices`; one string for one axis.
       axis_types: `AxisType.Auto` (the default) or `AxisType.Explicit` for each axis, or for all.
 
-    As a context manager it is the mesh of `PartitionSpec`s that are given without one. ValueError
-    for names that are too many, too few or repeated, and for a device that is there twice.
+    Used as a context manager it is the mesh of `PartitionSpec`s without one. ValueError for names
+    that are too many, too few or repeated, and for a device that is there twice.
 
     >>> import numpy as np, olympus
     >>> from olympus.sharding import Mesh
@@ -398,7 +398,7 @@ class Mesh(_Axes, contextlib.ContextDecorator):
 
     @property
     def local_mesh(self) -> Mesh:
-        """The block of the mesh that is of this process."""
+        """The block of the mesh that belongs to this process."""
         mine = set(self.local_devices)
         places = np.argwhere(np.vectorize(mine.__contains__, otypes=[bool])(self.devices))
         block = self.devices[tuple([slice(low, high + 1) for low, high in zip(
@@ -485,7 +485,7 @@ thread_resources = _ThreadResources()
 
 
 def mesh_around() -> Mesh | None:
-    """The mesh on which values are made: that of `set_mesh`, not that of `with mesh:`."""
+    """The mesh on which values are made: `set_mesh`'s, not the one of `with mesh:`."""
     return _context.value if mesh_of_types.value is not None else None
 
 

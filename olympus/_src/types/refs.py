@@ -21,7 +21,7 @@ def _inner(name: str, doc: str) -> property:
 
 
 class RefAval(AbstractValue):
-    """The aval of a reference: that of the array that is its content, `inner`.
+    """The aval of a reference; `inner` is the aval of its content.
 
     >>> import olympus
     >>> olympus.typeof(olympus.new_ref(1.0))

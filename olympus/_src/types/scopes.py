@@ -1,9 +1,9 @@
 """Facts about symbolic dimensions: the constraints of a scope and their consequences.
 
 Facts are inequalities `polynomial >= 0`, linear in its terms. The least value of a polynomial is
-found by elimination: a multiple of a fact that has the same largest term is subtracted, and what is
-left has smaller terms only; a max or a min is replaced by either of its operands. So the result is
-a bound, not always the best one: what is said of a comparison is true, and some are left undecided.
+found by elimination: a multiple of a fact that has the same largest term is subtracted, and the
+rest has smaller terms only; a max or a min is replaced by either of its operands. So the result is
+a bound, not always the best one: decided comparisons are right, and some stay undecided.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Facts:
         self.given: list[Terms] | None = None   # the consequences, once all constraints are in
 
     def close(self) -> None:
-        """From here on, what is learnt is combined with what is known now, and no further."""
+        """From here on, new facts are combined with the facts known now, and no further."""
         self.given = list(self._all())
 
     def _all(self) -> Iterable[Terms]:
@@ -100,7 +100,7 @@ class Facts:
     def assume(self, terms: Terms, text: str, known: list[Terms] | None = None) -> None:
         """`add`, with what follows from it and one other fact by eliminating a term of both.
 
-        Other facts are those in `known`, to which what is added is appended, or all.
+        Other facts come from `known`, to which new ones are appended, or are all facts.
         """
         signs = {term: k > 0 for term, k in terms if term.powers}
         derived = [_eliminated(terms, fact, term)
@@ -325,7 +325,7 @@ _MOST_CONSTRAINTS = 100     # a decision costs up to the square of their number
 
 
 class SymbolicScope:
-    """Where dimensions belong together: those of one scope mix, under its constraints.
+    """A scope of dimensions that belong together: they mix, under its constraints.
 
     Args:
       constraints_str: texts `e1 >= e2`, `e1 <= e2` or `e1 == e2`; the left side of an equality is
@@ -349,7 +349,7 @@ class SymbolicScope:
                              f"{_MOST_CONSTRAINTS} are allowed; leave out those that follow from "
                              "others.")
         self.rewrites: dict[Term, tuple[Any, int]] = {}
-        self.multiples: dict[Term, int] = {}     # of which number a term is known to be one
+        self.multiples: dict[Term, int] = {}     # the number that a term is known to equal
         self.constraints: list[Constraint] = []
         self.facts = Facts()
         self.source, self.given = source.user_frame(), tuple(constraints_str)
@@ -482,7 +482,7 @@ def symbolic_shape(shape_spec: str | None, *, constraints: Sequence[str] = (),
         `e1 - e2`, `e1 * e2`, `e^k`, `floordiv(e1, e2)`, `mod(e1, e2)`, `max(e1, e2)`,
         `min(e1, e2)`; `_` is the dimension of `like` at that place, `...` all that are left. None
         is `...`.
-      constraints: what the sizes satisfy: `e1 >= e2`, `e1 <= e2`, `e1 == e2`. Every variable is at
+      constraints: relations of the sizes: `e1 >= e2`, `e1 <= e2`, `e1 == e2`. Every variable is at
         least 1.
       scope: the scope of the dimensions, a new one by default; it has its own constraints.
       like: a shape for the placeholders, with which the ints in `shape_spec` must agree.
@@ -515,7 +515,7 @@ def symbolic_dim_bounds(dimension: DimSize) -> tuple[float, float]:
       The lower and the upper bound, both included: ints, or `-inf` and `inf` where none is known.
       They hold, but need not be the tightest.
 
-    Raises TypeError for what is no dimension.
+    Raises TypeError for anything but a dimension.
 
     >>> a, = export.symbolic_shape("a", constraints=["a <= 8"])
     >>> export.symbolic_dim_bounds(2 * a + 1)

@@ -88,9 +88,9 @@ def entries(given: Any) -> tuple[Any, ...]:
 
 
 def sequence(given: Any, what: str, noun: str) -> tuple[Any, ...]:
-    """The entries of a list, tuple or other iterable, in order; TypeError for what is none.
+    """The entries of a list, tuple or other iterable, in order; TypeError for anything else.
 
-    Text is none here, nor is what has no order: sets and mappings.
+    Text is none here, nor are containers without order: sets and mappings.
     """
     if type(given) in (tuple, list):
         return tuple(given)     # the tests of abstract classes below cost a microsecond
@@ -161,8 +161,8 @@ def _not_static(d: Any, what: str, noun: str) -> str:
 def canonical_axis(axis: object, ndim: int, what: str = "axis") -> int:
     """An axis counted from the front: `-1 -> ndim - 1`.
 
-    Raises TypeError for what is no int, NumPy's AxisError, which is a ValueError and an IndexError,
-    for an axis outside `[-ndim, ndim)`.
+    Raises TypeError for anything but an int, NumPy's AxisError, which is a ValueError and an
+    IndexError, for an axis outside `[-ndim, ndim)`.
 
     >>> canonical_axis(-1, 3)
     2
@@ -266,7 +266,7 @@ def exceeds(d: DimSize, limit: int) -> bool:
 
 
 def largest(shape: Sequence[DimSize]) -> int:
-    """The largest dimension of those that are known, 0 for none: what a dtype must count to."""
+    """The largest known dimension, 0 for none: a dtype must count up to it."""
     return max([d for d in shape if type(d) is int], default=0)
 
 

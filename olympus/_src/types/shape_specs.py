@@ -33,7 +33,7 @@ def parse(text: str, like: Sequence[int | None] | None, scope: Scope,
 
 
 class _Parser:
-    """Reads from the front; `kind` and `token` are of the next token, which is at `at`."""
+    """Reads from the front; `kind` and `token` describe the next token, which is at `at`."""
 
     def __init__(self, text: str, like: Sequence[int | None] | None, scope: Scope,
                  shown: str) -> None:
@@ -69,7 +69,7 @@ class _Parser:
 
     @contextlib.contextmanager
     def parentheses(self) -> Iterator[None]:
-        """Read the ones around what is read within."""
+        """Read the delimiters around the part read by `within`."""
         self.expect("(")
         self.depth += 1
         if self.depth > _DEEPEST:
@@ -106,7 +106,7 @@ class _Parser:
             self.expect(",")
 
     def placeholder(self, needed: int) -> Sequence[int | None]:
-        """The dimensions of `like` from here on, of which there must be `needed`."""
+        """The dimensions of `like` from here on; there must be `needed`."""
         count = len(self.dims)
         if self.like is None:
             raise self.error(f"spec contains {self.token} but no 'like' shape was given")

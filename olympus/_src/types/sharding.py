@@ -47,7 +47,7 @@ class _Unconstrained:
 UNCONSTRAINED = _Unconstrained()
 
 
-# Of one axis: None, a name, a tuple of names, the outermost first, or UNCONSTRAINED.
+# The entry of one axis: None, a name, a tuple of names, the outermost first, or UNCONSTRAINED.
 Entry: TypeAlias = Hashable
 
 
@@ -393,9 +393,9 @@ def of_mesh(sharding: NamedSharding, mesh: Mesh | AbstractMesh) -> NamedSharding
 
 
 def told_axes(mesh: Mesh | AbstractMesh, larger: bool | None = None) -> tuple[str, ...]:
-    """The axes of a mesh that types name: the explicit ones, or only those of several devices.
+    """The axes of a mesh that types name: the explicit ones, or only those with several devices.
 
-    `larger`: whether those of several only; None: as the option says.
+    `larger`: whether only those with several devices; None: as the option says.
     """
     if remove_size_one_mesh_axis_from_type.value if larger is None else larger:
         return tuple([n for n in mesh.explicit_axes if mesh.shape[n] > 1])
@@ -532,7 +532,7 @@ def _local(self: Sharding) -> set[Device]:
 
 def _memory_kind(self: Sharding) -> str | None:
     if type(self) is NamedSharding and isinstance(self.mesh, AbstractMesh):
-        return self._key[2]     # the default one is that of devices
+        return self._key[2]     # the default one is the devices'
     return self._memory_kind or _default_memory_kind(self)
 
 

@@ -46,8 +46,8 @@ def dataclass(cls: type[T] | None = None, /, **options: object
               ) -> type[T] | Callable[[type[T]], type[T]]:
     """Class decorator: a frozen dataclass that is a pytree, with a method `replace`.
 
-    Fields are children; those of `field(static=True)` are structure, and are hashed when a value is
-    made. Fields of `init=False` are neither: `__post_init__` computes them, also when a
+    Fields are children; fields declared `field(static=True)` are structure, and are hashed when a
+    value is made. Fields of `init=False` are neither: `__post_init__` computes them, also when a
     transformation builds the tree again, with tracers or other objects as children.
 
     Args:

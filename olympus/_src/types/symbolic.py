@@ -3,8 +3,8 @@
 A `Dimension` is a sum of terms with whole coefficients, a `Term` a product of powers of factors, a
 `Factor` a variable or one of floordiv, mod, max, min of two dimensions. Terms have a total order,
 the larger first: by size, then by name. Equal polynomials are written in one way, so that equality
-compares what is written. A `SymbolicScope` (`scopes.py`) has the constraints and decides what they
-imply.
+compares the written form. A `SymbolicScope` (`scopes.py`) has the constraints and decides their
+consequences.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ MOST_DEGREE = 100       # of a product; no size of 64 bits is so high a power of
 class Factor:
     """A variable, or an operation of two dimensions (each an int or a `Dimension`).
 
-    `key` orders factors: by size first, so that an operation is larger than what it is made of.
+    `key` orders factors: by size first, so that an operation is larger than its operands.
     """
 
     __slots__ = ("name", "operands", "key", "_hash")
@@ -345,7 +345,7 @@ def is_symbolic_dim(p: object) -> bool:
 
 
 def whole(x: object) -> DimSize | None:
-    """An int or a dimension as an operand of polynomials; None for what is neither."""
+    """An int or a dimension as an operand of polynomials; None for anything else."""
     if type(x) is int or isinstance(x, Dimension):
         return x
     if isinstance(x, (int, np.integer)) or isinstance(x, np.ndarray) and (
@@ -398,7 +398,7 @@ def _rewritten(terms: list[tuple[Term, int]], scope: Scope) -> list[tuple[Term, 
 
 
 def _rewrite_for(term: Term, k: int, rewrites: dict[Term, tuple[DimSize, int]]) -> Any:
-    """A rewrite of a term or one of its powers: (its left side, (right side, k), what is left)."""
+    """A rewrite of a term or one of its powers: (its left side, (right side, k), the rest)."""
     parts = [term] if len(term.powers) < 2 else [term, *[Term((p,)) for p in term.powers]]
     for left in parts:
         rewrite = rewrites.get(left)
@@ -559,10 +559,11 @@ def symbols(d: DimSize) -> set[str]:
 
 
 def evaluate(d: DimSize, env: Mapping[str, Any], extremes: Mapping[str, Callable[..., Any]]) -> int:
-    """The value of a dimension where its variables have those of `env`; KeyError for unknown ones.
+    """The value of a dimension whose variables have their values in `env`; KeyError for unknown
+    ones.
 
     Values are whatever has `+`, `*`, `//` and `%`; `extremes` has functions "max" and "min" of
-    them. A variable without value that the scope rewrites is what it is rewritten to.
+    them. A variable without value that the scope rewrites has the value of its right side.
     """
     if not isinstance(d, Dimension):
         return d

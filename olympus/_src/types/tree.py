@@ -497,8 +497,8 @@ def tree_transpose(
 ) -> PyTree:
     """Turn a tree of trees inside out: outer of inner structure becomes inner of outer structure.
 
-    With None the inner structure is that of the first inner tree. ValueError unless the tree is
-    exactly outer of inner.
+    With None the inner structure is the first inner tree's. ValueError unless the tree is exactly
+    outer of inner.
 
     Args:
       outer_treedef, inner_treedef: the structures outside and inside.

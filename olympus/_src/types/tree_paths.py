@@ -1,8 +1,8 @@
 """Where something is in a pytree: key paths, opening one level, and what differs between two trees.
 
 Flattening runs in C++ and reports little; when it fails, the functions here walk the trees once
-more in Python (with a stack: no depth limit) and say at which path, what was found and what is
-required.
+more in Python (with a stack: no depth limit) and name the path, the structure found and the
+structure required.
 """
 
 import reprlib
@@ -265,7 +265,7 @@ def _sentence(path: tuple[object, ...], required: _Place, found: _Place) -> str:
 
 def explain_mismatch(required: object, found: object, *, prefix: bool = False,
                      is_leaf: IsLeaf = None) -> list[str]:
-    """Every place where the structure of `found` is not that of `required`; empty where they agree.
+    """Every place where the structures of `found` and `required` differ; empty where they agree.
 
     Each is a pytree or a PyTreeDef. With `prefix` a leaf of `required` stands for any subtree;
     `is_leaf` is asked about the nodes of `required` (and of `found` unless `prefix`).
@@ -280,7 +280,7 @@ def explain_mismatch(required: object, found: object, *, prefix: bool = False,
 def prefix_errors(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = None) -> list[str]:
     """Every place where `prefix_tree` is not a prefix of `full_tree`; empty where it is.
 
-    What is found is the prefix's, what is required is the full tree's.
+    The found structure is the prefix's, the required one the full tree's.
 
     >>> prefix_errors((1, None), ([2, 3], None)), prefix_errors([1], (1,))
     ([], ['at the root: found list of length 1; required tuple of length 1'])

@@ -1,9 +1,9 @@
 """The memory of large results: glibc keeps it for the next ones, instead of the kernel.
 
 XLA:CPU has each buffer from `malloc`. glibc gives one of more than 32 MB back to the kernel as soon
-as it is freed, and what is free at the end of the heap; the next result is then made of new pages,
-which the kernel clears one by one. That takes longer than most operations: 2 * x + 1 of 10⁷ numbers
-20 ms in place of 3.
+as it is freed, and the free end of the heap; the next result is then made of new pages, which the
+kernel clears one by one. That takes longer than most operations: 2 * x + 1 of 10⁷ numbers 20 ms in
+place of 3.
 
 Kept memory has its price. XLA's buffers are aligned, so that `malloc` looks for a few bytes more
 than a buffer of the same size left free, and the bytes beside that one are in a thread's cache of
@@ -58,7 +58,7 @@ def _libc() -> ctypes.CDLL | None:
 
 
 def _memory() -> int:
-    """The bytes that this process may have: those of the machine, or of its container."""
+    """The bytes that this process may have: the machine's, or its container's."""
     found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in _LIMITS:
         try:
@@ -71,7 +71,7 @@ def _memory() -> int:
 
 
 def keep_memory(environ: Mapping[str, str] = os.environ) -> bool:
-    """Have glibc keep what is freed, up to an eighth of the memory; False where it cannot.
+    """Have glibc keep freed memory, up to an eighth of all; False where it cannot.
 
     Nor does it where the user has set how glibc allocates.
     """
@@ -85,7 +85,8 @@ def keep_memory(environ: Mapping[str, str] = os.environ) -> bool:
     if libc is None or largest <= _LEAST or not libc.mallopt(_MMAP_THRESHOLD, largest):
         return False
     libc.mallopt(_TRIM_THRESHOLD, min(most, 2**31 - 1))
-    # One heap for all threads: those of single threads are of 64 MB, and beyond it from the kernel.
+    # One heap for all threads: a thread's own heap has 64 MB, and larger blocks come from the
+    # kernel.
     libc.mallopt(_ARENA_MAX, 1)
     _keeping.append(most)
     gc.callbacks.append(_after_collection)

@@ -381,7 +381,7 @@ def copied(array: Array, sharding: Any = None) -> Array:
     kept = array._sharding
     single = type(kept) is SingleDeviceSharding
     devices = DeviceList((kept._device,)) if single else kept._internal_device_list
-    if not devices.is_fully_addressable:    # C++ copies what is all here
+    if not devices.is_fully_addressable:    # C++ copies an array that is wholly here
         wanted = kept if sharding is None else sharding
         return make_array(array.aval, wanted, [
             copy_to_device(part, part._sharding._device, copy=True, kind=wanted.memory_kind)

@@ -29,7 +29,7 @@ Handlers = Mapping[str, int]  # addresses, by stage
 _registered: dict[str, dict[str, dict[int, Handlers]]] = {}
 _partitionable: list[str] = []
 _plugins: list[object] = []  # C APIs, which have tables of their own
-_kept: dict[int, object] = {}  # what a capsule points to, by address
+_kept: dict[int, object] = {}  # the objects of capsules, by address
 
 Buffer: Any = _jax.ffi.Buffer
 ExecutionContext: Any = _jax.ffi.ExecutionContext
@@ -42,7 +42,7 @@ def include_dir() -> str:
 
 
 def pycapsule(pointer: object) -> object:
-    """Return a PyCapsule of a function of `ctypes`, or of an address; what it is of is kept."""
+    """Return a PyCapsule of a function of `ctypes`, or of an address; its objects are kept."""
     given: Any = pointer
     address = given if isinstance(given, int) else ctypes.cast(given, ctypes.c_void_p).value
     make: Any = ctypes.pythonapi.PyCapsule_New
@@ -90,7 +90,7 @@ def register_custom_call(name: str, handler: object, platform: str = "cpu",
                          api_version: int = TYPED, **options: object) -> None:
     """Make a function (a PyCapsule), or one for each stage, callable as custom call `name`.
 
-    `options` are those of jaxlib's own function. XLA ends the process where another function of the
+    `options` are for jaxlib's own function. XLA ends the process where another function of the
     untyped API has the name already: `registered_calls` knows.
     """
     _register_at_once()
@@ -111,7 +111,7 @@ def register_custom_type(name: str, capsules: Mapping[str, object], platform: st
 def _register_at_once() -> None:
     """Let XLA register for the CPU at once, and refuse at once.
 
-    Until there is a client jaxlib keeps what it is given. It would then hand targets on before the
+    Until there is a client jaxlib keeps the registrations. It would then hand targets on before the
     types that they need, and whoever needs the client next would get the error.
     """
     xla_client.register_custom_type_handler("cpu", _jax.register_custom_type)

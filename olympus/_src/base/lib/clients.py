@@ -1,4 +1,4 @@
-"""Backends: the CPU client, and those of GPUs and TPUs through PJRT plugins, without `jax`."""
+"""Backends: the CPU client, and clients of GPUs and TPUs through PJRT plugins, without `jax`."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _DEVICE_COUNT = r"--xla_force_host_platform_device_count=(\d+)"
 def make_cpu_client(num_devices: int | None = None, **options: object) -> object:
     """Start the CPU backend with `num_devices` devices (None: as XLA_FLAGS says, or one).
 
-    `options` are those of jaxlib's own function: whether it is `asynchronous`; of a job of several
+    `options` are for jaxlib's own function: whether it is `asynchronous`; of a job of several
     processes, `distributed_client`, `node_id`, `num_nodes`, `collectives` and time-outs.
     """
     warn_if_jax_loaded()

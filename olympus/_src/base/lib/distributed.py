@@ -81,7 +81,7 @@ def disconnect_collectives(client: Any) -> None:
 def _tcp_sockets() -> Iterator[socket.socket]:
     """This process's sockets, in C++ and in Python, each as a Python object until the next one."""
     for number in map(int, os.listdir("/dev/fd") if os.path.isdir("/dev/fd") else ()):
-        with contextlib.suppress(OSError):      # closed meanwhile, as that of the folder is
+        with contextlib.suppress(OSError):      # closed meanwhile, as the folder's is
             if not stat.S_ISSOCK(os.fstat(number).st_mode):
                 continue
             with _socket.socket(fileno=os.dup(number)) as found:

@@ -175,7 +175,7 @@ def _at_once(call: Callable[[], object]) -> object:
 def _to_the_end(call: Callable[[], object]) -> object:
     """Return what `call()` does; if Ctrl-C ends the wait for it, the process waits when it ends."""
     # XLA compiles in threads of its own, which a KeyboardInterrupt leaves alone: they would still
-    # compile when the process takes down what they use, and end it by a signal. A Python thread is
+    # compile when the process destroys their objects, and end it by a signal. A Python thread is
     # not interrupted, and is waited for at exit.
     if threading.current_thread() is not threading.main_thread():
         return waiting.to_the_end(call)
@@ -243,7 +243,7 @@ def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object
     """Build the result of a cache miss of `pjit`.
 
     `kept` marks the flat arguments that are used. Of those, `copied` marks NumPy arrays that C++
-    hands to `pjit`'s fallback: it places none itself for which there is a layout.
+    hands to `pjit`'s fallback: it places none itself that has a layout.
     """
     layouts = [True if c else None for c in copied]
     return FastPath(

@@ -12,7 +12,7 @@ def guard(field: str, level: str | None, *, everywhere: bool) -> None:
 
     `field` is a direction ("host_to_device" …), whose level is "allow", "log", "disallow",
     "log_explicit" or "disallow_explicit"; or "garbage_collect_array", with "allow", "log" or
-    "fatal". None is no level: that of the process, or "allow".
+    "fatal". None is no level: the process's, or "allow".
     """
     state = _guards.global_state() if everywhere else _guards.thread_local_state()
     levels = (_guards.GarbageCollectionGuardLevel if field == "garbage_collect_array" else

@@ -43,7 +43,7 @@ class HostFunction:
 class WeakCall:
     """Calls a `HostFunction` as long as someone else has it.
 
-    The garbage collector does not see what an executable refers to: with the function itself, one
+    The garbage collector does not see an executable's references: with the function itself, one
     whose user reaches the executable again would never go.
     """
 
@@ -116,7 +116,7 @@ def raised_by_host(error: Exception) -> BaseException:
 
 
 def set_explain_collective(explain: Callable[[Exception], Exception]) -> None:
-    """Let `explain` say what is raised where a collective of several processes failed."""
+    """Let `explain` choose the error raised where a collective of several processes failed."""
     global _explain_collective
     _explain_collective = explain
 
@@ -125,7 +125,7 @@ _explain_collective: Callable[[Exception], Exception] = lambda error: error
 
 
 def set_text_of_failure(text: TextOfFailure) -> None:
-    """Let `text(kind)` be the `str` of what is raised for an exception, of class `kind`, in a
+    """Let `text(kind)` be the `str` of the error raised for an exception, of class `kind`, in a
     function of the host.
     """
     global _text_of_failure
@@ -136,7 +136,7 @@ _text_of_failure: TextOfFailure = attrgetter("__str__")
 
 
 def runtime_error(error: Exception) -> Exception:
-    """The same exception, whose class is also that of errors at run time."""
+    """The same exception; its class is also a class of errors at run time."""
     kind = type(error)
     if isinstance(error, XlaRuntimeError):
         return error

@@ -1,4 +1,4 @@
-"""Loads jaxlib's C++ library, says what is wrong with it, and keeps it from loading `jax`.
+"""Loads jaxlib's C++ library, names its faults, and keeps it from loading `jax`.
 
 jaxlib's C++ imports the Python package `jax` by itself on some paths, where it is installed; `jax`
 then replaces methods on the C++ classes both packages share. Every such path runs inside `no_jax`.

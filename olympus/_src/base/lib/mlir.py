@@ -86,7 +86,7 @@ def bytecode(module: ir.Module) -> bytes:
 
 
 def digest(module: ir.Module, locations: bool = False) -> tuple[bytes, int]:
-    """Return a digest of `module` without its locations, and the size of what was digested."""
+    """Return a digest of `module` without its locations, and the size of the digested text."""
     with module.context:
         bare = module.operation.clone()
         if not locations:
@@ -200,7 +200,7 @@ def refine_polymorphic_shapes(mlir_module: bytes, enable_shape_assertions: bool 
 
     Args:
       mlir_module: as MLIR bytecode or text.
-      enable_shape_assertions: whether what it asserts of shapes is looked at.
+      enable_shape_assertions: whether its assertions about shapes are checked.
       validate_static_shapes: whether shapes that stay unknown are an error.
       enable_shardy: whether it has operations of Shardy's.
 

@@ -1,4 +1,4 @@
-"""`olympus.numpy.linalg`: eigenvalues, singular values, and what is made of them."""
+"""`olympus.numpy.linalg`: eigenvalues, singular values, and functions of them."""
 
 from __future__ import annotations
 
@@ -377,10 +377,10 @@ def matrix_rank(M: ArrayLike, rtol: ArrayLike | None = None, *, hermitian: bool 
     Args:
       M: [..., m, n]; of an array of fewer axes the rank is 1 unless all of it is zero, then 0.
         The name may be A, which is NumPy's.
-      rtol: what is negligible relative to the largest singular value; a number, or an array of
+      rtol: the negligible size, relative to the largest singular value; a number, or an array of
         shape [...]. max(m, n) times the precision of the dtype, unless given.
       hermitian: M is symmetric or Hermitian: its eigenvalues are computed instead.
-      tol: what is negligible, absolutely.
+      tol: the negligible size, absolute.
 
     Returns:
       Integers of shape [...].

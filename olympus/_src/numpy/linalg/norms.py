@@ -36,7 +36,7 @@ def norm(x: ArrayLike, ord: float | str | None = None, axis: None | tuple[int, .
 
     Args:
       x: array; integers become floats.
-      ord: vectors: a number p, for (sum |x|**p)**(1/p), inf or -inf; 0 counts what is not zero (2
+      ord: vectors: a number p, for (sum |x|**p)**(1/p), inf or -inf; 0 counts nonzero elements (2
         unless given). Matrices: "fro" (unless given), "nuc" (the sum of the singular values), 2, -2
         (the largest, the smallest), 1, -1 (the largest, the smallest column sum), inf or -inf (row
         sum).
@@ -143,7 +143,7 @@ def vector_norm(x: ArrayLike, /, *, axis: int | tuple[int, ...] | None = None,
     Args:
       x: array; integers become floats.
       axis: the axis, or a tuple of axes, which count as one; all of them if None.
-      ord: a number p, for (sum |x|**p)**(1/p), inf or -inf; 0 counts what is not zero.
+      ord: a number p, for (sum |x|**p)**(1/p), inf or -inf; 0 counts nonzero elements.
 
     Returns:
       Real: `x` without the axes.
@@ -205,7 +205,7 @@ def trace(x: ArrayLike, /, *, offset: int = 0, dtype: DTypeLike | None = None) -
     Args:
       x: array [..., n, m].
       offset: which diagonal: 0 is the main one, positive ones lie above it.
-      dtype: of the result; by default that of `sum`: small integers become int32 or uint32.
+      dtype: of the result; by default as for `sum`: small integers become int32 or uint32.
 
     Returns:
       An array [...].

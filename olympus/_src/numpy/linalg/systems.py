@@ -163,7 +163,7 @@ def tensorinv(a: ArrayLike, ind: int = 2) -> Array:
 
     Args:
       a: array whose first `ind` axes have as many elements as the others; integers become floats.
-      ind: how many axes of `a` are those of its results, at least 1.
+      ind: the number of axes of `a` that index the equations, at least 1.
 
     Returns:
       [*a.shape[ind:], *a.shape[:ind]]: tensordot(tensorinv(a, ind), b, ind) is `tensorsolve`(a, b).
@@ -310,7 +310,7 @@ def _det_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array
     regular = reduce_and(regular, tuple(range(last)))
 
     def by_solving(a: Array, t: Array) -> Array:
-        # Of matrices near 1: det(a) overflows before its derivatives do.
+        # For matrices near 1: det(a) overflows before its derivatives do.
         size = reduce_max(arithmetic.abs(stop_gradient(a)), (last, last + 1))
         e = transcendental.log2(size)
         e = arithmetic.floor(select(is_finite(e), e, full_like(e, 0)))
@@ -342,7 +342,7 @@ def _singular_det(a: Array) -> Array:
 
     With the singular vectors u, v of a as constants, det(a) = det(u vᴴ) det(uᴴ a v), for all a, and
     uᴴ a v is diagonal but for derivatives, its smallest elements last. Eliminate all but the last
-    three rows, whose determinant is a polynomial. Of lower rank, all derivatives up to the third
+    three rows, whose determinant is a polynomial. For lower ranks, all derivatives up to the third
     are zero: eliminated elements that are too small to divide by are raised to rounding errors.
     """
     u, s, vh = svd(stop_gradient(a), full_matrices=False)
@@ -411,7 +411,7 @@ def _signed_log(diagonal: Array, parity: Array) -> SlogdetResult:
 
 
 def _slogdet_qr(a: Array) -> SlogdetResult:
-    """From R, and the number of reflections in Q, each of which has determinant -1."""
+    """From R, and the number of reflections in Q; each has determinant -1."""
     if dtypes.is_complex(a.dtype):
         raise ValueError(f"slogdet: {typeof(a)} and method 'qr' given; a real dtype is required; "
                          "use method 'lu'.")
