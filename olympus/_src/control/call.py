@@ -49,7 +49,7 @@ class Call(Bodied):
 
     called = True
 
-    def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool]
+    def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool | None]
                 ) -> R:
         """`make(program, *args)`, where the program is traced."""
         return make(params["olympuspr"], *args)
@@ -132,7 +132,8 @@ class Call(Bodied):
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> list[Cotangent]:
-        linear = linear_flags(params["olympuspr"], args)
+        (_, closed, _), = self.applied(params, args)
+        linear = linear_flags(closed, args)
         nonzero = tuple([type(ct) is not Zero for ct in cts])
         # Cotangents that stay zero are no outputs of the call. Loops and branches cannot do that:
         # all iterations, and all branches, have the same outputs.
