@@ -221,7 +221,8 @@ class ShardMap(Call):
     def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         return list(map(manual_of(params).part, avals, params["in_specs"]))
 
-    def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool | None]) -> R:
+    def derived(self, params: Params, make: Callable[..., R],
+                *args: bool | Sequence[bool | None]) -> R:
         with manual_of(params).within():
             return make(params["olympuspr"], *args)
 

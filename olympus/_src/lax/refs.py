@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 from ..base import source
+from ..base.source import Source
 from ..base.typing import Array, ArrayLike, Params, Reference
 from ..base.util import ByKey
 from ..core.cells import Ref, after_end, at_hand, check_value, lock, outer_reference
@@ -592,8 +594,25 @@ def on_references(prim: Higher, args: Sequence[Reference], params: Params) -> Re
     outs = prim.discharged([cells.get(i, x) for i, x in enumerate(args)], params)
     for i, found in kinds.items():
         if found != {"read"}:
-            swap_p.bind(args[i], cells[i]._value, view=WHOLE)
+            ref, new = args[i], cells[i]._value
+            if at_hand(ref):
+                check_value("ref[...] = x", ref, new, partial(
+                    _line_of_write, prim, params, i, len(args)))
+            swap_p.bind(ref, new, view=WHOLE)
     return outs
+
+
+def _line_of_write(prim: Reference, params: Params, place: int, count: int) -> Source | None:
+    """Where a body of the primitive writes the reference that is this operand."""
+    for _, body, its in prim.applied(params, range(count)):
+        inputs = {v for v, i in zip(body.olympuspr.invars, its, strict=True) if i == place}
+        for eqn in body.eqns:
+            found = eqn.primitive.effects(tuple([v.aval for v in eqn.invars]), eqn.params)
+            for e in input_effects(found):
+                if e.kind != "read" and eqn.invars[e.index] in inputs:
+                    return _line_of_write(eqn.primitive, eqn.params, e.index, len(
+                        eqn.invars)) if eqn.primitive.programs != () else eqn.source
+    return None
 
 
 Higher.on_references = staticmethod(on_references)
