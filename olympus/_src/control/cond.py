@@ -485,7 +485,7 @@ def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]],
         bodies = _bodies(what, functions, tree, avals, lambda out: list(map(cast, out, wanted)),
                          tuple(wanted))
     programs, consts = share_consts(bodies)
-    check_aliases(what, functions[-1], consts, leaves, tree, "operands")
+    check_aliases(what, functions[-1], consts, leaves, tree)
     operands = (*consts, *leaves)
     # Devices that take different branches have different results, and their own share in the
     # cotangents of operands.

@@ -348,7 +348,7 @@ class Ruled(CustomFunction[P, R]):
             statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
             leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                          if i not in self.nondiff_argnums])
-            check_aliases(self.what, self.fun, (), leaves, tree, "arguments")
+            check_aliases(self.what, self.fun, (), leaves, tree, self.nondiff_argnums)
             own = self._kind(self, rules, statics, tree)
             out = ctx.trace.process_custom(
                 self._prim, own.run, own, tuple(leaves),
