@@ -29,6 +29,7 @@ from ..core.effects import Effect, InputEffect, input_effects
 from ..core.ir import OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Primitive, Tangent, Zero
 from ..core.staging import JitTracer, StagingTrace
+from ..core.tags import by_body
 from ..core.trace import ThreadState, ctx, typeof
 from ..types.avals import ShapedArray
 from ..types.memory import Space
@@ -289,6 +290,7 @@ def made_ref(x: Array) -> Ref:
 class NewRef(Primitive):
     """params: memory_space, kind, pin."""
 
+    spread = staticmethod(by_body)
     lower = jvp = transpose = vmap = None
 
     def bind(self, x: Reference, **params: object) -> Reference:
@@ -347,6 +349,7 @@ class OnRef(Primitive, abstract=True):
     """
 
     takes_refs = True
+    spread = staticmethod(by_body)      # a part is cut as its view says
     effect = "read"
     lower = transpose = None
     on_cell: Any
