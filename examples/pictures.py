@@ -384,6 +384,19 @@ def flow(axes, boxes, edges):
     axes.axis("off")
 
 
+@picture(7.5, 2.8, 2)
+def watching_a_network(left, right):
+    """Sizes of activations and gradients by layer, for three scales of the weights."""
+    sizes = cells("watching_a_network", "sizes")["sizes"]
+    for scale, found in sizes.items():
+        for axes, values in zip((left, right), found, strict=True):
+            layers = np.arange(1, len(values) + 1)
+            axes.semilogy(layers, values, label=f"{scale:g} × the usual scale")
+    left.set(title="activations", xlabel="layer", ylabel="root of the mean square")
+    right.set(title="gradients", xlabel="layer")
+    right.legend(loc="lower right")
+
+
 @picture(9, 3, 5)
 def sharding(*panels):
     """Which device holds which part of an array, for five specifications."""

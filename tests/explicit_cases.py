@@ -446,6 +446,35 @@ def case_axes_change_their_types_for_a_function():
         assert np.array_equal(np.asarray(g), np.tile(2 * X.sum(0), (4, 1)))
 
 
+def case_references_hold_what_is_cut():
+    """Read, written, swapped, added to and made inside; the same on plain arrays."""
+    def whole(ref):
+        ref[...] *= 2
+        olympus.ref.addupdate(ref, ..., onp.ones(2))
+        return olympus.ref.swap(ref, ..., ref[...] + 1)
+
+    def inside(ref):
+        made = olympus.new_ref(ref[...] * 2)
+        lax.fori_loop(0, 2, lambda i, c: (made.__setitem__(..., made[...] + 1), c)[1], 0)
+        return olympus.ref.freeze(made)
+
+    cases = [(whole, 2 * X + 2, 2 * X + 1, "x", "y"), (inside, X, X * 2 + 2, "x", "y"),
+             (lambda ref: ref[:, None] + 1, X, X[:, None] + 1, "x", None, "y"),
+             (lambda ref: olympus.ref.get(ref.at[...].T), X, X.T, "y", "x"),
+             (olympus.vmap(lambda row: row[...] * 2), X, X * 2, "x", "y"),
+             (lambda ref: olympus.grad(lambda x: onp.sum(olympus.new_ref(x)[...] ** 2))(ref[...]),
+              X, 2 * X, "x", "y")]
+    with olympus.set_mesh(explicit().mesh):
+        for f, content, out, *spec in cases:
+            for wrap in (olympus.jit, lambda f: f):
+                ref = olympus.new_ref(olympus.device_put(X, P("x", "y")))
+                found = wrap(f)(ref)
+                assert np.array_equal(np.asarray(found), out)
+                assert np.array_equal(np.asarray(ref[...]), content)
+                assert olympus.typeof(found).sharding.spec == P(*spec)
+                assert olympus.typeof(ref[...]).sharding.spec == P("x", "y")
+
+
 CASES = names(globals())
 
 if __name__ == "__main__":

@@ -20,6 +20,7 @@ from olympus.random import fold_in, key, key_data, uniform
 from olympus.ref import addupdate, new_ref
 
 X = onp.array([0.5, -1.0, 2.0, 0.25, 1.0])
+PAIRS_OF_X = onp.array([[0, 1], [4, 4], [2, 0]])
 READS = {
     "whole": lambda x, y: onp.sin(x).sum() * y, "element": lambda x, y: x[1] * y,
     "slice": lambda x, y: (x[1:3] ** 2).sum() * y, "strided": lambda x, y: x[::2].prod() * y,
@@ -28,6 +29,19 @@ READS = {
     "row of a scan": lambda x, y: lax.scan(lambda c, v: (c * v + y, None), 1.0, x)[0],
     "call": lambda x, y: olympus.jit(lambda x: x[3] * y + x.sum())(x),
     "unused": lambda x, y: y * 2, "itself": lambda x, y: x,
+    "a scan's const": lambda x, y: lax.scan(
+        lambda c, i: (c * y + (x[i] ** 2).sum(), None), 0.0, PAIRS_OF_X)[0],
+    "rows and const": lambda x, y: lax.scan(lambda c, v: (c * v + x[1], v * y), 1.0, x)[1].sum(),
+    "a scan's carry": lambda x, y: lax.scan(
+        lambda c, i: (c.at[0].multiply(y), c[i].sum()), x, PAIRS_OF_X)[1].sum(),
+    "nested loops": lambda x, y: lax.fori_loop(0, 3, lambda i, c: lax.scan(
+        lambda c, j: (c + x[j] ** 2 * y * x[i], None), c, PAIRS_OF_X[0])[0], 0.0),
+    "branch": lambda x, y: lax.cond(y > 1, lambda: x[1:3].prod() * y, lambda: (x * y).sum()),
+    "checkpoint": lambda x, y: lax.scan(olympus.checkpoint(
+        lambda c, i: (c * y + onp.sin(x[i]).sum(), None)), 0.0, PAIRS_OF_X)[0],
+    "mapped loop": lambda x, y: olympus.vmap(lambda i: lax.scan(
+        lambda c, j: (c * y + x[j] ** 2, None), 0.0, i)[0])(PAIRS_OF_X).sum(),
+    "twice": lambda x, y: olympus.jit(lambda a, b: (a * b)[3] * y)(x, x),
     "all": lambda x, y: x[1] * y + x[2:4].sum() + onp.cos(x).sum() + x[onp.array([4, 4])].sum(),
 }
 
@@ -47,14 +61,20 @@ def test_gradients_are_added_to_references(name):
 
     _, pullback = olympus.vjp(fun, X, 2.0)
     dx, dy = pullback(onp.ones_like(fun(X, 2.0)))
-    for found, value in (run(X, 2.0), olympus.jit(run)(X, 2.0)):
+    of_second = olympus.linearize(lambda x: run(x, 2.0), X)[0]
+    for found, value in (run(X, 2.0), olympus.jit(run)(X, 2.0), of_second):
         np.testing.assert_allclose(found, 1 + 3 * dx, rtol=1e-5, atol=1e-6)
         np.testing.assert_allclose(value, dy, rtol=1e-5)
 
 
-def test_a_slice_of_a_gradient_makes_no_dense_zeros():
+@pytest.mark.parametrize("loss", [
+    lambda t, i: (t[i] ** 2).sum(),
+    lambda t, i: lax.scan(lambda c, j: (c + (t[j] ** 2).sum(), None), 0.0, i)[0],
+    lambda t, i: lax.cond(i[0] > 2, lambda: (t[i] ** 2).sum(), lambda: 0.0),
+], ids=["gather", "loop", "branch"])
+def test_a_slice_of_a_gradient_makes_no_dense_zeros(loss):
     def step(total, table, i):
-        olympus.vjp(lambda t: (t[i] ** 2).sum(), table)[1].with_refs(total)(1.0)
+        olympus.vjp(lambda t: loss(t, i), table)[1].with_refs(total)(1.0)
 
     table, total = onp.ones((1000, 8)), new_ref(onp.zeros((1000, 8)))
     compiled = olympus.jit(step).lower(total, table, onp.array([3, 7])).compile()

@@ -43,6 +43,8 @@ def adapter_of(below: str) -> Adapter | None:
 
 NOTHING = Adapter("nothing of its own.")
 _RELEASE = {"as_jax.release": "__version__ __version_info__"}
+_STATE = {"types.refs": "AbstractRef=RefAval",
+          "extend.state": "AccumEffect ReadEffect RefEffect StateEffect=RefEffect WriteEffect"}
 
 
 def _primitives(name: str) -> Adapter:
@@ -177,11 +179,17 @@ ROWS = {
     "_src.source_info_util": Adapter(
         "jaxls shows where an equation comes from.",
         {"as_jax.private": "Frame user_frame user_frames"}, "olympus.extend.source_info_util"),
+    "_src.state": Adapter("Pallas kernels and JAX's own tests take references from it.", _STATE),
+    "_src.state.discharge": Adapter(
+        "JAX's own tests discharge programs by it.",
+        {"extend.state": "discharge_state run_state"}),
+    "_src.state.primitives": Adapter(
+        "JAX's own tests read and write references by it.",
+        {"lax.refs": "addupdate_p get_p swap_p",
+         "numpy.refs": "ref_addupdate=addupdate ref_get=get ref_set=set ref_swap=swap"}),
     "_src.state.types": Adapter(
         "Flax's nnx asks of every leaf whether it is a reference.",
-        {"types.refs": "AbstractRef=RefAval", "numpy.refs": "TransformedRef=RefPart"},
-        lacks="effects of references by kind",
-        stand_ins="ReadEffect WriteEffect AccumEffect RefEffect StateEffect"),
+        {**_STATE, "numpy.refs": "TransformedRef=RefPart"}),
     "_src.traceback_util": Adapter(
         "Equinox, Flax and jaxtyping leave their frames out of tracebacks.",
         {"as_jax.private": "api_boundary filter_traceback include_frame",

@@ -168,7 +168,7 @@ def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list
     return getattr_, dir_
 
 
-def merged(which: Iterable[bool], chosen: Iterable[A], others: Iterable[A]) -> list[A]:
+def merged(which: Iterable[bool | None], chosen: Iterable[A], others: Iterable[A]) -> list[A]:
     """Items in the order of flags: the next of `chosen` for a true flag, else of `others`."""
     yes, no = iter(chosen), iter(others)
     return [next(yes if flag else no) for flag in which]

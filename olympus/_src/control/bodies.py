@@ -162,14 +162,32 @@ def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequen
 
 
 def check_aliases(what: str, fun: Callable[..., PyTree], consts: Sequence[ArrayLike],
-                  leaves: Sequence[object], tree: PyTreeDef, root: str) -> None:
+                  leaves: Sequence[object], tree: PyTreeDef, fixed: Sequence[int] = (),
+                  keywords: Sequence[str] = ()) -> None:
     """ValueError for a reference that is twice among the leaves, or that is also closed over.
 
-    `root` is the name of the tree of leaves.
+    `tree` is the structure of the function's arguments but those at the places in `fixed`; the last
+    ones are given by keyword.
     """
     if MUTABLE:
         _cells.check_aliases(what, name_of(fun), consts, leaves,
-                             lambda i: leaf_names(tree, root)[i])
+                             lambda i: _argument_names(fun, tree, fixed, keywords)[i])
+
+
+def _argument_names(fun: Callable[..., PyTree], tree: PyTreeDef, fixed: Sequence[int],
+                    keywords: Sequence[str]) -> list[str]:
+    """The names of arguments' leaves: the parameter, where the function tells, and the path."""
+    kinds = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD
+    try:
+        names = [p.name for p in inspect.signature(fun).parameters.values() if p.kind in kinds]
+    except (TypeError, ValueError):
+        names = []
+    trees = tree.children()
+    count = len(trees) + len(fixed) - len(keywords)
+    names += [f"arguments[{i}]" for i in range(len(names), count)]
+    roots = [*[x for i, x in enumerate(names[:count]) if i not in fixed], *keywords]
+    return [name for root, its in zip(roots, trees, strict=False)
+            for name in leaf_names(its, root)]
 
 
 def check_callable(what: str, **functions: object) -> None:

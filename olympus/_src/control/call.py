@@ -31,7 +31,7 @@ from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program, split_program
-from ..interpreters.transpose import transpose_program
+from ..interpreters.transpose import linear_flags, transpose_program
 from .groups import Bodied
 
 __all__ = ["Call", "Defined", "bound_in", "call_p", "linearize_program"]
@@ -49,7 +49,7 @@ class Call(Bodied):
 
     called = True
 
-    def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool]
+    def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool | None]
                 ) -> R:
         """`make(program, *args)`, where the program is traced."""
         return make(params["olympuspr"], *args)
@@ -132,7 +132,8 @@ class Call(Bodied):
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> list[Cotangent]:
-        linear = tuple([type(a) is Linear for a in args])
+        closed: Any = params["olympuspr"]       # hot: no frames
+        linear = linear_flags(closed, args)
         nonzero = tuple([type(ct) is not Zero for ct in cts])
         # Cotangents that stay zero are no outputs of the call. Loops and branches cannot do that:
         # all iterations, and all branches, have the same outputs.
@@ -145,6 +146,9 @@ class Call(Bodied):
         return [(next(out) if next(flags) else Zero(a.aval.to_cotangent_aval()))
                 if type(a) is Linear else None
                 for a in args]
+
+    def adds(self, params: Params, count: int) -> Sequence[bool]:
+        return (True,) * count
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              olympuspr: ClosedOlympuspr, **params: Hashable

@@ -24,7 +24,7 @@ from ..core.trace import Tracer, literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.checks import Checks, as_branch
 from ..interpreters.partial_eval import Split, TapeTrace
-from ..interpreters.transpose import transpose_program
+from ..interpreters.transpose import linear_flags, transpose_program
 from ..lax.barriers import random_clone_p, stop_gradient
 from ..lax.bits import bitwise_or
 from ..lax.comparison import clamp, eq, ne, select_n
@@ -135,7 +135,7 @@ class Cond(Runs):
                   branches: Sequence[ClosedOlympuspr]) -> Sequence[Cotangent]:
         # The index is an integer, never linear. A cotangent that is zero in one branch is
         # instantiated (the default of transpose_program), as another branch may return one.
-        linear = tuple(type(a) is Linear for a in args)
+        linear = linear_flags(branches[0], args)
         nonzero = tuple(type(ct) is not Zero for ct in cts)
         bodies = tuple(transpose_program(b, linear, nonzero)[0] for b in branches)
         out = self.bind(index, *[a for a in args if type(a) is not Linear],
@@ -485,7 +485,7 @@ def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]],
         bodies = _bodies(what, functions, tree, avals, lambda out: list(map(cast, out, wanted)),
                          tuple(wanted))
     programs, consts = share_consts(bodies)
-    check_aliases(what, functions[-1], consts, leaves, tree, "operands")
+    check_aliases(what, functions[-1], consts, leaves, tree)
     operands = (*consts, *leaves)
     # Devices that take different branches have different results, and their own share in the
     # cotangents of operands.

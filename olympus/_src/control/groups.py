@@ -266,6 +266,10 @@ class Runs(Bodied, abstract=True):
         found = [*carry, *ys]
         return found, spread_tangents(map(typeof, found), nz, (*t_carry, *t_ys))
 
+    def adds(self, params: Params, count: int) -> Sequence[bool]:
+        own, read, carry, each = self.groups(params, count)
+        return [*(False,) * own, *(True,) * read, *(False,) * carry, *(True,) * each]
+
     def split(self, params: Params, read: Sequence[bool], start: Sequence[bool] = (),
               each: Sequence[bool] = ()) -> tuple[list[Split], tuple[bool, ...]]:
         """The bodies split in two, given the unknown operands; which results are."""
@@ -394,6 +398,8 @@ class Runs(Bodied, abstract=True):
 
 class Loop(Runs, abstract=True):
     """Iterations of one body, their number unknown."""
+
+    adds: Any = None
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         own, read, start, _ = self.cut(eqn.params, cells)

@@ -19,7 +19,7 @@ from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import Residual, Split, TapeTrace
-from ..interpreters.transpose import transpose_program
+from ..interpreters.transpose import linear_flags, transpose_program
 from ..lax.convert import in_dtype
 from ..lax.families import add
 from ..lax.shape import instantiate
@@ -152,11 +152,13 @@ class Scan(Runs):
         #   backwards   residuals      | acc, ct_k   | ct_y, residuals  ->  acc, ct_k | d_each
         # Iterations run in the other order on the same rows. A const is read in all of them: its
         # cotangent is their sum, which is carried in `acc`.
-        flags, closed = [type(a) is Linear for a in args], params["olympuspr"]
+        closed = params["olympuspr"]
+        flags = list(linear_flags(closed, args))
         _, read, carry, each = self.cut(params, args)
         # A carry has one type throughout: it is linear if any iteration makes it of linear values;
         # an ordinary start is then the zero tangent of something constant.
-        if not all(self.reached(params, flags)[:len(carry)]):
+        if not all(self.reached(
+                params, [flag is not False for flag in flags])[:len(carry)]):
             raise not_linear("scan", "a carry", "compute it (a counter) outside, as xs")
         l_read = [a for a in read if type(a) is Linear]
         r_read, r_each = [[a for a in g if type(a) is not Linear] for g in (read, each)]

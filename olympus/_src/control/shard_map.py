@@ -212,6 +212,7 @@ class ShardMap(Call):
     """params: olympuspr, mesh, in_specs, out_specs, newly_manual_axes, check_vma."""
 
     called = False
+    adds: Any = None     # cotangents of what is whole on all devices are summed over these
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
               **params: Hashable) -> list[ShapedArray]:
@@ -220,7 +221,8 @@ class ShardMap(Call):
     def seen(self, params: Params, avals: Sequence[ShapedArray]) -> list[ShapedArray]:
         return list(map(manual_of(params).part, avals, params["in_specs"]))
 
-    def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool]) -> R:
+    def derived(self, params: Params, make: Callable[..., R],
+                *args: bool | Sequence[bool | None]) -> R:
         with manual_of(params).within():
             return make(params["olympuspr"], *args)
 

@@ -198,8 +198,12 @@ def at_hand(ref: Reference) -> bool:
     return type(here) is not StagingTrace and recorder(here) is recorder(home)
 
 
-def check_value(name: str, ref: Ref, x: object) -> None:
-    """ValueError for a value of a trace above the one in which the reference was made."""
+def check_value(name: str, ref: Ref, x: object,
+                line: Callable[[], Source | None] = lambda: None) -> None:
+    """ValueError for a value of a trace above the one in which the reference was made.
+
+    `line()` is where it is written, if that is not the line that runs now.
+    """
     if not isinstance(x, Tracer):
         return
     trace: Any = ref._trace
@@ -213,16 +217,18 @@ def check_value(name: str, ref: Ref, x: object) -> None:
             "shard_map;\n  outside of jit a part is no value that another function could keep;\n"
             "  call the mapped function in olympus.jit, or pass the reference as an argument.")
     if x._trace is not ThreadState.trace:
-        raise outer_reference(name, ref.aval, x._differentiated())
+        raise outer_reference(name, ref.aval, x._differentiated(), line())
 
 
-def outer_reference(name: str, aval: object, differentiated: bool) -> ValueError:
+def outer_reference(name: str, aval: object, differentiated: bool, line: Source | None = None
+                    ) -> ValueError:
     """The error for a mapped or differentiated value given to a reference from outside."""
     kind, adjective, verb = (
         ("differentiated", "non-differentiated", "differentiated") if differentiated else
         ("vmapped", "unbatched", "vmapped"))
     a, more = ("a ", ", or take lax.stop_gradient of the value") if differentiated else ("", "")
+    where = f"\n  at {source.summarize(line)}" if line is not None else ""
     return ValueError(
         f"{name}: performing a set/swap operation with {a}{kind} value\n  on {a or 'an '}"
-        f"{adjective} array reference of type {aval}.\n  Move the array reference to be an "
+        f"{adjective} array reference of type {aval}{where}.\n  Move the array reference to be an "
         f"argument of the {verb} function, or make it there{more}.")

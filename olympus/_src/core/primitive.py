@@ -300,6 +300,9 @@ class Primitive:
     on_cells: Any = None
     on_set: Any = None
     discharged: Any = None
+    # (params, count) -> for which operands `transpose` takes, in place of `Linear`, a reference to
+    # which it adds the cotangent.
+    adds: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.

@@ -348,7 +348,7 @@ class Ruled(CustomFunction[P, R]):
             statics = {i: given[i] for i in self.nondiff_argnums if i < len(given)}
             leaves, tree = tree_flatten([a for i, a in enumerate(given)
                                          if i not in self.nondiff_argnums])
-            check_aliases(self.what, self.fun, (), leaves, tree, "arguments")
+            check_aliases(self.what, self.fun, (), leaves, tree, self.nondiff_argnums)
             own = self._kind(self, rules, statics, tree)
             out = ctx.trace.process_custom(
                 self._prim, own.run, own, tuple(leaves),
@@ -427,10 +427,14 @@ class UserRules(Rules):
         if start is not None:
             leaves = start.varying(leaves)
         self.out_avals = list(map(typeof, leaves))
-        for x, aval in zip(leaves, self.out_avals, strict=True):
-            if aval.mutable:
-                raise _cells.returned_reference(self.what, name_of(self.fun), x)
+        self.check_returned(name_of(self.fun), leaves)
         return leaves
+
+    def check_returned(self, name: str, leaves: Sequence[Array]) -> None:
+        """ValueError for a reference among the results of the function or a rule."""
+        for x in leaves if MUTABLE else ():
+            if typeof(x).mutable:
+                raise _cells.returned_reference(self.what, name, x)
 
     def zeros(self, tangents: Sequence[Tangent]) -> list[Array | SymbolicZero]:
         """(Co)tangents as the user's rule sees them: arrays, or some of them `SymbolicZero`s."""
@@ -443,6 +447,7 @@ class UserRules(Rules):
         # The function may have run before (staging runs it first), or never: its result is known in
         # the first case, and taken from the rule in the second.
         leaves, tree = tree_flatten(out)
+        self.check_returned(self.names[0], leaves)
         if self.out_avals is not None and self.out_tree != tree:
             check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
                             "where the first element represents the primal output, which is not "

@@ -33,19 +33,21 @@ from ..lax.shape import as_array, instantiate
 from ..lax.sharding import as_typed
 from ..types import dtypes
 from ..types.avals import MUTABLE, ShapedArray
+from ..types.refs import ref_aval
 from .partial_eval import reached, record_unknown
 
 _discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
 Into = Mapping[Var, Reference]       # references that take sums of cotangents, by variable
-__all__ = ["apply_transpose", "backward_pass", "transpose_program"]
+__all__ = ["apply_transpose", "backward_pass", "linear_flags", "transpose_program"]
 
 Given = Sequence[ArrayLike | Zero | None]   # cotangents: Python's numbers are among them
 
 
 def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array | Linear],
-                    cts: Given, name: str | None = None) -> Sequence[Cotangent]:
+                    cts: Given, name: str | None = None, into: Into | None = None
+                    ) -> Sequence[Cotangent]:
     """`backward_pass` of any program that is linear in the `Linear` inputs.
 
     The equations of one that comes off a tape are linear throughout. A loop or call may give
@@ -59,13 +61,16 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
     whole = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
     found = reached(pr, [type(a) is Linear for a in args]) if whole else set()
     if all(len({v in found for v in eqn.outvars}) < 2 for eqn in whole):
-        return backward_pass(pr, consts, args, cts, name)
+        return backward_pass(pr, consts, args, cts, name, into)
     linear = [type(a) is Linear for a in args]
     rest, _, unknown = record_unknown(
         lambda *xs: eval_closed(ClosedOlympuspr(pr, consts), *xs),
         [a.aval if u else a for a, u in zip(args, linear, strict=True)], linear)
-    back = iter(backward_pass(rest.olympuspr, rest.consts, [Linear(v.aval) for v in rest.invars],
-                              list(compress(cts, unknown)), name))
+    sums = [into and into.get(v) for v in compress(pr.invars, linear)]
+    back = iter(backward_pass(
+        rest.olympuspr, rest.consts, [Linear(v.aval) for v in rest.invars],
+        list(compress(cts, unknown)), name,
+        {v: ref for v, ref in zip(rest.invars, sums, strict=True) if ref is not None}))
     return [next(back) if type(a) is Linear else None for a in args]
 
 
@@ -192,7 +197,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                     continue
             ins = read(eqn.invars, env)
             ctx.scope = scopes[eqn.ctx]
-            if into and _added(eqn, ins, out_cts, into, scopes):
+            if into and (ins := _with_sums(eqn, ins, out_cts, into)) is None:
                 continue
             if prim.transpose is None:
                 raise no_transpose(prim)
@@ -218,37 +223,44 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
             for v, a in zip(pr.invars, args, strict=True)]
 
 
-def _added(eqn: OlympusprEqn, ins: Sequence[Transposed], cts: Reference, into: Into,
-           scopes: _Scopes) -> bool:
-    """Add the cotangents of an equation's operands to references, where that is a part of one.
+def _with_sums(eqn: OlympusprEqn, ins: Sequence[Transposed], cts: Reference, into: Into
+               ) -> list[Transposed] | None:
+    """The operands, with references in place of `Linear` where the rule adds to them itself.
 
-    An operation that reads a part adds to that part, a call hands references on to its body.
+    None if the operation only reads a part of its operand: the cotangent was added to that part.
     """
-    places = [i for i, v in enumerate(eqn.invars) if v in into]
-    if not places:
-        return False
-    view = _refs.part_read(eqn.primitive, eqn.params)
-    if view is not None and places == [0]:
+    prim, (first, *others) = eqn.primitive, eqn.invars
+    view = _refs.part_read(prim, eqn.params) if first in into else None
+    if view is not None and not any(v in into for v in others):
         if type(cts) is not Zero:
-            _refs.addupdate_p.bind(into[eqn.invars[0]], cts, *ins[1:], view=view)
-        return True
-    if getattr(eqn.primitive, "name", "") != "jit" or not ctx.trace.recorded or any(
-            type(x) is Linear and i not in places for i, x in enumerate(ins)) or (
-            len({eqn.invars[i] for i in places}) < len(places)):
-        return False
-    body = eqn.params["olympuspr"]
-    inner = {body.invars[i]: into[eqn.invars[i]] for i in places}
-    _backward_pass(body.olympuspr, body.consts, ins, cts, scopes, inner)
-    return True
+            _refs.addupdate_p.bind(into[first], cts, *ins[1:], view=view)
+        return None
+    found = list(ins)
+    if prim.adds is not None:
+        taken = set()       # a reference is passed once
+        for i, (v, adds) in enumerate(zip(
+                eqn.invars, prim.adds(eqn.params, len(found)), strict=True)):
+            if adds and v in into and v not in taken:
+                taken.add(v)
+                found[i] = into[v]
+    return found
 
 
-def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
+def linear_flags(closed: ClosedOlympuspr, args: Sequence[Transposed]) -> tuple[bool | None, ...]:
+    """`linear_in` of `transpose_program` for the operands that a transpose rule gets."""
+    return tuple([True if type(x) is Linear else
+                  None if MUTABLE and typeof(x).mutable and not v.aval.mutable else False
+                  for x, v in zip(args, closed.olympuspr.invars, strict=True)])
+
+
+def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool | None],
                       nonzero_ct: Sequence[bool], instantiate_out: bool = True
                       ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     """The program (values of the other inputs, nonzero cotangents) -> cotangents of linear inputs.
 
-    Returns it with, per linear input, whether its cotangent is among the outputs (all are if
-    `instantiate_out`). Cached on the program.
+    None in `linear_in` is a linear input whose cotangent is added to a reference, which is among
+    the other inputs. Returns the program with, per linear input, whether its cotangent is among the
+    outputs (all are if `instantiate_out`). Cached on the program.
     """
     linear_in, nonzero_ct = tuple(linear_in), tuple(nonzero_ct)
     return closed.derived(
@@ -256,27 +268,33 @@ def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool],
         lambda: _transpose_program(closed, linear_in, nonzero_ct, instantiate_out))
 
 
-def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool, ...],
+def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ...],
                        nonzero_ct: tuple[bool, ...], instantiate_out: bool
                        ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     pr = closed.olympuspr
-    num_known = len(linear_in) - sum(linear_in)
+    num_known = len(linear_in) - linear_in.count(True)
 
     # Which cotangents are zero is found out by tracing.
     def body(*args: Array) -> tuple[list[Cotangent], tuple[bool, ...]]:
         known, given = iter(args[:num_known]), iter(args[num_known:])
-        ins = [Linear(v.aval) if lin else next(known)
-               for v, lin in zip(pr.invars, linear_in, strict=True)]
+        ins: list[Any] = [Linear(v.aval) if lin else next(known)
+                          for v, lin in zip(pr.invars, linear_in, strict=True)]
+        into = {v: x for v, x, lin in zip(pr.invars, ins, linear_in, strict=True) if lin is None}
+        if into:
+            ins = [Linear(v.aval) if v in into else x
+                   for v, x in zip(pr.invars, ins, strict=True)]
         cts = [next(given) if nz else Zero(v.aval.to_cotangent_aval())
                for v, nz in zip(pr.outvars, nonzero_ct, strict=True)]
-        out = apply_transpose(pr, closed.consts, ins, cts)
+        out = apply_transpose(pr, closed.consts, ins, cts, into=into)
         out = [ct for ct, lin in zip(out, linear_in, strict=True) if lin]
         if instantiate_out:
             out = [instantiate(ct) for ct in out]
         return ([ct for ct in out if type(ct) is not Zero],
                 tuple(type(ct) is not Zero for ct in out))
 
-    known_avals = [v.aval for v, lin in zip(pr.invars, linear_in, strict=True) if not lin]
+    known_avals: list[Any] = [
+        v.aval if lin is False else ref_aval(v.aval.to_cotangent_aval())
+        for v, lin in zip(pr.invars, linear_in, strict=True) if not lin]
     ct_avals = [v.aval.to_cotangent_aval()
                 for v, nz in zip(pr.outvars, nonzero_ct, strict=True) if nz]
     noted = Noted(body)

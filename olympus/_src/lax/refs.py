@@ -17,9 +17,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Hashable, Sequence
+from functools import partial
 from typing import Any
 
 from ..base import source
+from ..base.source import Source
 from ..base.typing import Array, ArrayLike, Params, Reference
 from ..base.util import ByKey
 from ..core.cells import Ref, after_end, at_hand, check_value, lock, outer_reference
@@ -27,6 +29,7 @@ from ..core.effects import Effect, InputEffect, input_effects
 from ..core.ir import OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Primitive, Tangent, Zero
 from ..core.staging import JitTracer, StagingTrace
+from ..core.tags import by_body
 from ..core.trace import ThreadState, ctx, typeof
 from ..types.avals import ShapedArray
 from ..types.memory import Space
@@ -292,6 +295,7 @@ def made_ref(x: Array) -> Ref:
 class NewRef(Primitive):
     """params: memory_space, kind, pin."""
 
+    spread = staticmethod(by_body)
     lower = jvp = transpose = vmap = None
 
     def bind(self, x: Reference, **params: object) -> Reference:
@@ -350,6 +354,7 @@ class OnRef(Primitive, abstract=True):
     """
 
     takes_refs = True
+    spread = staticmethod(by_body)      # a part is cut as its view says
     effect = "read"
     lower = transpose = None
     on_cell: Any
@@ -597,8 +602,25 @@ def on_references(prim: Higher, args: Sequence[Reference], params: Params) -> Re
     outs = prim.discharged([cells.get(i, x) for i, x in enumerate(args)], params)
     for i, found in kinds.items():
         if found != {"read"}:
-            swap_p.bind(args[i], cells[i]._value, view=WHOLE)
+            ref, new = args[i], cells[i]._value
+            if at_hand(ref):
+                check_value("ref[...] = x", ref, new, partial(
+                    _line_of_write, prim, params, i, len(args)))
+            swap_p.bind(ref, new, view=WHOLE)
     return outs
+
+
+def _line_of_write(prim: Reference, params: Params, place: int, count: int) -> Source | None:
+    """Where a body of the primitive writes the reference that is this operand."""
+    for _, body, its in prim.applied(params, range(count)):
+        inputs = {v for v, i in zip(body.olympuspr.invars, its, strict=True) if i == place}
+        for eqn in body.eqns:
+            found = eqn.primitive.effects(tuple([v.aval for v in eqn.invars]), eqn.params)
+            for e in input_effects(found):
+                if e.kind != "read" and eqn.invars[e.index] in inputs:
+                    return _line_of_write(eqn.primitive, eqn.params, e.index, len(
+                        eqn.invars)) if eqn.primitive.programs != () else eqn.source
+    return None
 
 
 Higher.on_references = staticmethod(on_references)

@@ -87,8 +87,9 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
         return _loop(f, init, x_leaves, x_tree, n, reverse)
     slices = [a.without_axis(a.leading_axis_spec(), n) for a in x_avals]
     in_tree = tree_flatten((init, x_tree.unflatten(slices)))[1]
+    check_aliases("scan", f, (), [*leaves, *x_leaves], in_tree)
     body, avals = stage_loop_body("scan", f, in_tree, tree, avals, slices, _carry_of)
-    check_aliases("scan", f, body.consts, x_leaves, x_tree, "xs")
+    check_aliases("scan", f, body.consts, [*leaves, *x_leaves], in_tree)
     leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
     params = {"olympuspr": body.program, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "num_consts": len(body.consts), "num_carry": len(leaves)}

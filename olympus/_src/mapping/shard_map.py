@@ -253,7 +253,7 @@ class _Application:
         ins = tuple([s for s in specs if s is not None])
         for i, spec, aval in zip(places, ins, avals, strict=True):
             self._check_argument(i, spec, aval)
-        check_aliases(self.what, self.fun, (), arrays, tree, "arguments")
+        check_aliases(self.what, self.fun, (), leaves, tree)
         whole = any(a.mutable or a.is_high for a in avals) or any(
             map(is_high_spec, tree_flatten(self.out_specs)[0]))
         if not whole and self._sees_values():
@@ -263,7 +263,7 @@ class _Application:
         with manual.within():
             body = stage_body(*self._body(leaves, tree, given),
                               [manual.part(a, s) for a, s in zip(avals, ins, strict=True)])
-        check_aliases(self.what, self.fun, body.consts, arrays, tree, "arguments")
+        check_aliases(self.what, self.fun, body.consts, leaves, tree)
         outs = self._result_specs(body.out_tree, body.out_avals)
         # Values that the function closes over are operands in front, whole on each device.
         for x in body.consts:

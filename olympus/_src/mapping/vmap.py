@@ -110,7 +110,9 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
                                                         axis.size)
     for x in leaves if MUTABLE else ():
         if type(getattr(x, "aval", None)) in MUTABLE:
-            check_aliases("vmap", fun, (), leaves, in_tree, "arguments")
+            names = sorted(kwargs)
+            tree = tree_flatten((*args, *[kwargs[name] for name in names]))[1]
+            check_aliases("vmap", fun, (), leaves, tree, (), names)
             break
     axis.mesh_axis = _cut_along([(typeof(x), d) for x, d in zip(leaves, dims) if d is not None],
                                 axis.mesh_axis)
