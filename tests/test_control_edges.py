@@ -575,3 +575,18 @@ def test_a_nest_around_an_exported_nest_is_refused_beyond_the_bound():
 
 def test_nests_that_the_compiler_follows_are_lowered():
     assert olympus.jit(nest(["cond", "while"], 120)).lower(1.0).as_text().count("while") >= 60
+
+
+def test_a_mapped_predicate_leaves_what_all_branches_hand_on_as_it_is():
+    """Regression: vmap of cond gave a result mapped that both branches return as it came."""
+    def f(p, a, b):
+        return lax.switch(p, [lambda a, b: (a, b + 1, a), lambda a, b: (a, b, b),
+                              lambda a, b: (a, b, a)], a, b)
+
+    index, b = onp.arange(4) % 3, onp.arange(4)
+    same, other, either = olympus.vmap(f, (0, None, 0), (None, 0, 0))(index, 7, b)
+    assert int(same) == 7
+    np.testing.assert_array_equal(other, [1, 1, 2, 4])
+    np.testing.assert_array_equal(either, [7, 1, 7, 7])
+    pr = olympus.make_olympuspr(olympus.vmap(f, (0, 0, 0)))(index, b, b).olympuspr
+    assert pr.outvars[0] is pr.invars[1]

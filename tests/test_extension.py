@@ -671,7 +671,8 @@ def test_primitives_by_the_names_of_jax():
     assert inner == [primitives.remat_p, primitives.jit_p]
     assert primitives.call_p is primitives.closed_call_p is primitives.jit_p
     assert primitives.add_olympusvals_p.bind(1.0, 2.0) == 3
-    assert all(isinstance(getattr(primitives, name), Primitive) for name in primitives.__all__)
+    assert all(isinstance(getattr(primitives, name), Primitive) for name in primitives.__all__
+               if name.endswith("_p"))
 
 
 def test_the_current_trace_taken_and_set_again():

@@ -44,6 +44,9 @@ REASONS = {
         r"conv_general_dilated):|matrices\.py:(_times|__matmul__|_axes_checked):|"
         r"products\.py:(_dot_general|_spdot_general):|"
         r"transform\.py:(_applied|_integer_pow|_add|_div|_scan):",
+    "what a call by hand leaves to programs and types":
+        r"batching\.py:register_vmappable:|modules\.py:_refuse:|"
+        r"partial_eval\.py:(new_eqn_recipe|backward_pass):",
     "abstract method": r":(accum|freeze|tree_flatten|nse|__call__|trace|lower|process|"
                        r"process_custom|pack|unpack|__lt__|maximum|minimum|to_tangent_aval|"
                        r"quantile|present|coordinator|count|_hosts|_process_in_slice): "

@@ -72,7 +72,7 @@ ROWS = {
         "Orbax names it at import; it runs on Pathways only.", "ifrt_programs"),
     "interpreters.xla": Adapter(
         "TensorFlow Probability registers its variables in its tables.",
-        {"as_jax.foreign": "canonicalize_dtype_handlers pytype_aval_mappings"}),
+        {"as_jax.foreign": "pytype_aval_mappings"}),
     "version": Adapter("TensorFlow Probability and Orbax read it.", _RELEASE),
 
     "experimental": Adapter(

@@ -9,7 +9,7 @@ import numpy as np
 
 from ..core.trace import FOREIGN_AVALS, typeof
 
-__all__ = ["canonicalize_dtype_handlers", "pytype_aval_mappings"]
+__all__ = ["pytype_aval_mappings"]
 
 
 class Avals(dict[type, Callable[[Any], Any]]):
@@ -25,5 +25,3 @@ def _numpy_aval(x: object) -> object:
 
 
 pytype_aval_mappings = Avals({np.ndarray: _numpy_aval})
-# Values are converted by `numpy.asarray`, whatever is entered here.
-canonicalize_dtype_handlers: dict[type, Callable[[Any], Any]] = {np.ndarray: np.asarray}

@@ -16,7 +16,7 @@ from ..base.util import merged
 from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
@@ -147,9 +147,17 @@ class Cond(Runs):
         # An index that all elements share keeps the choice; a mapped one makes all branches run.
         if dims[0] is None:
             return super().vmap(axis, args, dims, **params)
-        check_selectable(self.name, args[1:], params["branches"][0].out_avals)
+        # What all branches hand on needs no choice: it is mapped as the operand is.
+        branches, (_, *operands), (_, *axes) = params["branches"], args, dims
+        handed = _handed_on(branches)
+        chosen = tuple([i for i, k in enumerate(handed) if k is None])
+        if len(chosen) < len(handed):
+            branches = tuple([b.rearranged(outputs=chosen) for b in branches])
+        check_selectable(self.name, operands, branches[0].out_avals)
         index = to_axis(args[0], dims[0], 0, axis.size)
-        return self._select(axis, index, args[1:], dims[1:], params["branches"])
+        found = iter(zip(*self._select(axis, index, operands, axes, branches), strict=True))
+        pairs = [next(found) if k is None else (operands[k], axes[k]) for k in handed]
+        return [x for x, _ in pairs], [d for _, d in pairs]
 
     def _select(self, axis: Axis, index: Array, args: Sequence[Array], dims: Sequence[int | None],
                 branches: Sequence[ClosedOlympuspr]
@@ -264,6 +272,15 @@ def _once_each(fun: Callable[[ClosedOlympuspr], Sequence[Array]], items: Sequenc
     made = {id(x): x for x in items}
     made = {key: fun(x) for key, x in made.items()}
     return tuple(made[id(x)] for x in items)
+
+
+def _handed_on(branches: Sequence[ClosedOlympuspr]) -> list[int | None]:
+    """Per result, which operand it is in all branches; None for a result that they compute."""
+    columns = zip(*[b.olympuspr.outvars for b in branches], strict=True)
+    places = [{v: i for i, v in enumerate(b.olympuspr.invars)} for b in branches]
+    found = [{None if type(v) is Literal else place.get(v)
+              for v, place in zip(column, places, strict=True)} for column in columns]
+    return [one.pop() if len(one) == 1 else None for one in found]
 
 
 def _residual_slots(splits: Sequence[Split]) -> list[ShapedArray]:

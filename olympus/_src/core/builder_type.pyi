@@ -69,7 +69,7 @@ class Block(Protocol):
 class Module(Protocol):
     """The module that operations go to, as rules see it: `lowering.context.ModuleContext`."""
 
-    by_others: bool
+    by_others: Builder | None
     convolutions: int
     reordered: bool
     refined: bool

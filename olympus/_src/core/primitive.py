@@ -291,6 +291,10 @@ class Primitive:
     checked: Any = None
     # Of users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
     in_parts: Any = None
+    # Of those with bodies, and those that others give such rules: without what only unused results
+    # need, and (tape, operands, which are unknown, params) -> results.
+    dce: Any = None
+    partial_eval: Any = None
     # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
     # Of references: (operands, params) -> results, on cells (`core/cells.py`) in place of
@@ -544,7 +548,6 @@ class Higher(Primitive, abstract=True):
     spread = staticmethod(by_body)
     algebra = "called"
     called = False  # whether its one program is applied once, as it is, and printed by its `name`
-    partial_eval: Any
     # (primitive, operands, params) -> results where an operand is a reference that it touches, else
     # None. Set by `lax/refs.py`: until that is imported there are no references.
     on_references: ClassVar[Any] = None

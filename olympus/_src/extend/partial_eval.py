@@ -4,21 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from itertools import compress
-from typing import Any
+from typing import Any, NoReturn, TypeAlias
 
-from ..base.typing import ArrayLike
+from ..base.typing import Array, ArrayLike, Params, PyTree
+from ..base.util import Noted
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
+from ..core.primitive import Cotangent, Primitive, Tangent, Transposed, Zero
 from ..core.staging import stage
 from ..core.trace import typeof
+from ..interpreters import transpose
 from ..interpreters.dce import dce_closed
-from ..interpreters.jvp import jvp_program
+from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import partial_eval_program, record_unknown
-from ..types.avals import Aval, ShapedArray
+from ..interpreters.parts import in_parts
+from ..lax.shape import instantiate as as_array
+from ..types.avals import Aval, ShapedArray, is_float0
+from ..types.tree import tree_flatten, tree_unflatten
+from ..types.tree_registry import PyTreeDef
 from .linear_util import WrappedFun
 
-__all__ = ["PartialVal", "abstract_eval_fun", "jvp_olympuspr", "move_binders_to_back",
-           "partial_eval_olympuspr_nounits", "prune_closed_olympuspr_outputs",
-           "trace_to_olympuspr_dynamic", "trace_to_olympuspr_nounits"]
+__all__ = ["PartialVal", "Val", "abstract_eval_fun", "backward_pass", "jvp", "jvp_olympuspr",
+           "linearize", "lower_olympuspr", "move_binders_to_back", "new_eqn_recipe",
+           "partial_eval_olympuspr_nounits",
+           "prune_closed_olympuspr_outputs", "trace_to_olympuspr_dynamic",
+           "trace_to_olympuspr_nounits"]
+
+Val: TypeAlias = Any    # what operations take: arrays, numbers, tracers, values of users' types
 
 
 class PartialVal(tuple[Any, Any]):
@@ -230,3 +241,168 @@ def move_binders_to_back(closed_olympuspr: ClosedOlympuspr, to_move: Sequence[bo
     moved = [i for i, move in enumerate(to_move) if move]
     rest = [i for i in range(len(closed_olympuspr.invars)) if i not in moved]
     return closed_olympuspr.rearranged(inputs=[*rest, *moved])
+
+
+def lower_olympuspr(olympuspr: ClosedOlympuspr) -> ClosedOlympuspr:
+    """The program in which each value of a user's type is its parts: a program of arrays.
+
+    Args:
+      olympuspr: a closed program.
+
+    Returns:
+      A closed program, the same one if it has no values of users' types.
+
+    >>> program = olympus.make_olympuspr(lambda x: x + 1)(1)
+    >>> lower_olympuspr(program) is program
+    True
+    """
+    return in_parts(olympuspr)
+
+
+def new_eqn_recipe(trace: object, in_tracers: Sequence[Array], out_tracers: Sequence[Array],
+                   primitive: Primitive, params: Params, effects: object, source_info: object,
+                   ctx: object = None) -> NoReturn:
+    """Refused: an unknown value is recorded by its trace, `trace.record(primitive, args, params)`.
+
+    Args:
+      trace: a trace of partial evaluation.
+      in_tracers, out_tracers: the operands and results of an equation.
+      primitive, params, effects, source_info, ctx: the equation.
+
+    Returns:
+      Nothing: it raises NotImplementedError.
+
+    >>> new_eqn_recipe(None, [], [], olympus.lax.sin_p, {}, None, None)
+    Traceback (most recent call last):
+        ...
+    NotImplementedError: new_eqn_recipe: an equation of sin given; ...
+    """
+    raise NotImplementedError(
+        f"new_eqn_recipe: an equation of {primitive} given; a trace records equations when they "
+        "are bound, so that tracers have no recipes; call trace.record(primitive, args, params), "
+        "which returns the tracers of the results.")
+
+
+# Derivatives of functions
+
+def _tangent(x: ArrayLike, t: Tangent) -> Tangent:
+    """A tangent, a symbolic `Zero` for one of float0."""
+    return Zero(typeof(x).to_tangent_aval()) if type(t) is Zero or is_float0(typeof(t)) else t
+
+
+def _with_aux(fun: Callable[..., PyTree], has_aux: bool, xs: PyTree) -> tuple[PyTree, PyTree]:
+    out = fun(*xs)
+    if not has_aux:
+        return out, None
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(f"has_aux=True given, and the function returned a {type(out).__name__}; a "
+                        "pair (result, aux) is required.")
+    return out[0], out[1]
+
+
+def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: bool = False,
+        instantiate: bool = True, transform_stack: bool = True) -> tuple[PyTree, ...]:
+    """`olympus.jvp` for interpreters: tangents may be symbolic zeros, and results' may stay so.
+
+    Args:
+      fun: a function of pytrees of values.
+      primals: its arguments, a tuple or list.
+      tangents: theirs, of the same structure; a leaf may be a `Zero`.
+      has_aux: whether it returns a pair (result, aux).
+      instantiate: whether zero tangents of results are made.
+      transform_stack: accepted.
+
+    Returns:
+      Results, their tangents, and aux if there is any.
+
+    >>> from olympus.interpreters import ad
+    >>> zero = ad.Zero(olympus.typeof(1.0))
+    >>> out, tangent = ad.jvp(lambda x, y: x * y, (2.0, 3.0), (1.0, zero))
+    >>> print(out, tangent)
+    6.0 3.0
+    """
+    leaves, tree = tree_flatten(tuple(primals))
+    given = tree.flatten_up_to(tuple(tangents))
+
+    def flat(*xs: Array) -> tuple[list[Array], tuple[PyTreeDef, PyTreeDef, int]]:
+        out, aux = _with_aux(fun, has_aux, tree_unflatten(tree, xs))
+        outs, out_tree = tree_flatten(out)
+        rest, aux_tree = tree_flatten(aux)
+        return [*outs, *rest], (out_tree, aux_tree, len(outs))
+
+    noted = Noted(flat)
+    outs, found = jvp_flat(noted, leaves, list(map(_tangent, leaves, given)))
+    out_tree, aux_tree, n = noted.found
+    kept = [as_array(t) if instantiate else t for t in found[:n]]
+    pair = out_tree.unflatten(outs[:n]), out_tree.unflatten(kept)
+    return (*pair, aux_tree.unflatten(outs[n:])) if has_aux else pair
+
+
+def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: bool = False,
+              is_vjp: bool = False, in_nzs: Sequence[bool] | None = None) -> tuple[PyTree, ...]:
+    """A function's results, and the program of its tangents.
+
+    Args:
+      traceable: a function of pytrees of values.
+      primals_ft: its arguments, a tuple or list.
+      has_aux: whether it returns a pair (result, aux).
+      is_vjp: accepted.
+      in_nzs: per leaf of the arguments, whether it has a tangent; all have by default.
+
+    Returns:
+      Results; which of their leaves have a tangent; the program, from the tangents of arguments to
+      these; the values of its constvars; aux if there is any.
+
+    >>> from olympus.interpreters import ad
+    >>> out, nonzero, program, consts = ad.linearize(lambda x: (onp.sin(x), 1.0), (0.0,))
+    >>> print(out[0], nonzero, olympus.core.eval_olympuspr(program, consts, 2.0)[0])
+    0.0 [True, False] 2.0
+    """
+    leaves, tree = tree_flatten(tuple(primals_ft))
+    avals = [typeof(x).to_tangent_aval() for x in leaves]
+    on = [not is_float0(a) and (in_nzs is None or in_nzs[i]) for i, a in enumerate(avals)]
+
+    def tangents(*given: Array) -> tuple[list[Array], tuple[PyTree, ...]]:
+        rest = iter(given)
+        outs, found, *aux = jvp(traceable, tree_unflatten(tree, leaves), tree_unflatten(
+            tree, [next(rest) if nz else Zero(a) for a, nz in zip(avals, on, strict=True)]),
+            has_aux, False)
+        flat, out_tree = tree_flatten(outs)
+        nonzero = [type(t) is not Zero for t in out_tree.flatten_up_to(found)]
+        return ([t for t in out_tree.flatten_up_to(found) if type(t) is not Zero],
+                (flat, out_tree, nonzero, aux))
+
+    noted, unknown = Noted(tangents), list(compress(avals, on))
+    closed, _, _ = record_unknown(noted, unknown, [True] * len(unknown), True)
+    flat, out_tree, nonzero, aux = noted.found
+    closed = dce_closed(closed, [True] * len(closed.outvars))[0]
+    return out_tree.unflatten(flat), nonzero, closed.olympuspr, closed.consts, *aux
+
+
+def backward_pass(olympuspr: Olympuspr, transform_stack: bool, consts: Sequence[ArrayLike],
+                  primals_in: Sequence[Transposed], cts_in: Sequence[Tangent],
+                  return_logs: bool = False) -> list[Cotangent]:
+    """The cotangents of a linear program's inputs.
+
+    Args:
+      olympuspr: a program, linear in the inputs that a `UndefinedPrimal` stands for.
+      transform_stack: whether operations are named for the transposition.
+      consts: the values of its constvars.
+      primals_in: per input, its value or a `UndefinedPrimal`.
+      cts_in: per output, its cotangent, or a symbolic `Zero`.
+      return_logs: False; nothing is logged.
+
+    Returns:
+      A list: per input its cotangent, maybe a symbolic `Zero`, and None for one that has a value.
+
+    >>> from olympus.interpreters import ad
+    >>> program = olympus.make_olympuspr(lambda x, y: x * y)(1.0, 1.0).olympuspr
+    >>> unknown = ad.UndefinedPrimal(olympus.typeof(1.0))
+    >>> print(ad.backward_pass(program, False, [], [3.0, unknown], [2.0])[1])
+    6.0
+    """
+    if return_logs:
+        raise NotImplementedError("backward_pass: return_logs=True given; False is required: "
+                                  "transposition keeps no log.")
+    return list(transpose.apply_transpose(olympuspr, consts, primals_in, cts_in,
+                                          "transpose" if transform_stack else None))

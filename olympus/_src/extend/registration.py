@@ -36,13 +36,15 @@ from ..lowering.builder import Builder
 from ..lowering.linking import fresh_symbols, link
 from ..lowering.tokens import TokenSet
 from ..types import dtypes
-from ..types.avals import Aval, ShapedArray
+from ..types.avals import AbstractToken, Aval, ShapedArray
 
 __all__ = ["LoweringRule", "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_types",
            "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types",
            "flatten_ir_values",
-           "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants", "lower_fun",
-           "make_ir_context", "module_to_bytecode", "module_to_string", "register_lowering",
+           "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants",
+           "ir_type_handlers", "lower_fun",
+           "make_ir_context", "module_to_bytecode", "module_to_string",
+           "register_constant_handler", "register_lowering",
            "token_type"]
 
 ir = mlir.ir        # this loads MLIR: nothing imports this module but its façade
@@ -50,6 +52,9 @@ Value = ir.Value
 LoweringRule = Callable[..., Any]
 Lowered = Mapping[tuple[int, ShapedArray], IrValue]     # constants, by (id, aval)
 _GPU = ("gpu", "cuda", "rocm")
+# By the class of a type, what gives the MLIR types of its values.
+ir_type_handlers: dict[type, Callable[..., object]] = {
+    ShapedArray: tensor_type, AbstractToken: tensor_type}
 
 
 class Rule:
@@ -61,10 +66,11 @@ class Rule:
         self.prim, self.rule = prim, rule
 
     def __call__(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | list[IrValue]:
-        b.module.by_others = True
+        outer, b.module.by_others = b.module.by_others, b
         # MLIR's own builders take both from a stack; ours, everywhere else, are given them.
         with b.block.ip, b.loc:
             outs = flatten_ir_values(self.rule(b, *xs, **params))
+        b.module.by_others = outer or b
         wanted = [tensor_type(aval) for aval in b.avals_out]
         if [x.type for x in outs] != wanted:
             raise TypeError(f"{self.prim}: its lowering rule returned values of types "
@@ -184,7 +190,12 @@ def aval_to_ir_types(ctx: object, aval: Aval) -> tuple[IrType, ...]:
     >>> len(mlir.aval_to_ir_types(None, olympus.typeof(1.0)))
     1
     """
-    return (tensor_type(aval),)
+    handler = ir_type_handlers.get(type(aval))
+    if handler is None:
+        raise TypeError(f"aval_to_ir_types: {aval!r} of type {type(aval).__name__} given; a type "
+                        "of arrays is required, or one that has a handler in ir_type_handlers; "
+                        "values of users' types are their parts (`lo_ty`) where they are lowered.")
+    return tuple(flatten_ir_types(handler(aval)))
 
 
 @described_like(aval_to_ir_types)
@@ -197,7 +208,11 @@ def aval_to_ir_type(ctx: object, aval: Aval) -> IrType:
     >>> print(mlir.aval_to_ir_type(None, olympus.core.ShapedArray((2, 3), "float32")))
     tensor<2x3xf32>
     """
-    return tensor_type(aval)
+    found = aval_to_ir_types(ctx, aval)
+    if len(found) != 1:
+        raise ValueError(f"aval_to_ir_type: {aval} given, whose values are {len(found)} MLIR "
+                         "values; call aval_to_ir_types.")
+    return found[0]
 
 
 def dtype_to_ir_type(dtype: DTypeLike) -> IrType:
@@ -347,6 +362,9 @@ def ir_constant(val: ArrayLike, *, const_lowering: Lowered | None = None,
     >>> print(olympus.jit(p.bind)())
     7.0
     """
+    handler = next(filter(None, map(_constant_handlers.get, type(val).__mro__)), None)
+    if handler is not None:
+        return handler(val, aval)
     aval = typeof(val) if aval is None else aval
     chosen = (const_lowering or {}).get((id(val), aval))
     if chosen is not None:
@@ -354,6 +372,32 @@ def ir_constant(val: ArrayLike, *, const_lowering: Lowered | None = None,
     value = np.asarray(val).astype(aval.dtype)
     return ir.Operation.create("stablehlo.constant", [tensor_type(aval)], [],
                                     {"value": constant_attr(value)}).result
+
+
+_constant_handlers: dict[type, Callable[..., IrValue]] = {}
+
+
+def register_constant_handler(type_: type, handler_fun: Callable[..., IrValue]) -> None:
+    """Let `ir_constant` take values of a class.
+
+    Args:
+      type_: the class.
+      handler_fun: `handler(value, aval)`, which emits it and returns the MLIR value; `aval` as it
+        is given to `ir_constant`.
+
+    >>> import numpy as np
+    >>> from olympus.extend.core import Primitive
+    >>> class Dozen:
+    ...     pass
+    >>> mlir.register_constant_handler(
+    ...     Dozen, lambda dozen, aval: mlir.ir_constant(np.int32(12), aval=aval))
+    >>> p = Primitive("dozen")
+    >>> _ = p.def_abstract_eval(lambda: olympus.core.ShapedArray((), "int32"))
+    >>> mlir.register_lowering(p, lambda ctx: [mlir.ir_constant(Dozen())])
+    >>> print(olympus.jit(p.bind)())
+    12
+    """
+    _constant_handlers[type_] = handler_fun
 
 
 # Values and modules

@@ -9,15 +9,17 @@ The tables are views: reading gives the primitive's own method, assigning replac
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, TypeAlias
 
 from ..base.errors import RuleMissingError
-from ..base.typing import Array, ArrayLike
-from ..core.ir import ClosedOlympuspr, Olympuspr
+from ..base.typing import Array, ArrayLike, PyTree
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
 from ..core.primitive import (
     Axis,
     Cotangent,
+    Higher,
     Linear,
     Primitive,
     RuleView,
@@ -34,10 +36,11 @@ from ..types.avals import ShapedArray
 from ..types.sharding import PartitionSpec
 
 __all__ = ["add_tangents", "add_values", "axis_primitive_batchers", "bdim_at_front", "broadcast",
-           "close_olympuspr", "convert_constvars_olympuspr", "dce_olympuspr",
-           "dce_olympuspr_consts", "defbilinear", "defbroadcasting", "defjvp", "defjvp2",
-           "deflinear", "deflinear2", "defreducer", "defvectorized", "fancy_primitive_batchers",
-           "get_primitive_transpose", "instantiate_zeros", "is_undefined_primal",
+           "close_olympuspr", "convert_constvars_olympuspr", "custom_partial_eval_rules",
+           "dce_olympuspr", "dce_olympuspr_call_rule", "dce_olympuspr_consts", "dce_rules",
+           "defbilinear", "defbroadcasting", "defjvp", "defjvp2", "deflinear", "deflinear2",
+           "defreducer", "defvectorized", "fancy_primitive_batchers", "get_primitive_transpose",
+           "instantiate_zeros", "is_undefined_primal", "partial_eval_olympuspr_custom_rules",
            "primitive_batchers", "primitive_jvps", "primitive_transposes", "zeros_like_aval"]
 
 TangentRule: TypeAlias = Callable[..., Array]     # (tangent, *operands, **params) -> tangent
@@ -45,6 +48,7 @@ TransposeRule: TypeAlias = Callable[..., Sequence[Cotangent]]
 # A result and its mapped axis, or lists of these; and a rule that returns such.
 Batched: TypeAlias = tuple[Any, Any]
 BatchRule: TypeAlias = Callable[..., Batched]
+DceRule: TypeAlias = Callable[..., tuple[Sequence[bool], OlympusprEqn | None]]
 
 # Differentiation
 
@@ -280,6 +284,34 @@ def defbilinear(prim: Primitive, lhs_rule: Callable[..., Array],
     primitive_transposes[prim] = transpose
 
 
+# Partial evaluation
+
+class _PartialEval:
+    """A rule that tells operands apart itself, in the form that primitives have."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: Callable[..., PyTree]) -> None:
+        self.rule = rule
+
+    def __call__(self, tape: object, args: Sequence[Array], unknown: Sequence[bool],
+                 **params: Hashable) -> PyTree:
+        return self.rule(tape, *args, **params)
+
+
+def _show_partial_eval(prim: Primitive, rule: Callable[..., PyTree]) -> Callable[..., PyTree]:
+    if type(rule) is _PartialEval:
+        return rule.rule
+    return lambda trace, *args, **params: rule(trace, args, [*map(trace.owns, args)], **params)
+
+
+# rule(trace, *operands, **params) -> result, or a list: unknown operands are tracers of the trace,
+# for which `trace.record(p, operands, params)` records an equation; the others are known.
+custom_partial_eval_rules = RuleView("partial_eval", _show_partial_eval, _PartialEval)
+# For what others enter there: `checkpoint` runs programs to cut them, by the rules above.
+partial_eval_olympuspr_custom_rules: dict[Primitive, Callable[..., object]] = {}
+
+
 # vmap
 
 
@@ -447,6 +479,73 @@ def defreducer(prim: Primitive) -> None:
 
 
 # Programs
+
+
+def _show_dce(prim: Primitive, rule: Callable[..., OlympusprEqn]) -> DceRule:
+    if type(rule) is _Dce:
+        return rule.rule
+
+    def dce_rule(used: Sequence[bool], eqn: OlympusprEqn, *older: OlympusprEqn
+                 ) -> tuple[list[bool], OlympusprEqn | None]:
+        return _dce_by(rule, used, older[0] if older else eqn)
+
+    return dce_rule
+
+
+def _dce_by(rule: Callable[..., OlympusprEqn], used: Sequence[bool], eqn: OlympusprEqn
+            ) -> tuple[list[bool], OlympusprEqn | None]:
+    """Which operands an equation still reads, by a rule that gives the equation; None if it goes.
+    """
+    if not any(used) and not any(e.keeps for e in eqn.effects):
+        return [False] * len(eqn.invars), None
+    new = rule([*used], eqn)
+    rest = list(new.invars)     # some of the operands, in their order
+    return [bool(rest) and rest[0] is v and rest.pop(0) is v for v in eqn.invars], new
+
+
+class _Dce:
+    """A rule of dead code in the form that primitives have."""
+
+    __slots__ = ("rule",)
+
+    def __init__(self, rule: DceRule) -> None:
+        self.rule = rule
+
+    def __call__(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
+        # The newer form of the rule has the flags of operands besides.
+        two = len(inspect.signature(self.rule).parameters) > 2
+        new = self.rule([*used], *([[True] * len(eqn.invars)] if two else []), eqn)[1]
+        return eqn if new is None else new
+
+
+# rule(used_outputs, eqn), or rule(used_outputs, live_ins, eqn) -> used_ins, equation or None. It is
+# asked where some results are used, and some are not.
+dce_rules = RuleView("dce", _show_dce, _Dce)
+
+
+def dce_olympuspr_call_rule(used_outputs: Sequence[bool], eqn: OlympusprEqn
+                            ) -> tuple[list[bool], OlympusprEqn | None]:
+    """The rule of dead code of an equation that calls a program.
+
+    Args:
+      used_outputs: per result, whether it is wanted.
+      eqn: an equation of a call.
+
+    Returns:
+      A bool per operand, whether it is still read, and the equation without the rest; None for an
+      equation that nothing reads.
+
+    >>> from olympus.interpreters import partial_eval as pe
+    >>> f = olympus.jit(lambda x, y: (x + 1, y * 2))
+    >>> eqn, = olympus.make_olympuspr(lambda x, y: f(x, y))(1.0, 1.0).eqns
+    >>> used, eqn = pe.dce_olympuspr_call_rule([True, False], eqn)
+    >>> used, len(eqn.outvars)
+    ([True, False], 1)
+    """
+    if not isinstance(eqn.primitive, Higher):
+        raise TypeError(f"dce_olympuspr_call_rule: an equation of {eqn.primitive} given; one that "
+                        "calls a program is required.")
+    return _dce_by(eqn.primitive.dce, used_outputs, eqn)
 
 
 def dce_olympuspr(olympuspr: Olympuspr, used_outputs: Sequence[bool],

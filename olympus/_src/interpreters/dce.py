@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, variables
-from ..core.primitive import Higher
 
 __all__ = ["dce_closed", "dce_program"]
 
@@ -50,7 +49,7 @@ def dce_program(pr: Olympuspr, used_out: Sequence[bool],
 
 def _trimmed(eqn: OlympusprEqn, used: Sequence[bool]) -> OlympusprEqn:
     """An equation without what only its unused results need."""
-    if not isinstance(eqn.primitive, Higher):
+    if eqn.primitive.dce is None:
         return eqn.replace(outvars=[v if u else DropVar(v.aval)
                                     for v, u in zip(eqn.outvars, used, strict=True)])
     eqn = eqn.primitive.dce(used, eqn)

@@ -100,7 +100,7 @@ class TapeTrace(StagingTrace):
                     return parent.process(prim, args, params)
                 finally:
                     ctx.trace = self
-        if not isinstance(prim, Higher):
+        if prim.partial_eval is None:
             known = self.root.source if self.root else self.source
             return StagingTrace.process(self, prim, args, params,
                                         known or (ASK if self.watched else None))

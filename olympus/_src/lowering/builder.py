@@ -669,12 +669,6 @@ class Builder(Emitter):
         with self.module.aside():
             return self.call_marked(closed, args, "checkpoint", {**marks, **KEPT})
 
-    @property
-    def dimension_args(self) -> list[IrValue]:
-        """The further arguments of private functions: the values of the dimension variables."""
-        sizes = self.block.sizes
-        return [] if sizes is None else [sizes.values[name] for name in self.module.dimension_names]
-
     def spread(self, x: IrValue, aval: Aval) -> IrValue:
         """A result, cut as its type says."""
         attributes = self.module.type_attrs(aval) if aval.tagged else {}

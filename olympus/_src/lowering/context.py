@@ -102,7 +102,17 @@ def concrete(shardings: Sequence[NamedSharding | None], devices: tuple[Device, .
 
 
 class ModuleContext:
-    """The state that all functions of one module share."""
+    """The state that all functions of one module share: `ctx.module_context` of a lowering rule.
+
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import mlir
+    >>> p, found = Primitive("unchanged"), []
+    >>> _ = p.def_abstract_eval(lambda x: x)
+    >>> mlir.register_lowering(p, lambda ctx, x: found.append(ctx.module_context) or [x])
+    >>> _ = olympus.jit(p.bind)(1.0)
+    >>> type(found[0]) is mlir.ModuleContext, found[0].platform
+    (True, 'cpu')
+    """
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
@@ -121,7 +131,7 @@ class ModuleContext:
         self.platform, self.name = platform, name
         self.platforms: Sequence[str] = ()
         self.rules = rules or {}    # lowering rules in place of primitives' own
-        self.by_others = False      # whether rules of others emitted a part
+        self.by_others: Any = None  # the builder of another's rule that runs, or ran last
         self.imported: dict[Any, Any] = {}      # modules made before that this one has taken in
         self.refined = False    # whether shapes are to be made static before it is compiled
         self.dimension_names: list[str] = []    # variables of symbolic dimensions

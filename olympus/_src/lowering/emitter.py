@@ -6,7 +6,8 @@ Types, attributes and locations are cached per process; operations are made with
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -104,6 +105,27 @@ class Emitter:
         b.avals_out = [physical_aval(a) for a in self.avals_out]
         b.eqn, b.marks = self.eqn, self.marks
         return b
+
+    # For a rule of an outsider, which hands them on to `olympuspr_subcomp`.
+    const_lowering: Mapping[object, IrValue] = MappingProxyType({})
+
+    @property
+    def module_context(self) -> ModuleContext:
+        """What the functions of the module share."""
+        return self.module
+
+    @property
+    def name_stack(self) -> str:
+        """The scope of the equation."""
+        return self.prefix + self.eqn.ctx.path
+
+    @property
+    def dimension_args(self) -> list[IrValue]:
+        """The further arguments of private functions: the values of the dimension variables."""
+        sizes = self.block.sizes
+        return [] if sizes is None else [sizes.values[name] for name in self.module.dimension_names]
+
+    dim_var_values = dimension_args
 
     # Types and attributes
 

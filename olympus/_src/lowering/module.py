@@ -284,7 +284,8 @@ def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:
                 fn.attributes["arg_attrs"] = ir.ArrayAttr.get(sizes + own)
                 fn.attributes["res_attrs"] = returned
         context.finish()
-        if context.by_others or config.enable_checks.value:     # a tenth of lowering; XLA does, too
+        # A tenth of lowering; XLA does it, too.
+        if context.by_others is not None or config.enable_checks.value:
             module.operation.verify()
     return module, context
 

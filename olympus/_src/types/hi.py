@@ -10,6 +10,7 @@ a value is a method of its type, and needed only where that transformation meets
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterable
 from typing import Any, NamedTuple, NoReturn, TypeAlias
 
 from ..base.typing import DimSize, MappedAxis, PyTree, Value
@@ -286,7 +287,7 @@ class AvalMutableQDD(NamedTuple):
 
 
 class AllowedEffects:
-    """Which effects may be in loops and branches: here all may."""
+    """Which effects may be in loops and branches, or be lowered: here all may."""
 
     def add_type(self, kind: type) -> None:
         """Allow effects of a class."""
@@ -294,6 +295,14 @@ class AllowedEffects:
     def contains(self, kind: type) -> bool:
         """Whether effects of a class are allowed."""
         return True
+
+    def filter_in(self, effects: Iterable[object]) -> list[object]:
+        """Those that are allowed."""
+        return [*effects]
+
+    def filter_not_in(self, effects: Iterable[object]) -> list[object]:
+        """Those that are not."""
+        return []
 
 
 control_flow_allowed_effects = AllowedEffects()
