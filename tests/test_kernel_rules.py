@@ -583,3 +583,66 @@ def test_long_cumulative_sums_are_exact_in_blocks_and_never_fall(shape: tuple[in
         assert (np.diff(found, axis=0) >= 0).all()
     np.testing.assert_allclose(jit(grad(lambda x: (lax.cumsum(x) * x).sum()))(x),
                                np.cumsum(x, 0) + np.cumsum(x[::-1], 0)[::-1], rtol=1e-4)
+
+
+# Sorting
+
+DIGITS = "sort by digits"
+FROM = 1 << 16      # elements
+
+
+def keys(n: int, dtype: str) -> np.ndarray:
+    """Numbers of which many are equal; floats with NaN, infinities, subnormal ones, both zeros."""
+    if dtype[0] in "iu":
+        kind = np.iinfo(dtype)
+        x = RNG.integers(kind.min, kind.max, n, dtype, endpoint=True)
+        x[::3] = RNG.integers(0, 9, len(x[::3]))
+        return x
+    x = RNG.standard_normal(n).astype("float32").astype(olympus.numpy.dtype(dtype))
+    for i, value in enumerate((-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, -1e-42)):
+        x[i::17] = value
+    return x
+
+
+# Elements, the dtype of the keys, and what is carried along; whether digits are sorted.
+SORTED: list[tuple[int, str, str, bool]] = [
+    (FROM - 1, "float32", "", False), (FROM, "float32", "", True),
+    (FROM, "float32", "int32 bfloat16 bool", True), (FROM, "int32", "int32", True),
+    (FROM, "uint32", "bfloat16", True), (FROM + 1, "bfloat16", "complex64", True),
+    (FROM, "float16", "", True), (FROM + 1, "int16", "bool", True)]
+
+
+@pytest.mark.parametrize(("n", "dtype", "carried", "used"), SORTED)
+def test_sorting_by_digits(n: int, dtype: str, carried: str, used: bool) -> None:
+    """Stable, and all bits stay as they were."""
+    x = keys(n, dtype)
+    order = np.argsort(x.astype("float64"), kind="stable")      # zeros are equal, NaN come last
+    rest = [np.arange(n).astype(olympus.numpy.dtype(name)) for name in carried.split()]
+
+    def run(*xs: Any) -> Any:
+        return lax.sort(xs)
+
+    assert taken(run, x, *rest)[:1] == [DIGITS] * used      # then the counters' sum
+    for found, given in zip(jit(run)(x, *rest), (x, *rest), strict=True):
+        assert np.asarray(found).tobytes() == given[order].tobytes()
+
+
+def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> None:
+    x = keys(FROM, "float32")
+    x = np.where(np.isnan(x), 1, x)
+    assert taken(lambda x: lax.sort(x), x.reshape(1, FROM, 1)) == []
+    assert DIGITS in taken(lambda x: lax.sort(x, 1), x.reshape(1, FROM, 1))
+    assert taken(lambda x: lax.sort(x), x.reshape(2, -1)) == []
+    assert taken(lambda x: lax.sort((x, x), num_keys=2), x) == []
+    assert taken(lambda x: lax.sort(x), x.astype("complex64")) == []
+    np.testing.assert_array_equal(jit(lambda x: lax.sort(x, 1))(x.reshape(1, FROM, 1))[0, :, 0],
+                                  np.sort(x))
+    order = np.argsort(x, kind="stable")
+    weights = np.arange(FROM, dtype="float32")
+    wanted = np.empty(FROM, "float32")
+    wanted[order] = weights
+    np.testing.assert_array_equal(
+        jit(grad(lambda x: (lax.sort(x) * weights).sum()))(x), wanted)
+    each = jit(lambda xs: lax.scan(lambda c, x: (c, lax.sort(x)), 0, xs)[1])(np.stack([x, -x]))
+    np.testing.assert_array_equal(each, np.sort(np.stack([x, -x]), 1))
+    np.testing.assert_array_equal(jit(vmap(lax.sort))(np.stack([x, -x])), each)
