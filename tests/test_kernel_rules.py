@@ -307,6 +307,21 @@ def test_places_of_extrema(shape: tuple[int, ...], axis: int, dtype: str) -> Non
         assert index.dtype == "uint8"
 
 
+@pytest.mark.parametrize("n", [16384, 16385])
+def test_places_of_extrema_at_the_ends_of_blocks(n: int) -> None:
+    x = RNG.standard_normal((14, n), "float32").clip(-4, 4)
+    places = [0, 255, 256, n - 257, n - 256, n - 255, n - 1] * 2
+    for row, (place, value) in enumerate(zip(places, [9] * 7 + [np.nan] * 7, strict=True)):
+        x[row, [place, min(place + 1, n - 1), n - 1]] = value
+
+    def place(x: Any) -> Any:
+        return olympus.numpy.argmax(x)
+
+    assert taken(place, x[0]) == ["maximum of blocks, then its place"]
+    place = jit(place)
+    assert [int(place(row)) for row in x] == places
+
+
 def _with_ties_and_nan(x: np.ndarray, axis: int) -> list[np.ndarray]:
     """The array; all elements equal; zeros of both signs; infinities; NaN at some places."""
     found = [x, np.zeros_like(x)]
