@@ -12,12 +12,13 @@ from ._src.host.inspection import inspect_array_sharding
 from ._src.host.pictures import visualize_array_sharding, visualize_sharding
 from ._src.jit.drawing import Drawing, draw
 from ._src.jit.holds import holds
+from ._src.jit.kernels import kernels
 from ._src.jit.memory import CacheMemory, FunctionMemory, MemoryReport
 
 __all__ = ["Amplification", "CacheMemory", "DebugEffect", "Drawing", "FunctionMemory",
            "MemoryReport", "NanFound", "OrderedDebugEffect", "Parting", "Precision", "Recording",
            "SlowOp", "SlowOps", "Step", "bisect", "breakpoint", "callback", "draw", "find_nan",
-           "holds", "inspect_array_sharding", "log", "precision", "print", "record", "slow_ops",
-           "visualize_array_sharding", "visualize_sharding"]
+           "holds", "inspect_array_sharding", "kernels", "log", "precision", "print", "record",
+           "slow_ops", "visualize_array_sharding", "visualize_sharding"]
 
 _publish(__name__)

@@ -261,6 +261,13 @@ def case_keys_say_what_is_held():
     assert None not in keys and len(keys) == 4
 
 
+def case_kernels_are_for_one_cpu():
+    x = np.ones(20_000, np.float32)
+    assert len(olympus.debug.kernels(onp.cumsum, x).lines) == 1
+    found = olympus.debug.kernels(olympus.jit(onp.cumsum), put(x, mesh(d=4), "d"))
+    assert found.lines == () and found.reason == "the program is not for one CPU alone"
+
+
 CASES = names(globals())
 if __name__ == "__main__":
     report(globals())

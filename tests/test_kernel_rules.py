@@ -51,6 +51,23 @@ def wide(x: Any) -> np.ndarray:
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
 
+# Reports
+
+def test_a_report_names_the_lines_that_kernels_compute() -> None:
+    def fun(x: Any) -> Any:
+        first = olympus.numpy.argmax(x)
+        return first + sum(olympus.numpy.argmax(x + i) for i in range(3))
+
+    with kernels("off"):
+        report = olympus.debug.kernels(fun, normal((20_000,)))
+    one, three = report.lines
+    assert (one.count, three.count, report.reason) == (1, 3, "")
+    assert one.operation == "argmax" and one.type == "float32[20000]"
+    assert "first = olympus.numpy.argmax(x)" in one.where
+    assert str(report).startswith("jit(fun): kernels of Olympus compute 4 operations\n  ")
+    assert olympus.debug.kernels(jit(fun), normal((20,))).lines == ()
+
+
 # Convolutions in groups
 
 def convolved(x: np.ndarray, w: np.ndarray, groups: int, strides: tuple[int, ...],
@@ -305,6 +322,21 @@ def test_places_of_extrema(shape: tuple[int, ...], axis: int, dtype: str) -> Non
             [np.argmax(x, axis), np.argmin(x, axis)])
         index = jit(lambda x: lax.argmax(x, axis, "uint8"))(x)
         assert index.dtype == "uint8"
+
+
+@pytest.mark.parametrize("n", [16384, 16385])
+def test_places_of_extrema_at_the_ends_of_blocks(n: int) -> None:
+    x = RNG.standard_normal((14, n), "float32").clip(-4, 4)
+    places = [0, 255, 256, n - 257, n - 256, n - 255, n - 1] * 2
+    for row, (place, value) in enumerate(zip(places, [9] * 7 + [np.nan] * 7, strict=True)):
+        x[row, [place, min(place + 1, n - 1), n - 1]] = value
+
+    def place(x: Any) -> Any:
+        return olympus.numpy.argmax(x)
+
+    assert taken(place, x[0]) == ["maximum of blocks, then its place"]
+    place = jit(place)
+    assert [int(place(row)) for row in x] == places
 
 
 def _with_ties_and_nan(x: np.ndarray, axis: int) -> list[np.ndarray]:
@@ -583,3 +615,66 @@ def test_long_cumulative_sums_are_exact_in_blocks_and_never_fall(shape: tuple[in
         assert (np.diff(found, axis=0) >= 0).all()
     np.testing.assert_allclose(jit(grad(lambda x: (lax.cumsum(x) * x).sum()))(x),
                                np.cumsum(x, 0) + np.cumsum(x[::-1], 0)[::-1], rtol=1e-4)
+
+
+# Sorting
+
+DIGITS = "sort by digits"
+FROM = 1 << 16      # elements
+
+
+def keys(n: int, dtype: str) -> np.ndarray:
+    """Numbers of which many are equal; floats with NaN, infinities, subnormal ones, both zeros."""
+    if dtype[0] in "iu":
+        kind = np.iinfo(dtype)
+        x = RNG.integers(kind.min, kind.max, n, dtype, endpoint=True)
+        x[::3] = RNG.integers(0, 9, len(x[::3]))
+        return x
+    x = RNG.standard_normal(n).astype("float32").astype(olympus.numpy.dtype(dtype))
+    for i, value in enumerate((-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, -1e-42)):
+        x[i::17] = value
+    return x
+
+
+# Elements, the dtype of the keys, and what is carried along; whether digits are sorted.
+SORTED: list[tuple[int, str, str, bool]] = [
+    (FROM - 1, "float32", "", False), (FROM, "float32", "", True),
+    (FROM, "float32", "int32 bfloat16 bool", True), (FROM, "int32", "int32", True),
+    (FROM, "uint32", "bfloat16", True), (FROM + 1, "bfloat16", "complex64", True),
+    (FROM, "float16", "", True), (FROM + 1, "int16", "bool", True)]
+
+
+@pytest.mark.parametrize(("n", "dtype", "carried", "used"), SORTED)
+def test_sorting_by_digits(n: int, dtype: str, carried: str, used: bool) -> None:
+    """Stable, and all bits stay as they were."""
+    x = keys(n, dtype)
+    order = np.argsort(x.astype("float64"), kind="stable")      # zeros are equal, NaN come last
+    rest = [np.arange(n).astype(olympus.numpy.dtype(name)) for name in carried.split()]
+
+    def run(*xs: Any) -> Any:
+        return lax.sort(xs)
+
+    assert taken(run, x, *rest)== [DIGITS] * used
+    for found, given in zip(jit(run)(x, *rest), (x, *rest), strict=True):
+        assert np.asarray(found).tobytes() == given[order].tobytes()
+
+
+def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> None:
+    x = keys(FROM, "float32")
+    x = np.where(np.isnan(x), 1, x)
+    assert taken(lambda x: lax.sort(x), x.reshape(1, FROM, 1)) == []
+    assert taken(lambda x: lax.sort(x, 1), x.reshape(1, FROM, 1)) == [DIGITS]
+    assert taken(lambda x: lax.sort(x), x.reshape(2, -1)) == []
+    assert taken(lambda x: lax.sort((x, x), num_keys=2), x) == []
+    assert taken(lambda x: lax.sort(x), x.astype("complex64")) == []
+    np.testing.assert_array_equal(jit(lambda x: lax.sort(x, 1))(x.reshape(1, FROM, 1))[0, :, 0],
+                                  np.sort(x))
+    order = np.argsort(x, kind="stable")
+    weights = np.arange(FROM, dtype="float32")
+    wanted = np.empty(FROM, "float32")
+    wanted[order] = weights
+    np.testing.assert_array_equal(
+        jit(grad(lambda x: (lax.sort(x) * weights).sum()))(x), wanted)
+    each = jit(lambda xs: lax.scan(lambda c, x: (c, lax.sort(x)), 0, xs)[1])(np.stack([x, -x]))
+    np.testing.assert_array_equal(each, np.sort(np.stack([x, -x]), 1))
+    np.testing.assert_array_equal(jit(vmap(lax.sort))(np.stack([x, -x])), each)

@@ -130,6 +130,18 @@ def cumulative(n: int) -> Iterator[Case]:
                     lambda x, axis=axis: lax.cumsum(x, axis)), (uniform(rows, n // rows),)
 
 
+@case
+def orders(n: int) -> Iterator[Case]:
+    """Sorting, alone and with what is carried along."""
+    x = uniform(n)
+    few = (x * 9).astype("int32")
+    for name, key in (("float32", x), ("sorted", onp.sort(x)), ("few values", few),
+                      ("bfloat16", x.astype("bfloat16"))):
+        yield f"sort, {name}", lambda x: lax.sort(x), (key,)
+        yield f"argsort, {name}", lambda x: onp.argsort(x), (key,)
+    yield "sort with two more", lambda *xs: lax.sort(xs), (x, few, x > 0.5)
+
+
 def ready(out: Any) -> Any:
     return olympus.block_until_ready(out)
 

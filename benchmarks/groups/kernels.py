@@ -104,3 +104,18 @@ def _(L):
 @group.case("cumulative products of 10⁶", *ARRAYS)
 def _(L):
     return run(L, lambda x: L.np.cumprod(x, 0), 1 + 1e-6 * uniform(0, 1, 1_000_000), check=False)
+
+
+for count in (100_000, 1_000_000):
+    @group.case(f"sort of {count:,}", *ARRAYS)
+    def _(L, count=count):
+        return run(L, lambda x: L.np.sort(x), normal(count))
+
+    @group.case(f"argsort of {count:,}", *ARRAYS)
+    def _(L, count=count):
+        return run(L, lambda x: L.np.argsort(x), normal(count), check=False)   # int64 places
+
+
+@group.case("permutation of 10⁶", JIT)
+def _(L):
+    return run(L, lambda key: L.random.permutation(key, 1_000_000), L.random.key(0), check=False)

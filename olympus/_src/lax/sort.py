@@ -12,7 +12,8 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, IrValue
+from ..base.util import lazy_module
 from ..core import reuse, tags
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
@@ -46,7 +47,7 @@ from .reduce import check_kind, reduce_or_p
 from .shape import align, move_axis
 from .slicing import slice_in_dim
 
-__all__ = ["sort", "sort_key_val", "top_k"]
+__all__ = ["key_of_bits", "sort", "sort_key_val", "top_k"]
 
 BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
     "bool", "int32", "int64", "uint32", "uint64", "float32", "float64"))
@@ -55,6 +56,7 @@ BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
 class Sort(Primitive):
     """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 65536
     cells = staticmethod(reuse.chosen)
     spread = staticmethod(tags.along("dimension"))
     memory = staticmethod(tags.in_memory_inferred)
@@ -214,22 +216,30 @@ def _keys(x: ArrayLike) -> list[tuple[Array, int]]:
     if kind == "c":
         return [*_keys(real(x)), *_keys(imag(x))]
     if kind == "f":
-        return [(_float_key(_converted(x, dtypes.as_dtype(f"float{bits}"))), bits)]
+        key = float_key(_converted(x, dtypes.as_dtype(f"float{bits}")))
+        return [(_converted(key, UINT64), bits)]
     if kind == "i":
         return [(add(_converted(_converted(x, INT64), UINT64), 1 << (bits - 1)), bits)]
     return [(_converted(x, UINT64), bits)]
 
 
-def _float_key(x: ArrayLike) -> Array:
-    """A sort key by the bits: arithmetic would lose subnormal numbers. Both zeros have one key."""
+def float_key(x: ArrayLike) -> Array:
+    """Unsigned integers of the elements' size that are in their order.
+
+    By the bits: arithmetic would lose subnormal numbers. Both zeros have one key.
+    """
     dtype = typeof(x).dtype
-    bits = dtypes.itemsize_bits(dtype)
-    sign, unsigned = 1 << (bits - 1), dtypes.as_dtype(f"uint{bits}")
-    infinity = int(np.array(np.inf, dtype).view(unsigned))
-    u = bitcast_convert_type_p.bind(x, new_dtype=unsigned)
+    unsigned = dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}")
+    return key_of_bits(bitcast_convert_type_p.bind(x, new_dtype=unsigned), dtype)
+
+
+def key_of_bits(u: Array, dtype: DType) -> Array:
+    """`float_key` of the bits of floats."""
+    sign = 1 << (dtypes.itemsize_bits(dtype) - 1)
+    infinity = int(np.array(np.inf, dtype).view(typeof(u).dtype))
     key = select(lt(u, sign), bitwise_or(u, sign), neg(u))
     nan = gt(bitwise_and(u, sign - 1), infinity)
-    return _converted(select(nan, full_like(u, 2 * sign - 1), key), UINT64)
+    return select(nan, full_like(u, 2 * sign - 1), key)
 
 
 # A float64 array alone needs no places, for which its key leaves no room: elements of equal keys
@@ -241,12 +251,12 @@ _MANY = 1 << 15
 def _has_several_of_a_key(x: Array) -> Array:
     """1 if keys do not tell what all elements are, else 0."""
     bits = bitcast_convert_type_p.bind(x, new_dtype=UINT64)
-    again = bitcast_convert_type_p.bind(_float_of_key(_float_key(x)), new_dtype=UINT64)
+    again = bitcast_convert_type_p.bind(_float_of_key(float_key(x)), new_dtype=UINT64)
     return _converted(reduce_or_p.bind(ne(bits, again), axes=tuple(range(typeof(x).ndim))), INT32)
 
 
 def _by_key(x: Array, *, dimension: int) -> Array:
-    (keys,) = sort_p.bind(_float_key(x), dimension=dimension, is_stable=True, num_keys=1)
+    (keys,) = sort_p.bind(float_key(x), dimension=dimension, is_stable=True, num_keys=1)
     return _float_of_key(keys)
 
 

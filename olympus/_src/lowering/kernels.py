@@ -25,8 +25,12 @@ def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
         if b.block.sizes is None and max(avals[0].size, avals[-1].size) >= least:
             for kernel in prim.kernels.KERNELS[prim.name]:
                 if kernel.applies(b, *xs, **params):
-                    b.module.taken.append(Taken(kernel, b.eqn, avals, params, b.source))
-                    return kernel.emit(b, *xs, **params)
+                    taken = b.module.taken
+                    taken.append(Taken(kernel, b.eqn, avals, params, b.source))
+                    count = len(taken)
+                    found = kernel.emit(b, *xs, **params)
+                    del taken[count:]       # those within the formula are part of it
+                    return found
         return plain(b, *xs, **params)
 
     return lower

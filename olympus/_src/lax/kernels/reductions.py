@@ -17,6 +17,7 @@ from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import make_aval
 from ...types.shape import prod
+from ..arithmetic import mul
 from ..bits import bitwise_and, bitwise_or
 from ..comparison import eq, ne, select
 from ..creation import broadcasted_iota, full
@@ -32,7 +33,7 @@ from ..reduce import (
     smallest,
 )
 from ..shape import broadcast_in_dim, reshape, zeros_of
-from ..slicing import concatenate, pad, slice_in_dim
+from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim
 
 __all__ = ["FEW", "KERNELS", "by_pieces", "pieces", "tree"]
 
@@ -47,6 +48,8 @@ WHOLE, PIECES = 64, 16
 FEW, LEAST_COUNT = 8, 262144
 # Of arrays that are searched for an extremum, elements and the size of the axis.
 LEAST_SEARCHED, LEAST_AXIS = 16384, 8
+# Of vectors that are cut into blocks, elements, and those of a block.
+LEAST_CUT, CUT = 16384, 256
 
 INT32 = dtypes.as_dtype("int32")
 
@@ -215,6 +218,47 @@ def _places(q: int, x: Array, found: Array) -> Array:
     return tree(smallest, terms)
 
 
+def _is_vector(b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> bool:
+    aval = b.avals_in[0]
+    return aval.size == aval.shape[axes[0]] >= LEAST_CUT and dtypes.itemsize_bits(aval.dtype) >= 8
+
+
+def _place_in_block(extremum: Reduction, b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType
+                    ) -> IrValue:
+    """The extrema of blocks, of which the first is searched that has the extremum or a NaN.
+
+    The last block overlaps the one before it.
+    """
+    prim, out, dtype = b.eqn.primitive, b.avals_out[0], b.avals_in[0].dtype
+    n = b.avals_in[0].size
+    flat, extrema = make_aval((n,), dtype), make_aval((n // CUT + 1,), dtype)
+    x = b.op("stablehlo.reshape", [x], None, flat)
+
+    def best(x: Array) -> Array:
+        blocks = reshape(slice_in_dim(x, 0, n // CUT * CUT), (n // CUT, CUT))
+        last = reshape(slice_in_dim(x, n - CUT, n), (1, CUT))
+        return concatenate([extremum.bind(part, axes=(1,)) for part in (blocks, last)], 0)
+
+    def place(x: Array, found: Array) -> Array:
+        block = prim.bind(found, axes=(0,), index_dtype=INT32)
+        start = smallest(mul(block, CUT), literal(n - CUT, INT32))
+        here = dynamic_slice(x, [start], (CUT,))
+        return add(start, prim.bind(here, axes=(0,), index_dtype=INT32))
+
+    (found,) = b.traced(best, [x], [flat])
+    (at,) = b.traced(place, [x, b.hold(found, extrema)], [flat, extrema])
+    at = b.op("stablehlo.reshape", [at], None, out.update(dtype=INT32))
+    return at if index_dtype == INT32 else b.convert(at, out)
+
+
+def _searches(what: str, extremum: Reduction) -> tuple[Kernel, ...]:
+    why = "XLA makes no vectors of pairs"
+    return (Kernel(f"{what} of blocks, then its place", why, _is_vector,
+                   functools.partial(_place_in_block, extremum)),
+            Kernel(f"{what}, then its place", why, _is_searched,
+                   functools.partial(_place, extremum)))
+
+
 _SLOW = "XLA reads one column after another"
 KERNELS = {
     "reduce_sum": (
@@ -225,7 +269,5 @@ KERNELS = {
     "reduce_and": (Kernel("all in pieces", "XLA makes no vectors of booleans", _of_booleans,
                           _all),),
     "reduce_xor": (),
-    "argmax": (Kernel("maximum, then its place", "XLA makes no vectors of pairs", _is_searched,
-                      functools.partial(_place, reduce_max_p)),),
-    "argmin": (Kernel("minimum, then its place", "XLA makes no vectors of pairs", _is_searched,
-                      functools.partial(_place, reduce_min_p)),)}
+    "argmax": _searches("maximum", reduce_max_p),
+    "argmin": _searches("minimum", reduce_min_p)}
