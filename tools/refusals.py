@@ -44,12 +44,19 @@ REASONS = {
         r"conv_general_dilated):|matrices\.py:(_times|__matmul__|_axes_checked):|"
         r"products\.py:(_dot_general|_spdot_general):|"
         r"transform\.py:(_applied|_integer_pow|_add|_div|_scan):",
+    "a kernel runs on one core of the host here":
+        r"devices\.py:needs_device:|cores\.py:kernel:|semaphores\.py:_here:",
+    "a mask or reference function that JAX refuses there, too":
+        r"masks\.py:(__bool__|__getitem__|_two_slices): .*Mask|masks\.py:_two_slices:|"
+        r"flash_attention\.py:mha_reference_bwd:|splash_reference\.py:_splash_fwd:",
+    "one gathered axis of an output's block": r"blocks\.py:write:",
     "what a call by hand leaves to programs and types":
         r"batching\.py:register_vmappable:|modules\.py:_refuse:|"
         r"partial_eval\.py:(new_eqn_recipe|backward_pass):",
     "abstract method": r":(accum|freeze|tree_flatten|nse|__call__|trace|lower|process|"
                        r"process_custom|pack|unpack|__lt__|maximum|minimum|to_tangent_aval|"
-                       r"quantile|present|coordinator|count|_hosts|_process_in_slice): "
+                       r"quantile|present|coordinator|count|_hosts|_process_in_slice|shape|"
+                       r"__getitem__|_rule): "
                        r"(\{?type\(self\)\.__name__\}?(\.\w+)?)?$",
 }
 ERRORS = ("NotImplementedError", "RuleMissingError")

@@ -430,8 +430,8 @@ def spectrogram(x: ArrayLike, fs: ArrayLike = 1.0, window: Window = ("tukey", 0.
       mode: "psd". (SciPy's other modes are `stft` and its parts.)
 
     Returns:
-      (frequencies[k], times[m], densities): the axis of time is last, the axis of frequencies in the
-      place of `axis`.
+      (frequencies[k], times[m], densities): the axis of time is last, the axis of frequencies in
+      the place of `axis`.
 
     Raises ValueError for another mode.
 
