@@ -66,7 +66,7 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
     rest, _, unknown = record_unknown(
         lambda *xs: eval_closed(ClosedOlympuspr(pr, consts), *xs),
         [a.aval if u else a for a, u in zip(args, linear, strict=True)], linear)
-    sums = [into and into.get(v) for v in compress(pr.invars, linear)]
+    sums = [into.get(v) if into else None for v in compress(pr.invars, linear)]
     back = iter(backward_pass(
         rest.olympuspr, rest.consts, [Linear(v.aval) for v in rest.invars],
         list(compress(cts, unknown)), name,

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, PyTree
 from ..host.debug import print as debug_print
 from ..jit.jit import jit
@@ -179,3 +180,16 @@ def grouped_query_attention_reference(
     if debug:
         debug_print("logits: {}\nweights: {}", logits, weights)
     return einsum("bhgt,bhtd->bhgd", weights, v_pages).reshape(queries.shape)
+
+
+complete_docstrings(globals(), {
+    "q": "queries, [batch, heads, dim].",
+    "queries": "[batch, heads, dim].",
+    "k, v": "keys and values, for each head of keys, or for all heads.",
+    "k_pages, v_pages": "keys and values, [batch, kv_heads, keys, dim].",
+    "seq_lens": "int32[batch], the number of keys that each row reads.",
+    "start_idx, kv_seq_len": "integers [batch], where the range of keys begins and ends, or None.",
+    "sm_scale": "the factor of the logits; 1 / sqrt(dim) by default.",
+    "return_residuals": "also return (sums, largest logits), [batch, heads] each.",
+    "normalize_output": "whether weights are divided by their sum.",
+}, returns="An array [batch, heads, dim], with the residuals if they are asked for.")

@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from typing import NoReturn
 
 from ..base.config import config
+from ..base.docstrings import complete_docstrings
 from ..base.hints import no_such_name
 from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Reference
 from ..kernels import masked
 from ..kernels.control import when
-from ..kernels.grid import program_id
 from ..kernels.specs import SemaphoreRef, SemaphoreType, Spaces
+from ..lax.collectives.axes import axis_index
 from ..lax.convert import bitcast_convert_type
 from ..numpy import arithmetic as uf
 from ..numpy import logic, trigonometry
@@ -103,6 +104,14 @@ def device_only(facade: str) -> tuple[Callable[[str], PyTree], Callable[[], list
 class GPUMemorySpace(Spaces, enum.Enum):
     """Memories of a GPU. In interpret mode all are the device's memory.
 
+    Args:
+      shape: the array's shape.
+      dtype: its dtype, or a kind of semaphore.
+
+    Returns:
+      A `MemoryRef`, or a `SemaphoreRef`, in this memory.
+
+    >>> import olympus.numpy as onp
     >>> from olympus.experimental.pallas import mosaic_gpu as plgpu
     >>> plgpu.SMEM((8, 128), onp.float32).shape
     (8, 128)
@@ -115,7 +124,12 @@ class GPUMemorySpace(Spaces, enum.Enum):
 
 
 class CoreType(enum.Enum):
-    """The kind of core that runs a kernel."""
+    """The kind of core that runs a kernel.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.CoreType.TC.value
+    'tc'
+    """
 
     TC = "tc"
     SC_SCALAR_SUBCORE = "sc_scalar_subcore"
@@ -227,7 +241,7 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
     >>> print(pl.kernel(f, out, mesh=mesh, interpret=True)(onp.ones(2)))
     [2. 2.]
     """
-    return when(program_id(core_axis_name) == 0)    # pyright: ignore[reportArgumentType]
+    return when(axis_index(core_axis_name) == 0)
 
 
 def dma_semaphore() -> SemaphoreRef:
@@ -435,3 +449,23 @@ def max_contiguous(x: Array, values: int | Sequence[int]) -> Array:
     [0 1]
     """
     return x
+
+
+complete_docstrings(globals(), {
+    "ref": "a reference.",
+    "x_ref_or_view": "a reference, or a part of one.",
+    "idx": "an index, as for arrays.",
+    "val": "the value to write or to combine, broadcast to the part.",
+    "cmp": "the value to compare with.",
+    "mask": "bools that broadcast to the part, or None for all of it.",
+    "eviction_policy": "has no effect in interpret mode.",
+    "x": "an array.",
+    "values": "how many indices follow one another, one number for each axis.",
+    "ty": "a dtype.",
+    "memory_space": "a member of `MemorySpace`.",
+    "core_axis_name": "the name of the axis.",
+    "axis_name": "the name of the axis of cores.",
+    "devices": "has no effect in interpret mode.",
+    "num_cores": "the number of cores; None is one.",
+    "params": "an `InterpretParams`, which has no effect, or None.",
+}, returns="As the first sentence says.")

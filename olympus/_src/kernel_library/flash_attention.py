@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from ..base.config import default_matmul_precision
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, PyTree
 from ..custom.vjp import custom_vjp
 from ..jit.jit import jit
@@ -137,3 +138,15 @@ def mha_reference(q: Array, k: Array, v: Array, ab: Array | None,
     """
     with default_matmul_precision("bfloat16"):
         return _flash(q, k, v, ab, segment_ids, causal, mask_value, sm_scale)
+
+
+complete_docstrings(globals(), {
+    "q, k, v": "queries, keys and values, [batch, heads, length, dim].",
+    "ab": "added to the logits, [batch, heads, queries, keys], or None.",
+    "segment_ids": "the segments of queries and keys, [batch, length] each, or None.",
+    "o, l, m": "the output, the sums and the largest logits of the forward pass.",
+    "do": "the cotangent of the output.",
+    "causal": "whether query i looks only at keys up to i.",
+    "mask_value": "added to the logits of keys that a query does not look at.",
+    "sm_scale": "the factor of the logits.",
+}, returns="An array [batch, heads, length, dim], or a tuple of arrays.")

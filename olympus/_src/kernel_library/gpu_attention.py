@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array
 from ..jit.jit import jit
 from ..nn.activations import softmax
@@ -51,3 +52,9 @@ def mha_reference(q: Array, k: Array, v: Array, segment_ids: Array | None, sm_sc
     if causal:
         logits = where(causal_rule(q.shape[1], k.shape[1]), logits, -math.inf)
     return einsum("bhqk,bkhc->bqhc", softmax(logits * sm_scale), v, preferred_element_type=_F32)
+
+
+complete_docstrings(globals(), {
+    "q, k, v": "queries, keys and values, [batch, length, heads, dim].",
+    "q_segment_ids, kv_segment_ids": "integers, the segments of queries and of keys.",
+}, returns="An array, float32[batch, length, heads, dim] or bool[..., queries, keys].")

@@ -23,11 +23,16 @@ DEFAULT_MASK_VALUE = -0.7 * float(np.finfo(np.float32).max)     # its double is 
 class SegmentIds(NamedTuple):
     """The segment of each query and key: only those of one segment look at each other.
 
-    Each query needs a key that it looks at; else its softmax is of nothing.
+    Each query needs a key that it looks at; otherwise its softmax has no terms.
 
     Attributes:
       q: integers [queries] (in `flash_attention`: [batch, queries]).
       kv: integers [keys] (in `flash_attention`: [batch, keys]).
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental.pallas.ops.tpu import splash_attention as splash
+    >>> print(splash.SegmentIds(q=onp.array([0, 1]), kv=onp.array([0, 1])).q)
+    [0 1]
     """
 
     q: Any

@@ -30,7 +30,7 @@ Ints = npt.NDArray[np.integer[Any]]
 
 
 class MaskInfo(NamedTuple):
-    """What a kernel reads of a mask, for each head (or part of the heads with one mask).
+    """The tables of a mask that a kernel reads, for each head (or group of heads with one mask).
 
     Attributes:
       data_next: int[heads, q_blocks, kv_blocks], the block of keys (for the cotangents of keys: of
@@ -40,6 +40,13 @@ class MaskInfo(NamedTuple):
       partial_mask_blocks: bool[number, block_q, block_kv], each different partial block once.
       q_sequence: int32[queries], the place of each query, where a rule computes the mask.
       is_dynamic_mask: True if the mask was an array that is known only while the kernel runs.
+
+    >>> from olympus.experimental.pallas.ops.tpu.splash_attention import (
+    ...     splash_attention_mask as masks, splash_attention_mask_info as info)
+    >>> mask = masks.MultiHeadMask([masks.CausalMask((4, 4))])
+    >>> print(info.process_mask(mask, (2, 2))[0].block_mask)
+    [[[1 0]
+      [2 1]]]
     """
 
     data_next: Any
@@ -238,6 +245,7 @@ def _process_dynamic_mask(mask: Array, block_shape: tuple[int, int], is_dkv: boo
     Raises:
       ValueError: an array that is not bool[heads, queries, keys], sizes that do not divide.
 
+    >>> import olympus.numpy as onp
     >>> from olympus.experimental.pallas.ops.tpu.splash_attention import (
     ...     splash_attention_mask_info as mask_info)
     >>> info, _ = mask_info.process_dynamic_mask(onp.tril(onp.ones((1, 8, 8), bool)), (4, 4))

@@ -14,6 +14,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
+from ..base.docstrings import complete_docstrings
 from ..base.util import ByKey
 from ..types.shape import less, mod
 
@@ -419,3 +420,11 @@ def _two_slices(mask: Mask, index: Index) -> tuple[slice, slice]:
                              "slices of step 1 in bounds are required.")
         found.append(slice(start, stop))
     return found[0], found[1]
+
+
+complete_docstrings(globals(), {
+    "shape": "(queries, keys).",
+    "sparsity": "the probability of False.",
+    "seed": "an int, the seed of the draws.",
+    "chunk_size": "the length of a chunk.",
+}, returns="A NumPy array, bool[queries, keys].")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array
 from ..jit.jit import jit
 from ..lax.transcendental import rsqrt
@@ -35,3 +36,10 @@ def rms_norm_reference(x: Array, weight: Array, bias: Array, *, eps: float = 1e-
     [[[1. 1.]]]
     """
     return x * rsqrt(square(x).mean(-1, keepdims=True) + eps) * weight + bias
+
+
+complete_docstrings(globals(), {
+    "x": "numbers [..., n].",
+    "weight, bias": "numbers [n].",
+    "eps": "added under the root.",
+}, returns="An array of the shape of x.")

@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, DTypeLike
 from ..numpy.elementary import rint
 from ..types.dtypes import bfloat16
@@ -22,6 +23,11 @@ class QuantizedTensor(NamedTuple):
     Attributes:
       weight: int8[…, n].
       scales: float[…, 1], the largest magnitude of each row.
+
+    >>> import olympus.numpy as onp
+    >>> from olympus.experimental.pallas.ops.tpu.paged_attention import quantization_utils
+    >>> print(quantization_utils.quantize_to_int8(onp.array([[0., -1., 2.]])).scales)
+    [[2.]]
     """
 
     weight: Array
@@ -77,3 +83,10 @@ def unquantize_from_int8(x: QuantizedTensor, dtype: DTypeLike = bfloat16) -> Arr
     [[0.        1.9921569]]
     """
     return from_int8(x.weight, x.scales, dtype)
+
+
+complete_docstrings(globals(), {
+    "x": "numbers, int8 numbers, or a `QuantizedTensor`.",
+    "h": "the scales, which broadcast to x.",
+    "dtype": "the dtype of the result.",
+}, returns="An array of the shape of x (scales: with rows of 1), or a `QuantizedTensor`.")

@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 
+from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, PyTree
 from ..custom.vjp import custom_vjp
 from ..jit.jit import jit
@@ -212,3 +213,9 @@ def make_attention_reference(mask: Mask | BoolArray, is_mqa: bool, backward_impl
 
 make_masked_mha_reference = partial(make_attention_reference, is_mqa=False)
 make_masked_mqa_reference = partial(make_attention_reference, is_mqa=True)
+
+
+complete_docstrings(globals(), {
+    "mask": "bool[queries, keys].",
+    "q, k, v": "queries, keys and values, [length, dim].",
+}, returns="An array [queries, dim]; with the residuals if `save_residuals`.")

@@ -61,6 +61,13 @@ class MemorySpace(Spaces, enum.Enum):
 
     Called with a shape and a dtype, a memory space makes a `MemoryRef`.
 
+    Args:
+      shape: the array's shape.
+      dtype: its dtype, or a kind of semaphore.
+
+    Returns:
+      A `MemoryRef`, or a `SemaphoreRef`, in this memory.
+
     >>> from olympus.experimental import pallas as pl
     >>> pl.ANY((8, 128), onp.float32).shape
     (8, 128)

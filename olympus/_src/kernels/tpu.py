@@ -24,6 +24,13 @@ __all__ = ["CompilerParams", "GridDimensionSemantics", "InterpretParams", "Memor
 class MemorySpace(Spaces, enum.Enum):
     """The memories of a TPU. In interpret mode all are the device's.
 
+    Args:
+      shape: the array's shape.
+      dtype: its dtype, or a kind of semaphore.
+
+    Returns:
+      A `MemoryRef`, or a `SemaphoreRef`, in this memory.
+
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.VMEM((8, 128), onp.float32).shape
     (8, 128)
