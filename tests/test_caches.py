@@ -97,7 +97,8 @@ OTHER = {"olympus_enable_x64": True, "olympus_debug_nans": True, "olympus_debug_
          "olympus_random_seed_offset": 1, "olympus_default_device": "cpu",
          "olympus_no_collectives": True, "olympus_remove_size_one_mesh_axis_from_type": True,
          "olympus_auto_pcast": False, "olympus_hold": "off", "olympus_compatible": True,
-         "olympus_kernels": "off",
+         "olympus_kernels": "off", "olympus_pallas_interpret": True,
+         "olympus_pallas_enable_debug_checks": True,
          "olympus_high_dynamic_range_gumbel": True, "olympus_jit_guards": "retrace",
          **{f"olympus_error_checking_behavior_{kind}": "raise"
             for kind in ("nan", "divide", "oob")}}

@@ -111,7 +111,7 @@ TRACE_KEYS = {
     "softmax_custom_jvp", "random_seed_offset", "enable_checks", "check_tracer_leaks",
     "debug_nans", "debug_infs", "enable_custom_prng", "legacy_prng_key", "debug_key_reuse",
     "auto_pcast", "compatible", "no_collectives", "remove_size_one_mesh_axis_from_type", "hold",
-    "kernels",
+    "kernels", "pallas_enable_debug_checks", "pallas_interpret",
     "high_dynamic_range_gumbel", "jit_guards",
     *[f"error_checking_behavior_{kind}" for kind in ("nan", "divide", "oob")],
 }

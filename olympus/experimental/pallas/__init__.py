@@ -48,6 +48,9 @@ __all__ = [
 
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when it is first named
+    from . import mosaic_gpu as mosaic_gpu
+    from . import ops as ops
     from . import tpu as tpu
+    from . import triton as triton
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)
