@@ -272,3 +272,50 @@ def test_constants_of_numpy(name, make):
     for out, expected in zip(found, ([1, .25], [1, .25], [.5, .125]), strict=True):
         np.testing.assert_allclose(
             np.float64(out) / (1 if out is found[1] else np.float64(big)), expected, 1e-2)
+
+
+# What XLA drops or undoes, as a function of a product that is left as it is.
+SAME: dict[str, Callable[[Any], Any]] = {
+    "x * 1": lambda x: x * 1.0, "x / 1": lambda x: x / 1.0, "x + 0": lambda x: x + 0.0,
+    "x - 0": lambda x: x - 0.0, "x ** 1": lambda x: lax.pow(x, 1.0),
+    "neg": lambda x: lax.neg(lax.neg(x)),
+    "real": lambda x: lax.real(lax.complex(x, x)), "max": lambda x: lax.max(x, -onp.inf),
+    "clamp": lambda x: lax.clamp(-onp.inf, x, onp.inf),
+    "select": lambda x: lax.select(onp.full(x.shape, True), x, -x),
+    "bits": lambda x: lax.bitcast_convert_type(lax.bitcast_convert_type(x, "int32"), "float32"),
+    "sum": lambda x: x.reshape(-1, 1).sum(1), "cumsum": lambda x: onp.cumsum(x[None], 0)[0],
+    "dot": lambda x: (x.reshape(-1, 1) @ onp.ones((1, 1)))[:, 0],
+    "pad": lambda x: lax.pad(x, 0.0, [(0, 0, 0)]), "stack": lambda x: onp.stack([x, -x])[0],
+    "concatenate": lambda x: onp.concatenate([x, x])[:2],
+    "slice": lambda x: lax.dynamic_slice(x, (0,), (2,)),
+    "update": lambda x: lax.dynamic_update_slice(onp.zeros(2), x, (0,))}
+
+
+def test_operations_that_xla_drops_keep_others_apart():
+    """`x * c * 1 * c` is no product by c * c; several constants are not merged one by one."""
+    @olympus.jit
+    def run(x):
+        return {**{name: f(x * 1e20) * 1e20 for name, f in SAME.items()},
+                "x * 2": x * 1e20 * 2 * 1e20 / 2}
+
+    for name, found in run(onp.array([0, 1e-30])).items():
+        np.testing.assert_allclose(found, [0, 1e10], 1e-6, err_msg=name)
+
+
+@pytest.mark.parametrize(("f", "x", "expected"), [
+    (lambda x: lax.square(-(x[1] * 1e20)), [0, 1e-20], 1),
+    (lambda x: lax.square(abs(x[1] * 1e20)), [0, 1e-20], 1),
+    (lambda x: lax.square(lax.broadcast(x[1] * 1e20, (2,))), [0, 1e-20], [1, 1]),
+    (lambda x: x / (x * 1e-18) * 1.0 / (x * 1e-18), [3e38, 1.5e38], [1 / 300, 1 / 150]),
+    (lambda x: x / 1e20 / 2.0 / 1e20, [3e38, 1.5e38], [.015, .0075]),
+    (lambda x: 1e20 / lax.neg(lax.neg(x / 1e-30)), [1e5, 1e6], [1e-15, 1e-16])])
+def test_signs_and_constants_in_between(f, x, expected):
+    np.testing.assert_allclose(olympus.jit(f)(np.float32(x)), expected, 1e-5)
+
+
+def test_a_product_of_products_is_multiplied_in_order():
+    """LLVM multiplied all x first, which overflows, and then by the constants' power, 0."""
+    x = np.array([5e138, -9e184, -5e138, -6e-232, 2e-139, 9e184, 1e-185, 0.0])
+    with olympus.enable_x64(True):
+        found = olympus.jit(lambda x: lax.reduce_prod(x * 3.3e-93, (0,)))(x)
+    assert found == 0

@@ -133,6 +133,7 @@ def convert_element_type(operand: ArrayLike, new_dtype: DTypeLike) -> Array:
 class BitcastConvertType(Primitive):
     """The same bits as elements of another dtype; a last axis appears or goes with their width."""
 
+    algebra = "part"
     transpose = None
 
     spread = staticmethod(tags.leading)

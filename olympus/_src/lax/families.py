@@ -219,11 +219,12 @@ _ALGEBRA = {
     "stablehlo.divide": "quotient", "stablehlo.logistic": "logistic", "stablehlo.abs": "absolute",
     "stablehlo.exponential": "exponential", "stablehlo.log": "logarithm",
     "stablehlo.power": "power", "stablehlo.rsqrt": "root", "stablehlo.sign": "sign",
-    "stablehlo.xor": "exclusive_or",
+    "stablehlo.xor": "exclusive_or", "stablehlo.negate": "negation", "stablehlo.real": "part",
+    "stablehlo.imag": "part", "stablehlo.complex": "part", "conj": "part",
+    "stablehlo.maximum": "extremum", "stablehlo.minimum": "extremum",
     **dict.fromkeys((
-        "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.maximum", "stablehlo.minimum",
-        "stablehlo.remainder", "stablehlo.shift_left", "stablehlo.shift_right_arithmetic",
-        "stablehlo.shift_right_logical"), "comparison")}
+        "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.remainder", "stablehlo.shift_left",
+        "stablehlo.shift_right_arithmetic", "stablehlo.shift_right_logical"), "comparison")}
 _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 
 

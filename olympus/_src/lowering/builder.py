@@ -63,7 +63,7 @@ INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; other operations' bodies combine or order
 # elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
-_NONE: tuple[None, Sequence[Var]] = None, ()
+_NONE: tuple[None, Sequence[Var], Sequence[Var]] = None, (), ()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "emit_function"]
@@ -584,13 +584,6 @@ class Builder(Emitter):
                 FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
         return self.spread(out, aval) if aval.tagged else out
 
-    def put_behind_fences(self, env: dict[Var, IrValue], variables: Sequence[Var]) -> None:
-        """Fence the values of variables, for all that reads them from now on."""
-        for v in variables:
-            # Shardy would sum the terms in front of a fence.
-            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
-                env[v] = self.fence(env[v])
-
     def settled(self, outs: Sequence[IrValue], outvars: Sequence[Var]) -> Sequence[IrValue]:
         """An equation's results, cut as their types say and held where they are to be."""
         if True in [v.aval.tagged for v in outvars]:
@@ -804,7 +797,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         env[var] = emit_constant(b, value, var.aval)
     plan: Plan = _fences.plan_of(closed, b.module)
     held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
-    fenced, behind = next(fences, _NONE)    # the next equation that reads through fences, and what
+    # The next equation that reads through fences, and which operands.
+    fenced, behind, repeated = next(fences, _NONE)
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
@@ -827,8 +821,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
         if eqn is fenced:
-            b.put_behind_fences(env, behind)
-            fenced, behind = next(fences, _NONE)
+            b.put_behind_fences(env, behind, repeated)
+            fenced, behind, repeated = next(fences, _NONE)
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)

@@ -16,6 +16,7 @@ from ..base.lib import mlir
 from ..base.source import Source
 from ..base.typing import DType, IrOperation, IrType, IrValue, StaticScalar
 from ..base.util import lazy_module
+from ..core.ir import Var
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
@@ -220,6 +221,27 @@ class Emitter:
         # XLA looks through the broadcasts of a scalar, so they get fences, too.
         self.module.hidden[id(out)] = out
         return out
+
+    def put_behind_fences(self, env: dict[Var, IrValue], variables: Sequence[Var],
+                          repeated: Sequence[Var] = ()) -> None:
+        """Fence the values of variables, for all that reads them from now on; of those that are
+        `repeated`, which are scalars, only the repetitions.
+        """
+        hidden = self.module.hidden
+        for v in variables:
+            # Shardy would sum the terms in front of a fence.
+            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
+                x = env[v]
+                env[v] = out = mlir.ir.Operation.create(
+                    "stablehlo.optimization_barrier", [x.type], [x],
+                    self.marks and {FRONTEND: self.marks}, None, 0, self.loc, self.block.ip).result
+                if not v.aval.shape:
+                    hidden[id(out)] = out
+        for v in repeated:
+            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
+                # Another object for the value: what it was repeated to before has no fence.
+                env[v] = out = mlir.ir.Value(env[v])
+                hidden[id(out)] = out
 
     def vector(self, values: Sequence[int], dtype: DType) -> IrValue:
         """A rank-1 array of ints, which may be dimensions."""

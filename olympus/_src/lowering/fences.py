@@ -22,12 +22,12 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..base.typing import ArrayLike, DType
+from ..base.typing import ArrayLike, DimSize, DType
 from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
 from ..types import dtypes
 from ..types.avals import Aval, is_float0
@@ -42,34 +42,43 @@ _SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have
 
 Number: TypeAlias = float | complex | None      # of a constant; None: not known
 
-# How a value was computed, to the operation that reads it:
-_CONSTANT = "constant"      # it is one
-_SCALED = "scaled"          # the product or quotient of something and a constant
-_SHIFTED = "shifted"        # the sum or difference of those
-_REPEATED = "repeated"      # other elements, several times
-_UNSIGNED = "unsigned"      # an integer that would not be negative if integers had no bounds
-_QUOTIENT = "quotient"
-_POWER = "power"
-_ROOT = "root"              # the reciprocal of a square root
-_EXPONENTIAL = "exponential"
-_CLAMPED = "clamped"
-# Operations that one in a called program, or in the caller, may be merged with.
-_MERGED = frozenset((_CLAMPED, _EXPONENTIAL, _POWER, _QUOTIENT, _SCALED, _SHIFTED, _UNSIGNED))
+# How a value was computed, to the operation that reads it, as bits of a set:
+_CONSTANT = 1           # it is one,
+_FIXED = 2              # or one if arguments are
+_SPREAD = 4             # from repeated scalars alone, so that XLA repeats the result
+_REPEATED = 8           # other elements, several times
+_SCALED = 16            # the product or quotient of something and a constant
+_SHIFTED = 32           # the sum or difference of those
+_UNSIGNED = 64          # an integer that would not be negative if integers had no bounds
+_QUOTIENT = 128
+_POWER = 256
+_ROOT = 512             # the reciprocal of a square root
+_EXPONENTIAL = 1024
+_INVERTIBLE = 2048      # the exponential of what an operation could be merged with
+_CLAMPED = 4096
+_KINDS = (_CLAMPED | _EXPONENTIAL | _INVERTIBLE | _POWER | _QUOTIENT | _ROOT | _SCALED | _SHIFTED
+          | _UNSIGNED)
+# These kinds of the operand of a negation, which another one, a square or an absolute value undoes.
+_MINUS = 16
+_MERGED = _KINDS | _KINDS << _MINUS
 # Divisors that XLA moves into the dividend, or takes the reciprocal of.
-_DIVISORS = frozenset((_EXPONENTIAL, _POWER, _QUOTIENT, _REPEATED))
-_SIGNED = frozenset((_CLAMPED, _UNSIGNED))      # what reads the sign of integers
+_DIVISORS = _EXPONENTIAL | _POWER | _QUOTIENT | _REPEATED | _SPREAD | _FIXED
+_SIGNED = _CLAMPED | _UNSIGNED      # what reads the sign of integers
+_ALIKE = _FIXED | _SPREAD           # what all operands have to be for the result to be it
+# What is left of a product by a constant, as constants may be merged to 1.
+_FACTORS = _EXPONENTIAL | _INVERTIBLE | _POWER | _QUOTIENT | _REPEATED | _ROOT | _SCALED
+_FACTORS |= (_FACTORS & _KINDS) << _MINUS
 
 
-# How a value was computed: the kind; the number of the constant that this is about; whether it is
-# computed, element by element, from repeated scalars alone, so that XLA repeats the result; whether
-# it is a constant, or one if arguments are. A named tuple would double the time of the pass.
-Made: TypeAlias = tuple[str, Number, bool, bool]
-_UNKNOWN: Made = "", None, False, False
-_GIVEN: Made = "", None, False, True        # an argument, the result of a call
-_FIXED: Made = _CONSTANT, None, False, True
-_COPIES: Made = _REPEATED, None, True, False
-_SPREAD: Made = "", None, True, False
-_DIVIDED: Made = _QUOTIENT, None, False, False
+# The set, and the number of the constant that it is about. A named tuple would double the time of
+# the pass.
+Made: TypeAlias = tuple[int, Number]
+_UNKNOWN: Made = 0, None
+_GIVEN: Made = _FIXED, None         # an argument, the result of a call
+_KNOWN: Made = _CONSTANT | _FIXED, None
+_COPIES: Made = _REPEATED | _SPREAD, None
+_SPREADS: Made = _SPREAD, None
+_DIVIDED: Made = _QUOTIENT, None
 _REAL = float, int
 
 
@@ -94,13 +103,14 @@ def has_no_reciprocal(numbers: ArrayLike | SymbolicDim, dtype: DType) -> bool:
 
 
 class Plan(NamedTuple):
-    """The fences of a program, and what is held in memory besides.
+    """The fences of a program, and the values that are held in memory besides.
 
     `fences` are equations, in order, with the operands that they and later ones read through a
-    fence; `results` those that a caller does.
+    fence, and the scalars of which only the repetitions are read so; `results` are those that a
+    caller reads through a fence.
     """
 
-    fences: Sequence[tuple[OlympusprEqn, Sequence[Var]]]
+    fences: Sequence[tuple[OlympusprEqn, Sequence[Var], Sequence[Var]]]
     results: Sequence[Var]
     held: frozenset[Var]
 
@@ -142,93 +152,86 @@ class _Pass:
         pr = closed.olympuspr
         self.pr, self.nested = pr, nested
         self.closed_over: dict[Atom, Any] = dict(zip(pr.constvars, closed.consts, strict=True))
-        self.made: dict[Atom, Made] = dict.fromkeys(pr.constvars, _FIXED)
+        self.made: dict[Atom, Made] = dict.fromkeys(pr.constvars, _KNOWN)
         if nested:
             self.made.update(dict.fromkeys(pr.invars, _GIVEN))
         self.constants = bool(self.made)    # whether arrays may be constants
         self.moved: dict[Atom, Atom] = {}   # what of `made` has other's elements: whose
-        self.fences: list[tuple[OlympusprEqn, list[Var]]] = []
+        self.fences: list[tuple[OlympusprEqn, list[Var], list[Var]]] = []
         self.fenced: set[Atom] = set()
+        self.hidden: set[Atom] = set()      # scalars, where they are repeated
         self.held: set[Var] = set()
         self.inexact, self.reciprocals = _Inexact(), _Reciprocals()
 
     def plan(self) -> Plan:
         made, get, inexact, reciprocals = self.made, self.made.get, self.inexact, self.reciprocals
+        pairs, steps = _PAIRS.get, _STEPS
         for eqn in self.pr.eqns:
             # The hot path, without calls: what most equations make can be told by a glance at how
             # their operands were computed. The steps are for the others.
-            algebra, operands = eqn.primitive.algebra, eqn.invars
+            prim, operands = eqn.primitive, eqn.invars
+            algebra = prim.algebra
             if not algebra:
-                if operands and type(x := operands[0]) is not Literal:
-                    p = get(x)
-                    if x.aval.shape if p is None else not (p[2] or p[3]):
+                for x in operands:
+                    if type(x) is not Literal and (p := get(x)) is not None and (
+                            not prim.elementwise or p[0] & _LASTING):
+                        break
+                else:
+                    if operands and type(operands[0]) is not Literal:
                         continue
-            elif algebra in _MOVES:
-                x = operands[0]
-                if type(x) is not Literal:
-                    p = get(x)
-                    if algebra == "broadcast":
-                        if p is None or not p[3]:
-                            made[eqn.outvars[0]] = _COPIES
-                            continue
-                    elif p is not None:
-                        made[eqn.outvars[0]], self.moved[eqn.outvars[0]] = p, self.moved.get(x, x)
-                        continue
-                    elif x.aval.shape:
-                        continue
-            elif algebra in _PAIRS:
+            elif (pair := pairs(algebra)) is not None:
+                kind, neutral, alone, together = pair
                 x, y = operands
-                kind, alone, together = _PAIRS[algebra]
                 if (aval := x.aval) is y.aval:
-                    p, q = get(x), get(y)
-                    if not aval.shape:
-                        pass
-                    elif p is None or q is None or p is q is _GIVEN:
-                        known = q if p is None else p
-                        if known is None:
-                            if x is not y or inexact[aval]:
+                    if aval.shape and inexact[aval]:
+                        p, q = get(x), get(y)
+                        if p is None:
+                            if q is None or not q[0] & alone:
                                 continue
-                        elif known is _GIVEN:
-                            if kind and inexact[aval]:
-                                made[eqn.outvars[0]] = kind, None, False, p is q
+                        elif q is None:
+                            if not p[0] & alone:
                                 continue
-                        elif known[0] not in alone and not known[3]:
+                        elif not ((p[0] | q[0]) & alone or p[0] & together and q[0] & together):
+                            if p[0] & q[0] & _SPREAD:
+                                made[eqn.outvars[0]] = _SPREADS
                             continue
-                    elif not (p[3] or q[3] or p[0] in alone or q[0] in alone
-                              or p[0] in together and q[0] in together):
-                        if p[2] and q[2]:
-                            made[eqn.outvars[0]] = _SPREAD
-                        continue
-                elif type(y) is Literal and type(number := y.val) in _REAL and aval.shape:
-                    p = get(x, _UNKNOWN)
-                    if inexact[aval] and number == number and (
-                            p[0] != kind and p[0] not in alone and not p[3]):
-                        if kind:
-                            made[eqn.outvars[0]] = (
-                                kind, -number if algebra == "difference" else number, p[2], False)
-                        continue
-                elif type(x) is Literal and type(number := x.val) in _REAL and y.aval.shape:
-                    q = get(y, _UNKNOWN)
-                    if inexact[y.aval] and number == number and (
-                            q[0] != kind and q[0] not in alone and not q[3]):
-                        if kind:
-                            made[eqn.outvars[0]] = kind, number, q[2], False
-                        continue
+                else:
+                    number, other = (y, x) if type(y) is Literal else (x, y)
+                    if type(number) is Literal and type(c := number.val) in _REAL and (
+                            c == c and c != neutral and (aval := other.aval).shape
+                            and inexact[aval]):
+                        bits, p = 0, get(other)
+                        if p is None or not (bits := p[0]) & ~_SPREAD:
+                            if kind:
+                                made[eqn.outvars[0]] = bits | kind, (
+                                    -c if number is y and algebra == "difference" else c)
+                            continue
             elif algebra == "quotient":
                 x, y = operands
-                if (aval := x.aval) is y.aval:
-                    p = get(x)
-                    if y not in made and inexact[aval] and aval.shape and (
-                            p is None or p[0] != _QUOTIENT):
+                aval = x.aval
+                if type(y) is Literal:
+                    if type(number := y.val) in _REAL and number and aval.shape and (
+                            inexact[aval] and number == number != 1 and reciprocals[number, aval]):
+                        bits, p = 0, get(x)
+                        if p is None or not (bits := p[0]) & ~_SPREAD:
+                            made[eqn.outvars[0]] = _SCALED | bits, 1 / number
+                            continue
+                elif inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden):
+                    p, q = get(x), get(y)
+                    if (q is None or not q[0] & _DIVISORS) and (
+                            p is None or not p[0] & _QUOTIENT):
                         made[eqn.outvars[0]] = _DIVIDED
                         continue
-                elif type(y) is Literal and type(number := y.val) in _REAL and aval.shape:
-                    p = get(x, _UNKNOWN)
-                    if number and inexact[aval] and number == number and (
-                            p[0] != _SCALED) and reciprocals[number, aval]:
-                        made[eqn.outvars[0]] = _SCALED, 1 / number, p[2], p[3]
-                        continue
-            _STEPS[algebra](self, eqn)
+            elif algebra == "broadcast":
+                x = operands[0]
+                if type(x) is not Literal and x not in made:
+                    made[eqn.outvars[0]] = _COPIES
+                    continue
+            elif algebra in _MOVES and len(operands) == 1:
+                x = operands[0]
+                if type(x) is not Literal and x not in made:
+                    continue
+            steps[algebra](self, eqn)
         results = self._those(self.pr.outvars, _MERGED) if self.nested else ()
         return Plan(self.fences, results, frozenset(self.held))
 
@@ -236,36 +239,51 @@ class _Pass:
 
     def _product(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
-        aval = eqn.outvars[0].aval
+        out = eqn.outvars[0]
+        aval = out.aval
         if not self.inexact[aval]:
-            self._note(eqn, _UNSIGNED if x is y else "")
+            self._note(eqn, _UNSIGNED if x is y else 0)
             return
         p, q = self._of(x), self._of(y)
         self._hold_nan(eqn, p, q)
-        if p[3] and p[0] != _SCALED:
+        if (p[0] & q[0]) >> _MINUS:
+            p, q = _negated(p), _negated(q)
+        if p[0] & _FIXED and not (p[0] & _SCALED and q[0] & _FIXED):
             x, y, p, q = y, x, q, p
-        if q[3]:
-            if p[0] == _SCALED and not _is_safe(p[1], q[1], aval.dtype):
+        if q[0] & _FIXED:
+            if p[0] & _SCALED and not _is_safe(p[1], _value(q), aval.dtype):
                 self._fence(eqn, x)
-        elif p[0] == q[0] == _SCALED:
+                p = p[0] & _ALIKE, None
+            self._note_scaled(eqn, p, _value(q))
+            return
+        bits: int = 0
+        if p[0] & q[0] & _SCALED:
             unknown = self.constants and (p[1] is None or q[1] is None)
-            if (unknown or _is_single(x.aval.shape) or _is_single(y.aval.shape)) and (
-                    not _is_safe(p[1], q[1], aval.dtype)):
-                self._fence(eqn, x)     # (x * c) * (y * d)
-        elif p[0] == _SCALED and self._is_repeated(y, q, aval):
+            repeated = (p[0] | q[0]) & (_REPEATED | _SPREAD)    # XLA computes it once, as a scalar
+            if unknown or repeated or _is_single(x.aval.shape) or _is_single(y.aval.shape):
+                if p[1] is None or q[1] is None or not _is_safe(p[1], q[1], aval.dtype):
+                    self._fence(eqn, x)     # (x * c) * (y * d)
+                else:
+                    self._note(eqn, _SCALED, p[1] * q[1])
+                    return
+        elif p[0] & _SCALED and self._is_repeated(y, q, aval):
             self._fence(eqn, x)         # XLA multiplies the scalar with the constant
-        elif q[0] == _SCALED and self._is_repeated(x, p, aval):
+        elif q[0] & _SCALED and self._is_repeated(x, p, aval):
             self._fence(eqn, y)
-        elif p[0] == q[0] == _EXPONENTIAL and aval.dtype.itemsize == 2:
-            self._fence(eqn, x)         # a sum of 16 bits is no good exponent
-        self._note_pair(eqn, _SCALED)
+        if p[0] & q[0] & _EXPONENTIAL:
+            bits = _EXPONENTIAL         # of the sum
+            if aval.dtype.itemsize == 2:
+                self._fence(eqn, x)     # a sum of 16 bits is no good exponent
+        if x.aval.shape != y.aval.shape:
+            bits |= _SCALED             # a scalar may be computed from constants
+        self._note(eqn, bits)
 
     def _quotient(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
         out = eqn.outvars[0]
         aval = out.aval
         if not self.inexact[aval]:
-            self._fence(eqn, *self._those((x, y), (_UNSIGNED,)))
+            self._fence(eqn, *self._those((x, y), _UNSIGNED))
             self._note(eqn)
             return
         p, number = self._of(x), None
@@ -278,62 +296,108 @@ class _Pass:
         else:
             reciprocals = y in self.closed_over and _has_reciprocals(self.closed_over[y], aval)
         if reciprocals:
-            if p[0] == _SCALED and not _is_safe(p[1], number, aval.dtype):
+            if p[0] & _SCALED and not _is_safe(p[1], number, aval.dtype):
                 self._fence(eqn, x)
-            self._note(eqn, _SCALED, number)
+                p = p[0] & _ALIKE, None
+            self._note_scaled(eqn, p, number)
             return
-        if p[0] == _QUOTIENT:
+        if p[0] & _QUOTIENT:
             self._fence(eqn, x)
-        if q[0] in _DIVISORS or q[2] or q[3] or y.aval.shape != aval.shape:
+            p = _UNKNOWN
+        if q[0] & _DIVISORS:
             self._fence(eqn, y)
-        self.made[out] = _DIVIDED
+        elif y.aval.shape != aval.shape and y not in self.hidden and y not in self.fenced:
+            self._entry(eqn)[2].append(y)
+            self.hidden.add(y)
+        self.made[out] = (_QUOTIENT | p[0] & _MERGED, None) if q[0] & _FIXED else _DIVIDED
 
     def _sum(self, eqn: OlympusprEqn) -> None:
-        x, y = eqn.invars
-        aval = eqn.outvars[0].aval
-        if self.inexact[aval]:
-            p, q = self._of(x), self._of(y)
-            self._hold_nan(eqn, p, q)
-            if p[3] and p[0] != _SHIFTED:
-                x, y, p, q = y, x, q, p
-            if p[0] == q[0] == _SCALED:
-                if p[1] == q[1] or p[1] is None or q[1] is None:
-                    self._fence(eqn, x)     # x * c + y * c, c a power of 2
-            elif q[3]:
-                if p[0] == _SHIFTED and not _is_joint(p[1], q[1], aval.dtype):
-                    self._fence(eqn, x)
-        self._note_pair(eqn, _SHIFTED)
+        self._term(eqn, 1)
 
     def _difference(self, eqn: OlympusprEqn) -> None:
         x, y = eqn.invars
-        aval = eqn.outvars[0].aval
-        if self.inexact[aval]:
-            p, q = self._of(x), self._of(y)
-            self._hold_nan(eqn, p, q)
-            # XLA leaves c - (y + d) as it is.
-            if q[3] and p[0] == _SHIFTED and not _is_joint(
-                    p[1], None if q[1] is None else -q[1], aval.dtype):
-                self._fence(eqn, x)
-        elif x is y:
+        if x is y and not self.inexact[eqn.outvars[0].aval]:
             self.held.add(eqn.outvars[0])       # see `_comparison`
-        self._note_pair(eqn, _SHIFTED, -1)
+        self._term(eqn, -1)
+
+    def _term(self, eqn: OlympusprEqn, sign: int) -> None:
+        """The sum of x and y, or of x and -y."""
+        x, y = eqn.invars
+        out = eqn.outvars[0]
+        aval = out.aval
+        if not self.inexact[aval]:
+            self._note(eqn)     # integers wrap: operations that merge give the same ones
+            return
+        p, q = self._of(x), self._of(y)
+        self._hold_nan(eqn, p, q)
+        if q[1] is not None and sign < 0:
+            q = q[0], -q[1]
+        # XLA leaves c - (y + d) as it is.
+        turned = p[0] & _FIXED and not (p[0] & _SHIFTED and q[0] & _FIXED)
+        if turned:
+            x, y, p, q = y, x, q, p
+        if q[0] & _FIXED:
+            if p[0] & _SHIFTED and not (turned and sign < 0) and (
+                    not _is_joint(p[1], _value(q), aval.dtype)):
+                self._fence(eqn, x)
+                p = p[0] & _ALIKE, None
+            self._note_shifted(eqn, p, _value(q))
+            return
+        if sign > 0 and p[0] & q[0] & _SCALED and (
+                p[1] == q[1] or p[1] is None or q[1] is None):
+            self._fence(eqn, x)     # x * c + y * c, c a power of 2
+        self._note(eqn, _SHIFTED if x.aval.shape != y.aval.shape else 0)
 
     def _square(self, eqn: OlympusprEqn) -> None:
         x, aval = eqn.invars[0], eqn.outvars[0].aval
         power = eqn.params.get("y", 2)
         inexact = self.inexact[aval]
-        if inexact:
-            p = self._of(x)
-            if p[0] == _SCALED and (_is_single(aval.shape) or p[1] is None):
+        p = self._of(x)
+        if power == 1:
+            self._pass(eqn, p)
+            return
+        if inexact and p[0] & (_SCALED | _SCALED << _MINUS) and (
+                _is_single(aval.shape) or p[1] is None or p[0] & (_REPEATED | _SPREAD)):
+            self._fence(eqn, x)
+        self._note(eqn, _QUOTIENT if power < 0 else 0 if inexact or power % 2 else _UNSIGNED)
+
+    def _power(self, eqn: OlympusprEqn) -> None:
+        self._fence(eqn, *self._those(eqn.invars, _EXPONENTIAL))
+        x, y = eqn.invars[0], eqn.invars[-1]
+        p, q = self._of(x), self._of(y)
+        bits = _POWER
+        if x is not y and q[0] & _FIXED:
+            number = _value(q)
+            if number == 1 or number is None:
+                bits |= p[0] & _MERGED
+            if number == -1 or number is None:
+                bits |= _QUOTIENT
+            if number in (2, 3, None) and p[0] & (_SCALED | _SCALED << _MINUS):
                 self._fence(eqn, x)
-        self._note(eqn, _QUOTIENT if power < 0 else "" if inexact or power % 2 else _UNSIGNED)
+        self._note(eqn, bits)
 
     def _absolute(self, eqn: OlympusprEqn) -> None:
+        x, out = eqn.invars[0], eqn.outvars[0]
+        if self.inexact[out.aval]:
+            bits, number = self._of(x)
+            if bits:        # the square has none
+                bits = (bits | bits >> _MINUS & _KINDS) & ~_SHIFTED
+                self.made[out] = bits, None if number is None else abs(number)
+            return
         self._fence(eqn, *self._those(eqn.invars, _SIGNED))
-        self._note(eqn, "" if self.inexact[eqn.outvars[0].aval] else _UNSIGNED)
+        self._note(eqn, 0 if self.inexact[out.aval] else _UNSIGNED)
+
+    def _negation(self, eqn: OlympusprEqn) -> None:
+        self._pass(eqn, _negated(self._of(eqn.invars[0])))
+
+    def _part(self, eqn: OlympusprEqn) -> None:
+        """Parts of complex numbers and those of parts, the bits of a number: again the operand."""
+        bits, _ = self._joined(eqn.invars)
+        if bits:
+            self.made[eqn.outvars[0]] = bits & ~_CONSTANT, None
 
     def _comparison(self, eqn: OlympusprEqn) -> None:
-        """Comparisons, extrema, remainders, shifts: they read the sign of integers.
+        """Comparisons, remainders, shifts: they read the sign of integers.
 
         Held in memory are the difference of an integer and itself, `x > x`, and their xor: LLVM
         would know that it is 0, and take an angle or an integer quotient of it for undefined.
@@ -342,6 +406,32 @@ class _Pass:
         if x is y and eqn.primitive.op in ("GT", "LT"):
             self.held.add(eqn.outvars[0])
         self._other(eqn)
+
+    def _extremum(self, eqn: OlympusprEqn) -> None:
+        """Of a number and an infinity, or itself, it is the number."""
+        x, y = eqn.invars
+        self._other(eqn)
+        if self.inexact[eqn.outvars[0].aval]:
+            self._bounded(eqn, x, (y,))
+            self._bounded(eqn, y, (x,))
+
+    def _clamp(self, eqn: OlympusprEqn) -> None:
+        least, x, most = eqn.invars
+        self._other(eqn)
+        if self.inexact[eqn.outvars[0].aval]:
+            self._bounded(eqn, x, (least, most))
+
+    def _bounded(self, eqn: OlympusprEqn, x: Atom, bounds: Sequence[Atom]) -> None:
+        """Let pass what is known of a number, if that may be the result for every number."""
+        for bound in bounds:
+            number = _value(made := self._of(bound))
+            if bound is not x and (
+                    not made[0] & _FIXED or number is not None and not np.isinf(number)):
+                return
+        p, out = self._of(x)[0], eqn.outvars[0]
+        if p & _MERGED:
+            bits, _ = self.made.get(out, _UNKNOWN)
+            self.made[out] = bits | p & _MERGED, None
 
     def _exclusive_or(self, eqn: OlympusprEqn) -> None:
         x, y = (self._orders.get(a) for a in eqn.invars)    # XLA computes equal operations once
@@ -357,107 +447,158 @@ class _Pass:
                 if getattr(eqn.primitive, "op", "") in ("GT", "LT")}
 
     def _broadcast(self, eqn: OlympusprEqn) -> None:
-        p = self._of(eqn.invars[0])
-        kind = _CONSTANT if p[0] == _CONSTANT else _REPEATED
-        self.made[eqn.outvars[0]] = kind, p[1], True, p[3]
+        bits, number = self._of(eqn.invars[0])
+        self.made[eqn.outvars[0]] = (
+            bits | (_SPREAD if bits & _CONSTANT else _REPEATED | _SPREAD), number)
 
     def _move(self, eqn: OlympusprEqn) -> None:
         x, out = eqn.invars[0], eqn.outvars[0]
         p = self._of(x)
         if p is not _UNKNOWN:
             self.made[out], self.moved[out] = p, self.moved.get(x, x)
-        elif not x.aval.shape:
-            self._note(eqn)
 
     def _choice(self, eqn: OlympusprEqn) -> None:
-        cases, out = eqn.invars[1:], eqn.outvars[0]
+        which, *cases = eqn.invars
+        out = eqn.outvars[0]
         if len({self.moved.get(x, x) for x in cases}) == 1:     # XLA drops such a choice
             self.made[out] = self._of(cases[0])
-        else:
-            repeats, fixed = self._shared(cases)
-            if repeats and out.aval.shape or fixed:
-                self.made[out] = "", None, repeats, fixed
+            return
+        bits, number = self._joined(cases)
+        if not self._of(which)[0] & _FIXED:
+            bits = bits & _ALIKE if out.aval.shape else bits & _FIXED
+        if bits:
+            self.made[out] = bits, number
 
     def _other(self, eqn: OlympusprEqn) -> None:
         prim = eqn.primitive
-        read = _READ.get(prim.algebra)
-        if read is not None:
+        algebra, outs = prim.algebra, eqn.outvars
+        read = _READ.get(algebra, 0)
+        if read:
             self._fence(eqn, *self._those(eqn.invars, read))
-        kind = _MADE.get(prim.algebra, "")
-        if prim.algebra == "called":
+        if algebra == "called":
             self.constants = True
-            self.made.update(dict.fromkeys(eqn.outvars, _GIVEN))
+            self.made.update(dict.fromkeys(outs, _GIVEN))
         elif all(type(a) is Literal for a in eqn.invars):
-            self.made.update(dict.fromkeys(eqn.outvars, _FIXED))
+            self.made.update(dict.fromkeys(outs, _KNOWN))
         elif prim.elementwise:
+            kind = _MADE.get(algebra, 0)
+            if algebra == "exponential" and self._joined(eqn.invars)[0] & _MERGED:
+                kind |= _INVERTIBLE
             self._note(eqn, kind)
-        elif kind:
-            self.made[eqn.outvars[0]] = kind, None, False, False
+        else:
+            self._note_moved(eqn)
+
+    def _note_moved(self, eqn: OlympusprEqn) -> None:
+        """Let pass what is known of the operands of an operation on whole arrays.
+
+        With axes of size 1, no padding, or every element read, its result is an operand. What it
+        combines elements of is none, but a contraction over one element is a product.
+        """
+        name, operands, outs = eqn.primitive.name, eqn.invars, eqn.outvars
+        scaled = _SCALED | _SCALED << _MINUS
+        if name == "dot_general":
+            x, y = operands
+            if self._of(x)[0] & self._of(y)[0] & scaled:    # of vectors: the sum of the products
+                self._fence(eqn, x)
+            axes = eqn.params["dimension_numbers"][0][0]
+            if all(_is_one(x.aval.shape[axis]) for axis in axes) and self._joined(operands)[0]:
+                self._fence(eqn, *self._those(operands, _MERGED))
+                self.made[outs[0]] = _SCALED, None
+            return
+        if name == "reduce_prod":       # LLVM multiplies in another order what is in one kernel
+            self.held.update(self._those(operands, scaled))
+        bits, number = self._joined(operands)
+        bits &= _FIXED | _MERGED | _REPEATED | _SPREAD
+        axes = eqn.params.get("axes")
+        if type(axes) is tuple and not all(
+                type(axis) is int and _is_one(operands[0].aval.shape[axis]) for axis in axes):
+            bits, number = bits & ~_MERGED, None
+        if bits:
+            self.made.update(dict.fromkeys(outs, (bits, number)))
 
     # What they have in common
 
     def _of(self, atom: Atom) -> Made:
         """How an operand was computed."""
         if type(atom) is Literal:
-            return _CONSTANT, _number(atom), False, True
+            return _CONSTANT | _FIXED, _number(atom)
         return self.made.get(atom, _UNKNOWN)
 
-    def _note(self, eqn: OlympusprEqn, kind: str = "", number: Number = None) -> None:
+    def _pass(self, eqn: OlympusprEqn, made: Made) -> None:
+        """Note that the result is an operand."""
+        if made[0]:
+            self.made[eqn.outvars[0]] = made
+
+    def _note(self, eqn: OlympusprEqn, kind: int = 0, number: Number = None) -> None:
         """Note how the result of an elementwise operation was computed, if that may matter."""
         out = eqn.outvars[0]
-        repeats, fixed = self._shared(eqn.invars)
-        if kind or repeats and out.aval.shape or fixed:
-            self.made[out] = kind, number, repeats, fixed
+        bits, _ = self._joined(eqn.invars)
+        # An integer passes through an operation with a constant: a sum with 0, a product with 1.
+        known = bits & (_ALIKE if out.aval.shape else _FIXED) | kind
+        if bits & _SIGNED and not self.inexact[out.aval]:
+            known |= bits & _SIGNED
+        if known:
+            self.made[out] = known, number
 
-    def _note_pair(self, eqn: OlympusprEqn, kind: str, sign: int = 1) -> None:
-        """Note that of an operation of two operands, which is of a kind if one is a constant.
+    def _note_scaled(self, eqn: OlympusprEqn, made: Made, number: Number) -> None:
+        """Note a product or quotient of a value and a constant, of which XLA may know others."""
+        if number == 1:
+            self._pass(eqn, made)
+            return
+        bits = made[0]
+        known = self._joined(eqn.invars)[0] & _ALIKE
+        if bits & _SCALED:
+            number = None if made[1] is None or number is None else made[1] * number
+        if number is None or abs(number) == 1:
+            known |= bits & _MERGED
+            number = None if bits & _SHIFTED else number
+        self.made[eqn.outvars[0]] = known | bits & _FACTORS | _SCALED, number
 
-        `sign` is of the constant, if it is the second operand.
-        """
-        x, y = eqn.invars
-        number = None
-        if not self.inexact[eqn.outvars[0].aval]:
-            kind = ""           # integers wrap: operations that merge give the same ones
-        if type(x) is Literal:
-            number = _number(x)
-        elif type(y) is Literal:
-            number = _number(y)
-            if sign < 0 and number is not None:
-                number = -number
-        else:
-            shape, p, q = eqn.outvars[0].aval.shape, self._of(x), self._of(y)
-            if p[0] == q[0] == _CONSTANT:
-                kind = _CONSTANT
-            elif not (p[3] or q[3]) and x.aval.shape == shape == y.aval.shape:
-                kind = ""       # a scalar may be computed from constants
-        self._note(eqn, kind, number)
+    def _note_shifted(self, eqn: OlympusprEqn, made: Made, number: Number) -> None:
+        """Note a sum of a value and a constant, of which XLA may know others."""
+        if number == 0:
+            self._pass(eqn, made)
+            return
+        bits = made[0]
+        known = self._joined(eqn.invars)[0] & _ALIKE
+        if bits & _SHIFTED:
+            number = None if made[1] is None or number is None else made[1] + number
+        if number is None:
+            known |= bits & _MERGED
+        self.made[eqn.outvars[0]] = known | _SHIFTED, number
 
-    def _shared(self, atoms: Iterable[Atom]) -> tuple[bool, bool]:
-        """Whether all operands are repeated scalars, and whether all are fixed."""
-        repeats = fixed = True
+    def _joined(self, atoms: Iterable[Atom]) -> Made:
+        """The kinds of all operands, and those that all of them have; a number that all have."""
+        every, some, numbers = _ALIKE, 0, set[Number]()
         for atom in atoms:
             if type(atom) is not Literal:
-                made = self.made.get(atom, _UNKNOWN)
-                repeats = repeats and (made[2] or not atom.aval.shape)
-                fixed = fixed and made[3]
-        return repeats, fixed
+                bits, number = self.made.get(atom, _UNKNOWN)
+                every &= bits if atom.aval.shape else bits | _SPREAD
+                some |= bits
+                if bits & _MERGED:
+                    numbers.add(number)
+        return some & ~(_ALIKE | _CONSTANT) | every, numbers.pop() if len(numbers) == 1 else None
 
     def _is_repeated(self, atom: Atom, made: Made, aval: Aval) -> bool:
         """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
-        return made[0] == _REPEATED or atom.aval.shape != aval.shape
+        return bool(made[0] & _REPEATED) or atom.aval.shape != aval.shape
 
-    def _those(self, atoms: Iterable[Atom], kinds: Collection[str]) -> list[Atom]:
+    def _those(self, atoms: Iterable[Atom], kinds: int) -> list[Atom]:
         """Those operands that operations of some kinds computed."""
         get = self.made.get
-        return [a for a in atoms if type(a) is not Literal and get(a, _UNKNOWN)[0] in kinds]
+        return [a for a in atoms if type(a) is not Literal and get(a, _UNKNOWN)[0] & kinds]
+
+    def _entry(self, eqn: OlympusprEqn) -> tuple[OlympusprEqn, list[Var], list[Var]]:
+        """The fences of an equation, the last one of the plan."""
+        if not self.fences or self.fences[-1][0] is not eqn:
+            self.fences.append((eqn, [], []))
+        return self.fences[-1]
 
     def _fence(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
         """Fence operands of an equation, so that nothing is known of them to it and later ones."""
         for atom in atoms:
             if type(atom) is not Literal and atom not in self.fenced:
-                if not self.fences or self.fences[-1][0] is not eqn:
-                    self.fences.append((eqn, []))
-                self.fences[-1][1].append(atom)
+                self._entry(eqn)[1].append(atom)
                 self.fenced.add(atom)
                 self.made.pop(atom, None)
 
@@ -466,39 +607,56 @@ class _Pass:
 
         LLVM takes an exponential of what it knows to be NaN for undefined.
         """
-        for kind, number, _, _ in operands:
-            if kind == _CONSTANT and number is not None and number != number:
+        for bits, number in operands:
+            if bits & _CONSTANT and number is not None and number != number:
                 self.held.add(eqn.outvars[0])
 
 
-# Operations that give the elements of their first operand, elsewhere or in another format.
-_MOVES = frozenset(("broadcast", "conversion", "move"))
-# Operations on two operands: what they make if one is a number; what matters to them by itself;
-# what does if both are among it.
-_NONE = frozenset[str]()
-_PAIRS = {"comparison": ("", _SIGNED, _NONE),
-          "difference": (_SHIFTED, _NONE, _NONE),
-          "product": (_SCALED, _NONE, frozenset((_EXPONENTIAL, _REPEATED, _SCALED))),
-          "sum": (_SHIFTED, _NONE, frozenset((_SCALED,)))}
+# What an elementwise operation without algebra may leave of its operands.
+_LASTING = _FIXED | _SPREAD | _SIGNED
+# Operations that give the elements of an operand, elsewhere, in another format, or negated.
+_MOVES = frozenset(("conversion", "move", "negation", "part"))
+# Operations on two operands: what they make if one is a number; the number with which they are the
+# other operand; what matters to them by itself; what does if both are among it.
+_PAIRS = {"comparison": (0, None, _FIXED | _SIGNED, 0),
+          "difference": (_SHIFTED, 0, _FIXED, 0),
+          "product": (_SCALED, 1, _FIXED, (
+              _EXPONENTIAL | _REPEATED | _SCALED | (_EXPONENTIAL | _SCALED) << _MINUS)),
+          "sum": (_SHIFTED, 0, _FIXED, _SCALED)}
 # What an operation reads of its operands, where that is only what computed them.
 _READ = {"called": _MERGED, "clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
-         "logarithm": frozenset((_POWER, _QUOTIENT, _ROOT)), "power": frozenset((_EXPONENTIAL,)),
+         "extremum": _SIGNED, "logarithm": _INVERTIBLE | _POWER | _QUOTIENT | _ROOT,
          "sign": _SIGNED}
-_MADE = {"clamp": _CLAMPED, "exponential": _EXPONENTIAL, "power": _POWER,
+_MADE = {"clamp": _CLAMPED, "exponential": _EXPONENTIAL,
          "logistic": _QUOTIENT,     # 1 / (1 + exp(-x))
          "root": _ROOT}
 _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
     **dict.fromkeys(("", *_READ, *_MADE), _Pass._other),
     "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "choice": _Pass._choice,
-    "comparison": _Pass._comparison, "conversion": _Pass._move, "difference": _Pass._difference,
-    "exclusive_or": _Pass._exclusive_or, "integer_power": _Pass._square, "move": _Pass._move,
-    "product": _Pass._product, "quotient": _Pass._quotient, "square": _Pass._square,
-    "sum": _Pass._sum}
+    "clamp": _Pass._clamp, "comparison": _Pass._comparison, "conversion": _Pass._move,
+    "difference": _Pass._difference, "exclusive_or": _Pass._exclusive_or,
+    "extremum": _Pass._extremum, "integer_power": _Pass._square, "move": _Pass._move,
+    "negation": _Pass._negation, "part": _Pass._part, "power": _Pass._power,
+    "product": _Pass._product,
+    "quotient": _Pass._quotient, "square": _Pass._square, "sum": _Pass._sum}
 
 
 def _has_reciprocals(divisors: ArrayLike, aval: Aval) -> bool:
     """Whether XLA may multiply by the reciprocals of an array, as all are normal numbers."""
     return np.size(divisors) <= _SEARCHED and not has_no_reciprocal(divisors, aval.dtype)
+
+
+def _negated(made: Made) -> Made:
+    """How the negative of a value was computed."""
+    bits, number = made
+    if bits & _MERGED:
+        bits = bits & ~_MERGED | (bits & _KINDS) << _MINUS | bits >> _MINUS & _KINDS
+    return bits, None if number is None else -number
+
+
+def _value(made: Made) -> Number:
+    """The number that an operand is, if it is known to be one."""
+    return made[1] if made[0] & _CONSTANT else None
 
 
 def _number(literal: Literal) -> Number:
@@ -511,6 +669,10 @@ def _number(literal: Literal) -> Number:
     return complex(value) if dtypes.is_complex(literal.aval.dtype) else float(value)
 
 
+def _is_one(size: DimSize) -> bool:
+    return isinstance(size, int) and size == 1
+
+
 def _is_single(shape: Sequence[object]) -> bool:
     """Whether an array has one element: XLA moves constants of such further."""
     return not shape or shape.count(1) == len(shape)
@@ -519,6 +681,8 @@ def _is_single(shape: Sequence[object]) -> bool:
 def _is_safe(a: Number, b: Number, dtype: DType) -> bool:
     """Whether a product of constants is a normal number, or one of them is 0."""
     if a is None or b is None:
+        return False
+    if isinstance(a * b, complex) and (a * b).imag:     # the parts of a product cancel
         return False
     least, most = _limits(dtype)
     return least <= abs(a * b) <= most or a == 0 or b == 0
