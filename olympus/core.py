@@ -1,4 +1,4 @@
-"""Programs and what they are made of, for those who write transformations or read programs."""
+"""Programs and their parts, for those who write transformations or read programs."""
 
 from ._src.base.util import publish as _publish
 from ._src.base.errors import InconclusiveDimensionOperation, OlympusprTypeError

@@ -1,4 +1,4 @@
-"""Profiles of what the host and the devices do, and of the memory in use: names only."""
+"""Profiles of the activities of host and devices, and of the memory in use: names only."""
 
 from ._src.runtime.profiler import (
     ProfileData, ProfileEvent, ProfileLine, ProfileOptions, ProfilePlane, ProfileSession,

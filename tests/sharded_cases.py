@@ -289,8 +289,12 @@ def case_loops_branches_solvers_and_keys():
     keys = olympus.random.split(olympus.random.key(0), 8)
     spread = olympus.device_put(keys, on("x"))
     assert spread.sharding.spec == P("x")
-    draw = olympus.vmap(lambda k: olympus.random.normal(k, (3,)))
-    assert np.array_equal(np.asarray(olympus.jit(draw)(spread)), np.asarray(draw(keys)))
+    # The bits are equal; XLA's normal numbers differ in the last place with a device's number of
+    # rows (jaxlib 0.12.0.1: erf_inv of 1 x 3 and of 8 x 3 elements).
+    for draw, units in ((olympus.random.bits, 0), (olympus.random.normal, 4)):
+        each = olympus.vmap(lambda k, draw=draw: draw(k, (3,)))
+        np.testing.assert_array_max_ulp(
+            np.asarray(olympus.jit(each)(spread)), np.asarray(each(keys)), units)
     empty = olympus.device_put(np.zeros((0, 2), np.float32), on("x"))
     assert (empty + 1).shape == (0, 2)
 

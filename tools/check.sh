@@ -17,6 +17,7 @@ check ruff ruff check .
 check style python tools/check_style.py
 check refusals python tools/refusals.py --count
 check any python tools/any_lines.py --most 700
+check english python tools/english.py
 check layers lint-imports --no-logo
 check types pyright
 

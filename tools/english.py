@@ -3,7 +3,7 @@
     python tools/english.py            counts, rates per 10,000 words, and the caps
     python tools/english.py FOLDER     every place in one folder
 
-`tools/check.sh` fails where a rate is above its cap. CONTRIBUTING.md says how to reword.
+The exit status is 1 where a rate is above its cap. docs/style.md says how to reword.
 """
 
 import argparse

@@ -49,13 +49,14 @@ def make_array_from_callback(shape: Sequence[int], sharding: Sharding | Format,
         cut, else `slice(None)`), and returns that part, of any dtype and the shape of the slices.
         It is called once for each different part on devices of this process; other devices with
         that part get copies.
-      dtype: what the parts must have; that of the first one if None. It is needed where this
-        process has no device.
+      dtype: the parts' dtype; the first one's if None. It is needed where this process has no
+        device.
 
     Returns:
       An array of shape `shape` and sharding `sharding`.
 
-    TypeError for what is no sharding of devices; ValueError for parts of wrong shapes or dtypes.
+    TypeError for anything but a sharding of devices; ValueError for parts of wrong shapes or
+    dtypes.
 
     >>> import numpy as np, olympus
     >>> from olympus.sharding import NamedSharding, PartitionSpec as P
@@ -110,7 +111,7 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
       sharding: how it is cut over devices; the numbers of parts must divide the sizes of axes.
       arrays: one array on each of the sharding's devices that this process has, in any order, all
         of the shape `sharding.shard_shape(shape)` and of one dtype.
-      dtype: what the arrays must have; that of the first one if None. It is needed where there
+      dtype: the arrays' dtype; the first one's if None. It is needed where there
         are none.
 
     Returns:

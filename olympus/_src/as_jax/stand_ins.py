@@ -21,7 +21,7 @@ _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 class StandIn(type):
     """The class of stand-ins: calling one, or an attribute of one, raises."""
 
-    what: str   # what it needs
+    what: str   # its requirement
 
     def __call__(cls, *args: Any, **kwargs: object) -> Any:
         raise NotImplementedError(

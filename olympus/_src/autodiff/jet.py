@@ -50,10 +50,10 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
         factorial_scaled: bool = True, **_: object) -> tuple[PyTree, PyTree]:
     """The value of a function on a curve and its first derivatives along it, by Taylor mode.
 
-    For arguments x(t) whose value and derivatives at t = 0 are primals and series, it computes
-    those of fun(x(t)). The work grows with a power of the order, where `jvp` within `jvp` doubles
-    it with each. Every primitive that `jvp` knows is known, loops too, though their bodies double
-    with each order.
+    For arguments x(t) whose value and derivatives at t = 0 are primals and series, it computes the
+    value and derivatives of fun(x(t)). The work grows with a power of the order, where `jvp` within
+    `jvp` doubles it with each. Every primitive that `jvp` knows is known, loops too, though their
+    bodies double with each order.
 
     Args:
       fun: a function of pytrees of arrays, with any result.
@@ -194,7 +194,7 @@ def zero_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Serie
     """The rule of a primitive that is constant along every curve.
 
     Args:
-      prim, params: what is applied; primals_in, series_in: operands and their terms.
+      prim, params: the operation; primals_in, series_in: operands and their terms.
 
     Returns:
       (result, terms).
@@ -228,7 +228,7 @@ def linear_prop(prim: Primitive, primals_in: Sequence[ArrayLike], series_in: Ser
     """The rule of a primitive that is linear in all operands together.
 
     Args:
-      prim, params: what is applied; primals_in, series_in: operands and their terms.
+      prim, params: the operation; primals_in, series_in: operands and their terms.
 
     Returns:
       (result, terms).
@@ -263,7 +263,7 @@ def deriv_prop(prim: Primitive, deriv: Callable[..., ArrayLike], primals_in: Seq
     """The rule of a primitive of one operand whose derivative is given.
 
     Args:
-      prim, params: what is applied; deriv: its derivative.
+      prim, params: the operation; deriv: its derivative.
       primals_in, series_in: the operand and its terms.
 
     Returns:

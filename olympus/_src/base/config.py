@@ -151,7 +151,9 @@ class Option(lib.Config):
         return value
 
     def check(self, value: T) -> T:
-        """Return `value` if it is legal here; else TypeError or ValueError says what is."""
+        """Return `value` if it is legal here; otherwise TypeError or ValueError names the legal
+        ones.
+        """
         if self.kind.accepts(value):
             if self.fixed and value != self.value:
                 raise RuntimeError(
@@ -187,7 +189,7 @@ class Guard(Option):
         return self.name.removeprefix("olympus_transfer_guard_")
 
     def swap_local(self, value: object) -> object:
-        """Set the value of this thread; return what was set before."""
+        """Set the value of this thread; return the earlier setting."""
         previous = super().swap_local(value)
         self._tell(value, everywhere=False)
         return previous
@@ -223,7 +225,7 @@ class Told(Option):
             listener(self.value)
 
     def swap_local(self, value: object) -> object:
-        """Set the value of this thread; return what was set before."""
+        """Set the value of this thread; return the earlier setting."""
         previous = super().swap_local(value)
         self._say()
         return previous
@@ -283,7 +285,7 @@ class TransferGuards(Option):
         return super().__call__(new_val)
 
     def swap_local(self, value: object) -> object:
-        """Set all for this thread; return what was set before."""
+        """Set all for this thread; return the earlier setting."""
         return super().swap_local(value), *[g.swap_local(value) for g in self.guards]
 
     def set_local(self, value: tuple[object, ...]) -> None:

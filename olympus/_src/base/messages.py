@@ -1,6 +1,6 @@
 """How messages are laid out: lines of at most 100 columns, broken between clauses.
 
-A message is `operation: what was given; what is required; what to do.` One that is longer than a
+A message is `operation: the given value; the requirement; what to do.` One that is longer than a
 line has its last clause, the remedy, on a line of its own.
 """
 

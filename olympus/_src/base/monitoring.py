@@ -1,5 +1,4 @@
-"""Events of this process, told to whoever listens: what was compiled, how long it took, and users'
-own events.
+"""Events of this process, told to listeners: compilations, their durations, and users' own events.
 
 Without listeners an event costs a look at an empty tuple.
 """
@@ -110,7 +109,7 @@ def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
     """Tell the listeners a number.
 
     Args:
-      event: what it is called.
+      event: its name.
       value: the number.
       kwargs: more about it.
 
@@ -127,8 +126,8 @@ def register_event_listener(callback: Listener) -> None:
     """Let a function be told of `record_event`.
 
     Args:
-      callback: called with the event and its keywords, in the thread where it happens; what it
-        raises comes out there.
+      callback: called with the event and its keywords, in the thread where it happens; its
+        exceptions come out there.
 
     >>> seen = []
     >>> monitoring.register_event_listener(lambda event, **more: seen.append(event))

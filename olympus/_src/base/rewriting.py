@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 __all__ = ["instead_of_branching"]
 
-_LONGEST = 90       # characters of what is rewritten
+_LONGEST = 90       # characters of a rewritten line
 _OPERATORS = {ast.And: "logical_and", ast.Or: "logical_or"}
 _FUNCTIONS = {"max": "maximum", "min": "minimum", "any": "any", "all": "all", "sorted": "sort"}
 

@@ -30,7 +30,8 @@ __all__ = ["CALLERS", "Location", "Source", "api_boundary", "bounded", "filter_t
 
 _naming: Any = lazy_module("olympus._src.base.operands")      # for messages
 Source = tuple[CodeType, int]
-#: The source of what a library function records once for all its callers: each has another line.
+#: The source of equations that a library function records once for all its callers: each has
+#: another line.
 CALLERS: Source = ((lambda: None).__code__, 0)
 _SHOWN = 60     # characters of a user's line in a message
 _F = TypeVar("_F", bound=Callable[..., Any])

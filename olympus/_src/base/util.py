@@ -92,7 +92,8 @@ class _Unread:
 def when_named(facade: str) -> Iterator[None]:
     """Within it, `from … import …` of a façade imports nothing until such a name is first used.
 
-    For what the library itself does not need. The façade takes `__getattr__` of `submodules`.
+    For modules that the library itself does not need. The façade takes `__getattr__` of
+    `submodules`.
     """
     namespace, real = vars(sys.modules[facade]), builtins.__import__
     before = set(namespace)
@@ -140,7 +141,7 @@ def _no_such_name(module: types.ModuleType, name: str) -> object:
 
 def submodules(package: str) -> tuple[Callable[[str], object], Callable[[], list[str]]]:
     """The `__getattr__` and `__dir__` of a package whose public modules are imported when they are
-    first named (PEP 562), as are names of `when_named`: what is not used costs its import nothing.
+    first named (PEP 562), as are names of `when_named`: unused modules cost its import nothing.
     """
     module = sys.modules[package]
     later = _later.get(package, {})
@@ -210,12 +211,12 @@ def short_number(x: float, unit: str = "") -> str:
 
 
 def _own(error: Exception) -> bool:
-    """Whether an error is of a class of ours: of a traced value it says more than we could here."""
+    """Whether an error has a class of ours: for a traced value it says more than we could here."""
     return type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
 
 
 def real_number(value: Any, what: str) -> float:
-    """A number as a Python float; TypeError for what is none, text included."""
+    """A number as a Python float; TypeError for anything else, text included."""
     try:
         if not isinstance(value, (str, bytes, bytearray)):
             return float(value)
@@ -227,7 +228,7 @@ def real_number(value: Any, what: str) -> float:
 
 
 def pair(value: object, what: str) -> tuple[Any, Any]:
-    """The two entries of a tuple or list; TypeError for what is neither, or has others."""
+    """The two entries of a tuple or list; TypeError for anything else, or with other items."""
     if isinstance(value, (tuple, list)) and len(value) == 2:
         return value[0], value[1]
     raise TypeError(f"{what} {value!r:.60} of type {type(value).__name__} given; a pair is "
@@ -323,7 +324,7 @@ def lazy_module(name: str) -> types.ModuleType:
 def bit_key(value: Any) -> tuple[type, Hashable]:
     """Return a key under which `value` equals only itself: its type and its bit pattern.
 
-    Of a tuple, those of its items.
+    For a tuple, its items' all together.
 
     Python's `==` calls 1, 1.0 and True equal, 0.0 and -0.0 too, and NaN unequal to itself; as
     constants of a program it is the other way round.
@@ -442,7 +443,7 @@ class ByKey:
 
 
 class Owned:
-    """Caches of what is made of a function, kept on the function itself: they go when it goes.
+    """Caches of objects made from a function, kept on the function itself: they go when it goes.
 
     A table of weak keys would keep a function whose own programs lead back to it.
     """
@@ -483,7 +484,7 @@ class Noted:
     """A function of flat values that is to be traced, and what else it finds out when it runs.
 
     Args:
-      fun: returns a pair: flat results, which are those of a call, and anything.
+      fun: returns a pair: a call's flat results, and anything.
 
     >>> halves = Noted(lambda *xs: (xs[::2], len(xs)))
     >>> halves(1, 2, 3), halves.found

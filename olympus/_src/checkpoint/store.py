@@ -312,7 +312,7 @@ async def async_serialize(arr_inp: Array | np.ndarray, tensorstore_spec: Spec,
         have, which process 0 writes.
       tensorstore_spec: of the array; missing entries are added here.
       commit_future: a list to which the futures of unfinished writes are added; None waits for it.
-      context, chunk_layout: TensorStore's; None for those of this module.
+      context, chunk_layout: TensorStore's; None for this module's.
       primary_host: the process that makes the array in the store; None is each of them.
       replica_id: which copy of each shard is written.
       transaction: TensorStore's, if it is part of one.
@@ -379,7 +379,7 @@ async def combine_kvstores(combined_kvstore: Spec, kvstores: Sequence[Spec],
     Args:
       combined_kvstore: the specification of the store, whose directory contains the others.
       kvstores: their specifications.
-      context: TensorStore's; None for that of this module.
+      context: TensorStore's; None for this module's.
 
     >>> import asyncio, tempfile, olympus.numpy as onp
     >>> path, stores = tempfile.mkdtemp() + "/x", []
@@ -485,7 +485,7 @@ async def async_deserialize(in_type: Cut, tensorstore_spec: Spec,
       global_shape: another shape: axes are cut short, or go on with zeros.
       dtype: another dtype, to which elements are cast.
       byte_limiter: what lets reads in; None lets all.
-      context, chunk_layout: TensorStore's; None for those of this module.
+      context, chunk_layout: TensorStore's; None for this module's.
       assume_metadata: whether to believe the specification, not the store.
 
     Returns:

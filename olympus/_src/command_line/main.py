@@ -329,7 +329,7 @@ def _written(given: argparse.Namespace, exported: Exported) -> dict[str, str]:
             return to_onnx(exported, given.output)
         return to_iree(exported, given.output, target=given.iree_target,
                        parameters=given.parameters)
-    except (ValueError, RuntimeError, FileNotFoundError) as error:     # what the format has not
+    except (ValueError, RuntimeError, FileNotFoundError) as error:     # missing in the format
         raise CommandError(str(error)) from None
 
 

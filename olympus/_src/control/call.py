@@ -58,8 +58,8 @@ class Call(Bodied):
                  transposed: bool = False) -> Params:
         """The params with a derived program.
 
-        `ins` and `outs` select the entries of the derived program, from those of operands, of their
-        tangents, of results and of their tangents (cotangents in a transposed one).
+        `ins` and `outs` select the entries of the derived program, from the entries of operands,
+        their tangents, results and their tangents (cotangents in a transposed one).
         """
         return {**params, "olympuspr": body}
 
@@ -115,8 +115,8 @@ class Call(Bodied):
                     unknown: Sequence[Array], params: Params, pick: Picked) -> list[Array]:
         """Call the known half now, record the unknown half, and merge their results.
 
-        From the entries of operands, of their tangents, of results and of theirs, `pick` gives
-        those of the known ones, of the unknown ones, and of both results.
+        From the entries of operands, their tangents, results and their tangents, `pick` selects the
+        known ones, the unknown ones, and both results'.
         """
         #   known half    known               ->  known outputs, computed residuals   (the parent)
         #   unknown half  residuals, unknown  ->  unknown outputs                     (the tape)

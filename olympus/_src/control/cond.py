@@ -220,7 +220,7 @@ class Cond(Runs):
             args = [put_one(here, one, x, d) if d is not None else
                     select_n(some, stop_gradient(x), x) if t else x
                     for x, d, t in zip(args, dims, active, strict=True)]
-            if replaces_others():       # of which there are none where none is here
+            if replaces_others():       # and there are none where no element is here
                 return self._if_any(axis, some, args, dims, branch)
         else:
             args = [select_n(broadcast_in_dim(here, typeof(x).shape, (d,)), stop_gradient(x), x)

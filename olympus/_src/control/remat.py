@@ -393,7 +393,7 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
     return wrapped
 
 
-# Static arguments that are all that they say; others may change, or equal what they are not.
+# Static arguments that are all that they say; others may change, or equal different objects.
 _PLAIN = (bool, int, float, complex, str, bytes, type(None))
 
 

@@ -66,7 +66,7 @@ class Scan(Runs):
               reverse: bool, unroll: int, num_consts: int, num_carry: int) -> list[IrValue]:
         # The compiled loop carries the ys as whole arrays; each iteration writes its row of them.
         # With `reverse` rows are read and written from the last on. All are sharded as their types
-        # say: Shardy takes an unannotated value for unsharded, and sums what is written there.
+        # say: Shardy takes an unannotated value for unsharded, and sums the values written there.
         consts, carry, xs = cut(args, num_consts, num_carry)
         const_avals, carry_avals, x_avals = cut(b.avals_in, num_consts, num_carry)
         x_rows = olympuspr.in_avals[num_consts + num_carry:]

@@ -212,7 +212,7 @@ class ShardMap(Call):
     """params: olympuspr, mesh, in_specs, out_specs, newly_manual_axes, check_vma."""
 
     called = False
-    adds: Any = None     # cotangents of what is whole on all devices are summed over these
+    adds: Any = None     # cotangents of unsharded values are summed over these
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
               **params: Hashable) -> list[ShapedArray]:

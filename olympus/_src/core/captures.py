@@ -5,10 +5,10 @@ names in the function's code, and in the code of the user's functions that it ca
 closure cells, defaults, attributes, and items of lists, dicts, sets and NumPy arrays. A later look
 compares objects by identity; only where one is another object, values are compared.
 
-Two ask. Guards (`Captures`) name what has changed: an attribute counts as read if any code that is
-reached reads one of its name, and what cannot be compared is told. Bodies (`watch`) must miss
-nothing: objects count with all their attributes, and a body that reads something that cannot be
-compared is not kept.
+Two ask. Guards (`Captures`) name the changed one: an attribute counts as read if any code that is
+reached reads one of its name, and values that cannot be compared are reported. Bodies (`watch`)
+must miss nothing: objects count with all their attributes, and a body that reads something that
+cannot be compared is not kept.
 """
 
 from __future__ import annotations
@@ -353,7 +353,7 @@ class _Walk:
     # Functions
 
     def function(self, f: types.FunctionType, place: _Place, own: bool = False) -> None:
-        """A function: what its code reads, if it is the user's, and what it closes over.
+        """A function: the names that its code reads, if it is the user's, and its closure.
 
         `own`: it is compared elsewhere that the function has its code and defaults.
         """

@@ -1,7 +1,7 @@
 """Cells: references while values are known.
 
 A reference is a cell: a place whose content is a value of the trace in which it was made. Only a
-trace that records a program records what is done to it; for all others the cell is there, and its
+trace that records a program records operations on it; for all others the cell is there, and its
 content is read and replaced at once (`at_hand`).
 """
 

@@ -1,7 +1,7 @@
 """A type checker for programs: what every pass must leave true.
 
 Variables are bound once and before they are read, literals are rank 0, the types of results are
-what the primitive infers from its operands (weak types aside), elementwise operands have the
+inferred by the primitive from its operands (weak types aside), elementwise operands have the
 result's shape or are literals, and bodies are checked with the operands that they are applied to.
 """
 
@@ -144,7 +144,7 @@ def _inferred(eqn: OlympusprEqn) -> Any:
     recorded = [v.aval.sharding.mesh for v in eqn.outvars if getattr(v.aval, "sharded", False)]
     outer = mesh_of_types.swap_local(recorded[0] if recorded else None)
     try:
-        # Not `result_avals`, whose memo would answer with what was recorded.
+        # Not `result_avals`, whose memo would answer with the recorded types.
         return eqn.primitive.inferred(tuple([a.aval for a in eqn.invars]), eqn.params)
     finally:
         mesh_of_types.set_local(outer)

@@ -1,13 +1,13 @@
 """The context that a program depends on besides its arguments, and a thread's tracing state.
 
-    Context     every option that changes what a program means, and the named axes: the key of
+    Context     every option that changes a program's meaning, and the named axes: the key of
                 whoever keeps programs
     DeviceAxis  the size of a named axis whose positions are devices
     MeshAxis    one that types know
     KnownAxis   that of one along which a kernel runs for one place
     Scope       the `named_scope`s around an operation, relative to the program that it is in; they
-                change no program, so that programs serve every scope they are called in
-    ctx         what a thread traces now
+                change no program, so that programs serve every scope of their calls
+    ctx         the trace of a thread now
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
-"""Effects: what an equation does besides computing. Objects in `eqn.effects`, compared by identity
-of class and printed by name; programs of effectful calls leave tokens here until they have run.
+"""Effects: actions of an equation besides computing its results. Objects in `eqn.effects`, compared
+by identity of class and printed by name; programs of effectful calls leave tokens here until they
+have run.
 """
 
 from __future__ import annotations

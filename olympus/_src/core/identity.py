@@ -3,7 +3,7 @@
 Programs are equal if they apply the same operations to the same values: source lines, scopes and
 names of variables do not count, elements of constants and bits of numbers do. A program with
 effects, with functions among its parameters, or with operations of outsiders, whose equality says
-nothing of what they do, has no identity: it equals none but itself.
+nothing about their effects, has no identity: it equals none but itself.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Unknown(Exception):
 
 def identity(closed: ClosedOlympuspr) -> bytes | None:
     """A digest that equal programs of this process share, or None; computed once and kept."""
-    # As for `derived`, without the Context: only the lowering of primitives changes the result.
+    # `derived` without the Context: only the lowering of primitives changes the result.
     key = (identity, Primitive.lowerings, *map(id, closed.consts))
     found = closed.cache.get(key)
     if found is None:

@@ -66,7 +66,7 @@ def _holder(x: object, ours: list[object], depth: int = 3) -> str:
     """The name of an object that keeps `x` alive; for a container, also of its own holder."""
     # No closure reads `x` here: its cell would be found.
     found = gc.get_referrers(x)
-    ours.append(found)      # lists of this search refer to what they hold
+    ours.append(found)      # lists of this search refer to their items
     for holder in found:
         if isinstance(holder, types.FrameType) or _among(holder, ours):
             continue

@@ -144,7 +144,7 @@ def refuse_references(prim: Primitive, avals: Sequence[Aval]) -> None:
 
 
 def refuse_users_types(prim: Primitive, avals: Sequence[Aval]) -> None:
-    """TypeError if any operand is of a user's type."""
+    """TypeError if any operand has a user's type."""
     for aval in avals:
         if aval.is_high:
             raise TypeError(f"{prim.name}: {', '.join(map(str, avals))} given as operands; arrays "
@@ -228,7 +228,7 @@ class Primitive:
     jvp(primals, tangents, **params)        -> out, tangent (lists if several); tangents may be Zero
     transpose(ct, *args, **params)          -> cotangents, None for operands that are not Linear
     vmap(axis, args, dims, **params)        -> out, dim (lists if several); dim None: not mapped
-    effects(avals, params)                  -> what it does besides computing
+    effects(avals, params)                  -> its effects
 
     >>> import olympus
     >>> from olympus.extend.core import Primitive
@@ -251,8 +251,8 @@ class Primitive:
     foreign = False         # whether functions of users are called by its rules, or when it runs
     endless = False         # whether it may run for ever, depending on its operands
     flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
-    by_groups: Any = None   # how it joins many operands, eagerly: those of each group, then all
-    impl: Any = None        # how an outsider's operation is evaluated, if not by compiling it
+    by_groups: Any = None   # how it joins many operands, eagerly: each group's, then all
+    impl: Any = None        # how an outsider's operation is evaluated, if not compiled
     uncompiled = False      # whether it can be evaluated in no other way
     unshaped = False        # whether its outsider has not said which types its results have
     # Its params that are programs, or tuples of programs and None; None: whichever are.
@@ -281,7 +281,7 @@ class Primitive:
     # result's dtype, together: of sums it gives the sum of the results.
     linear: tuple[int, ...] = ()
     additive = False
-    # Of tags, which `infer` knows nothing of; see `core.tags`.
+    # For tags, unknown to `infer`; see `core.tags`.
     settled_by = ""     # where to say how the result is cut, if types leave it open
     spread: Any = None      # (operands, outs, params) -> entries per result
     varying: Any = None     # (axes along which an operand varies, params) -> those of the results
@@ -289,15 +289,15 @@ class Primitive:
     # Of checks, for `interpreters.checks`: (checks, operands, params) -> results, with checked
     # bodies; None where no body can fail.
     checked: Any = None
-    # Of users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
+    # For users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
     in_parts: Any = None
-    # Of those with bodies, and those that others give such rules: without what only unused results
-    # need, and (tape, operands, which are unknown, params) -> results.
+    # For primitives with bodies, or with such rules of others: without the parts that only unused
+    # results need, and (tape, operands, which are unknown, params) -> results.
     dce: Any = None
     partial_eval: Any = None
-    # Of random keys, for `core.reuse`: (use, cells of operands, eqn) -> cells of results.
+    # For random keys, in `core.reuse`: (use, cells of operands, eqn) -> cells of results.
     cells: Any = None
-    # Of references: (operands, params) -> results, on cells (`core/cells.py`) in place of
+    # For references: (operands, params) -> results, on cells (`core/cells.py`) in place of
     # references. `on_cells` is the rule of operations on references, `on_set` of writes whose
     # result nobody reads; `discharged` of primitives with bodies, which takes references off the
     # bodies and binds again.

@@ -120,7 +120,7 @@ class Use:
         return self.captured[id(x)][1]
 
     def apply(self, found: Summary, operands: Sequence[Cells]) -> list[Cells]:
-        """Use what a program uses of the operands; the cells of its results."""
+        """Use the operands' keys that a program uses; the cells of its results."""
         flat = [() if cells is None else cells.reshape(-1) for cells in operands]
         for i, uses in groupby(found.uses, itemgetter(0)):  # one key as two operands is two uses
             self._mark([(flat[i][position], (*lines, *self.lines))
@@ -208,7 +208,7 @@ class Use:
         return None if cells is None else _new(shape, used_at(cells))
 
     def rest(self, closed: ClosedOlympuspr, xs: Sequence[Cells], start: int) -> None:
-        """Use what the iterations that were not looked at use of their rows of operands."""
+        """Use the keys that the other iterations use in their rows of operands."""
         first = len(closed.consts) + start
         for i, position, lines in summary(closed.olympuspr).uses:
             x = xs[i - first] if 0 <= i - first < len(xs) else None

@@ -4,7 +4,7 @@
     vma         along which manual axes of a mesh the value varies
     memory      in which space of its device it is
 
-`infer` knows none of them. `tagged` finds those of results once operands have any, by the rule
+`infer` knows none of them. `tagged` finds the results' once operands have any, by the rule
 `spread(operands, outs, params)` of the operation's family, which gives the entries of each result;
 the rules stand below. An operation without one takes operands that are not cut. Operands that have
 axes are in one memory, and the results there, too; scalars may be anywhere, and results of scalars

@@ -81,7 +81,7 @@ def call(trace: Trace, fun: Callable[..., PyTree], args: Sequence[object],
 
 
 def by_identity(kind: type[T]) -> type[T]:
-    """Class decorator: objects of this class are constants, each of which equals itself only."""
+    """Class decorator: objects of this class are constants; each equals itself only."""
     _exact.add(kind)
     return kind
 

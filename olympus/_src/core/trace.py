@@ -146,7 +146,7 @@ class ArrayBase(ArrayToCheckers):
 class Tracer(ArrayBase):
     """A stand-in for an array while a function is transformed.
 
-    Each trace has a final subclass, named for what it does.
+    Each trace has a final subclass, named for its work.
 
     >>> import olympus
     >>> _ = olympus.jit(lambda x: print(isinstance(x, olympus.core.Tracer)) or x)(1.0)
@@ -182,7 +182,7 @@ class Tracer(ArrayBase):
         return ""
 
     def _may_be_static(self) -> bool:
-        """Whether the function is traced with static arguments, one of which it could be."""
+        """Whether the function is traced with static arguments, so that this could be one."""
         return False
 
     def _known_value(self) -> Array | None:

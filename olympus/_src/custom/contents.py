@@ -64,7 +64,7 @@ class WithContents(Rules):
 
 
 class JvpWithContents(WithContents):
-    """Of `custom_jvp`."""
+    """The contents of `custom_jvp`."""
 
     __slots__ = ()
 
@@ -80,7 +80,7 @@ class JvpWithContents(WithContents):
 
 
 class VjpWithContents(WithContents):
-    """Of `custom_vjp`."""
+    """The contents of `custom_vjp`."""
 
     __slots__ = ()
 

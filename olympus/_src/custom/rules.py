@@ -280,8 +280,8 @@ def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Se
                 dims: Sequence[int | None]) -> tuple[list[Array], list[int | None]]:
     """Run `fun` under an existing vmap trace, placed above the current one.
 
-    The trace is that of the original vmap, not a new one, so that its tracers which `fun` closes
-    over are recognised; rules run it again later, above another trace, even after vmap returned.
+    The trace is the original vmap's, not a new one, so that its tracers which `fun` closes over are
+    recognised; rules run it again later, above another trace, even after vmap returned.
     """
     #   at the call            when the rule runs (in a backward pass, say)
     #     vmap's trace           vmap's trace      the same object, made alive again

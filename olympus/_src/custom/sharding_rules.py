@@ -102,7 +102,7 @@ class SdyShardingRule:
       permutation_factors: factors of axes that devices exchange their parts along, if they are cut.
       **factor_sizes: the sizes of factors that are in compound factors only.
 
-    ValueError where a name is unknown, a size is missing or too many, or a factor is of two kinds.
+    ValueError where a name is unknown, a size is missing or too many, or a factor has two kinds.
 
     >>> from olympus.experimental.custom_partitioning import ArrayMapping, SdyShardingRule
     >>> rule = SdyShardingRule((ArrayMapping("i", "j"),), (ArrayMapping("i"),),

@@ -85,7 +85,7 @@ _ALIASES = {"cuda": "gpu", "rocm": "gpu"}
 PLATFORMS = sorted({*_MAKERS, *_ALIASES})
 _failed: list[str] = []     # platforms that are installed but have no device
 _warned: list[bool] = []
-_forked: list[bool] = []    # whether the clients are of the process that this one was forked from
+_forked: list[bool] = []    # whether the clients belong to the parent of a fork
 
 
 def _warn_at_fork() -> None:

@@ -280,7 +280,7 @@ def _ordered(x: Term) -> Term:
     return select((x < 0, x ^ most), x)
 
 
-# Of arrays
+# Arrays
 
 def _sort(op: IrOperation) -> Sequence[IrValue] | None:
     """A stable sort: elements that the comparison finds equal go by their places."""
@@ -354,7 +354,7 @@ def _reduce(op: IrOperation) -> Sequence[IrValue] | None:
     for axis in sorted(axes, reverse=True):
         most = _LONG if shape_of(x)[axis] <= _LONG else _ROW
         while (size := shape_of(x)[axis]) > most:
-            # As rows; the last one is filled up with zeros.
+            # In rows; the last one is filled up with zeros.
             ends = [-size % _ROW if i == axis else 0 for i in range(len(shape_of(x)))]
             none = i64s([0] * len(ends))
             x = hlo.pad(x, zero, none, i64s(ends), none) if any(ends) else x

@@ -107,14 +107,14 @@ def _with_fixed(f: Callable[..., PyTree], fixed: tuple[_Fixed | None, ...], *dyn
 
 def donation_vector(donate_argnums: Sequence[int], donate_argnames: Sequence[str],
                     in_tree: PyTreeDef, kws: bool = True) -> tuple[bool, ...]:
-    """Per leaf of the arguments, whether it is donated; `in_tree` is that of (args, kwargs), or of
-    args alone without `kws`.
+    """Per leaf of the arguments, whether it is donated; `in_tree` describes (args, kwargs), or args
+    alone without `kws`.
 
     Args:
       donate_argnums: positions of donated arguments.
       donate_argnames: names of donated keyword arguments.
       in_tree: the structure of the arguments.
-      kws: whether `in_tree` is of the pair (args, kwargs).
+      kws: whether `in_tree` describes the pair (args, kwargs).
 
     Returns:
       A tuple of bools, one per leaf.
@@ -201,7 +201,7 @@ def debug_info(traced_for: str, fun: Callable[..., PyTree], args: Sequence[PyTre
     Args:
       traced_for: the transformation that traces.
       fun: the function; its name becomes the program's.
-      args, kwargs: what it is called with, in any pytrees.
+      args, kwargs: its arguments, in any pytrees.
       static_argnums, static_argnames: arguments that are not traced, so have no leaves here.
       sourceinfo: the function's name, and what else is to be said of it; None: its name alone.
       result_paths_thunk, signature: accepted; nothing reads them.

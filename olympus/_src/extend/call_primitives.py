@@ -53,8 +53,8 @@ def call_impl(f: WrappedFun, *args: PyTree, **params: object) -> PyTree:
 class CallPrimitive(OpenPrimitive):
     """An operation that calls a program: `bind(*args, call_olympuspr=program)`, a list of results.
 
-    `bind(*args, subfuns=(fun,))` records the program of a wrapped function of flat values. Rules
-    are those of a call; interpreters tell the equation apart by the primitive.
+    `bind(*args, subfuns=(fun,))` records the program of a wrapped function of flat values. It has
+    the rules of a call; interpreters tell the equation apart by the primitive.
 
     Args:
       name: what programs call it.
@@ -113,9 +113,9 @@ def register_call_primitive_rules(
 
     Args:
       prim: a primitive of one's own.
-      name: what the functions of lowered programs are called; by default the primitive's name.
+      name: the name of the functions of lowered programs; by default the primitive's name.
       transpose_rule: `rule(prim, cts, *args, call_olympuspr, **params)` in place of
-        `eval_olympuspr_transpose`.
+      `eval_olympuspr_transpose`.
       inline_olympus_late: as of `create_call_primitive`.
 
     >>> from olympus.extend import core

@@ -133,7 +133,7 @@ def jvp_from_lin(self: HiPrim, primals: tuple[PyTree, ...], tangents: tuple[PyTr
 
 def _pulled_back(self: HiPrim, fun: Callable[..., Sequence[Value]], nonzero: Sequence[bool],
                  out_ct: PyTree) -> PyTree:
-    """Cotangents of the arguments, by a function from their tangents to those of results."""
+    """Cotangents of the arguments, by a function from their tangents to the results' tangents."""
     cts = list(map(instantiate, self._flat(self.out_tree, out_ct, "vjp_bwd_retval")))
     avals = [a.to_tangent_aval() for a in compress(self.in_avals_flat, nonzero)]
     found = iter(transposed(fun, avals, cts))

@@ -50,14 +50,14 @@ olympuspr_as_fun: Callable[[ClosedOlympuspr], Callable[..., list[Any]]] = \
 def new_olympuspr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive: Primitive,
                       params: ParamDict, effects: Effects, source_info: SourceInfo | None = None,
                       ctx: Scope | None = None) -> OlympusprEqn:
-    """An equation; `source_info` and `ctx` are those of another one, or None.
+    """An equation; `source_info` and `ctx` come from another one, or are None.
 
     Args:
       invars: variables and literals that it reads.
       outvars: variables that it binds.
       primitive: the operation.
       params: the operation's parameters.
-      effects: what it does besides computing.
+      effects: its effects.
       source_info: where it is from: the `source_info` of another equation, or None.
       ctx: the naming context of another equation, or None.
 
@@ -99,7 +99,7 @@ def concrete_or_error(force: Callable[[Any], T] | None, val: Any, context: str =
     Args:
       force: what makes the value, for example `int`; None for the value as it is.
       val: an array, a number, or a tracer whose value may be known.
-      context: what the error advises to do instead.
+      context: the error's advice.
 
     Returns:
       What `force` returns.
@@ -146,7 +146,7 @@ def unmapped_aval(size: int, axis: int | None, aval: AbstractValue,
       size: the size of the new axis.
       axis: its position in the result; None for none.
       aval: the aval of one element.
-      explicit_mesh_axis: accepted; the new axis is of no mesh axis.
+      explicit_mesh_axis: accepted; the new axis is on no mesh axis.
 
     Returns:
       The aval with the axis.
@@ -295,7 +295,7 @@ class TraceTag:
 
 
 def _under(kind: str) -> bool:
-    trace = ctx.trace       # by the name of its class: those of transformations are in layers above
+    trace = ctx.trace       # by the name of its class: transformations' are in layers above
     while trace is not None:
         if type(trace).__name__ == kind:
             return True
@@ -307,7 +307,7 @@ def unsafe_am_i_under_a_jit() -> bool:
     """Whether operations are recorded in a program now.
 
     Returns:
-      A bool; of what is around the innermost `jit`, nothing is known inside it.
+      A bool; nothing outside the innermost `jit` is known inside it.
 
     >>> import olympus
     >>> olympus.jit(lambda: print(unsafe_am_i_under_a_jit()))()
@@ -320,7 +320,7 @@ def unsafe_am_i_under_a_vmap() -> bool:
     """Whether operations are batched now.
 
     Returns:
-      A bool; of what is around the innermost `jit`, nothing is known inside it.
+      A bool; nothing outside the innermost `jit` is known inside it.
 
     >>> import olympus, olympus.numpy as onp
     >>> _ = olympus.vmap(lambda x: print(unsafe_am_i_under_a_vmap()) or x)(onp.ones(2))
@@ -371,7 +371,7 @@ def find_top_trace(_: object) -> Trace:
 
 
 def get_opaque_trace_state(convention: object = None) -> Hashable:
-    """A token of the current trace, equal to another exactly if both are of the same trace.
+    """A token of the current trace, equal to another exactly if both have the same trace.
 
     Args:
       convention: accepted; there is one convention.
@@ -386,5 +386,5 @@ def get_opaque_trace_state(convention: object = None) -> Hashable:
     >>> state() == outside
     True
     """
-    # Weak: a token that somebody keeps does not keep the trace, and what it recorded, alive.
+    # Weak: a token that somebody keeps does not keep the trace, and its equations, alive.
     return weakref.ref(ctx.trace)

@@ -86,7 +86,7 @@ class WrappedFun(ByKey):
                           self.params, None, self.debug_info)
 
     def populate_stores(self, stores: tuple[Store | None, ...]) -> None:
-        """Fill the stores with what those of an equal function hold."""
+        """Fill the stores with the values of an equal function's stores."""
         for mine, other in zip(self.stores, stores, strict=True):
             if mine is not None and other is not None:
                 mine.store(other.val)
@@ -130,8 +130,8 @@ def wrap_init(f: Callable[..., PyTree], params: dict[str, PyTree] | None = None,
 
 def _driven(gen: Steps, f: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
     """The last thing that a generator yields, which gets the result of `f` in between."""
-    # The generator is left at its second yield. Of what stands after that, only `finally` blocks
-    # run, when it is collected.
+    # The generator is left at its second yield. Of the code after that, only `finally` blocks run,
+    # when it is collected.
     steps = gen(*args, **kwargs)
     inner_args, inner_kwargs = next(steps)
     return steps.send(f(*inner_args, **inner_kwargs))
@@ -180,8 +180,8 @@ def _transformation_with_aux(gen: Steps, fun: WrappedFun, *gen_static_args: obje
 def _transformation_with_aux2(gen: Callable[..., PyTree], fun: WrappedFun, *gen_static_args: object,
                               use_eq_store: bool = False, unk_names: bool = False
                               ) -> tuple[WrappedFun, Callable[[], object]]:
-    """`fun` inside `gen(fun, store, *gen_static_args, *args, **kwargs)`; and a thunk of what it
-    stores.
+    """`fun` inside `gen(fun, store, *gen_static_args, *args, **kwargs)`; and a thunk of its stored
+    value.
     """
     store = Store()
     return fun.wrap(gen, gen_static_args, store), lambda: store.val

@@ -24,7 +24,7 @@ def _is_none(x: object) -> bool:
 
 
 def unmap_avals(axis_data: Axis, avals: PyTree, dims: PyTree) -> PyTree:
-    """The types of mapped values, of those of one element.
+    """The types of mapped values, from the types of one element.
 
     Args:
       axis_data: the mapped axis, as `batch` gets it.
@@ -78,7 +78,7 @@ def vmap_rule(axis_data: Axis, f: Callable[..., PyTree], in_axes: PyTree, out_ax
       axis_data: the mapped axis, as `batch` gets it.
       f: a function of pytrees.
       in_axes: a tuple of the mapped axes of the arguments, each a prefix of the argument.
-      out_axes: those of the result.
+      out_axes: the result's.
       sum_match: add up a mapped result whose axis is None.
 
     Returns:
@@ -137,7 +137,7 @@ def _placed(x: Value, dim: MappedAxis, to: MappedAxis, axis: Axis, sum_match: bo
 
 
 class VmapOf(HiPrim):
-    """An operation mapped by `vmap`, whose rules are those of the operation, mapped.
+    """An operation mapped by `vmap`, with the operation's rules, mapped.
 
     Args:
       prim: the operation.

@@ -142,7 +142,7 @@ class LoweringResult(NamedTuple):
 
     Attributes:
       module: the MLIR module.
-      keepalive: what has to live as long as the program.
+      keepalive: objects that have to live as long as the program.
       host_callbacks: functions of the host that it calls.
       shape_poly_state: its dimension variables.
 
@@ -180,7 +180,7 @@ def olympuspr_subcomp(ctx: Builder | ModuleContext, olympuspr: Olympuspr, name_s
     """Emit the operations of a program where a lowering rule is.
 
     Args:
-      ctx: what the rule is given, or its module_context.
+      ctx: the rule's context, or its module_context.
       olympuspr: an open program.
       name_stack: accepted: operations are named within the equation that is lowered.
       tokens: `ctx.tokens_in`.
@@ -227,8 +227,8 @@ def lower_olympuspr_to_fun(
     """The private function of the module that computes a program; one for equal programs.
 
     Args:
-      ctx: what a lowering rule is given, or its module_context.
-      name: what it is called, if that is free.
+      ctx: a lowering rule's context, or its module_context.
+      name: its name, if that is free.
       olympuspr: the program.
       effects: the ordered effects whose tokens it would take; there may be none.
       num_const_args, in_avals, out_avals, use_sharding_annotations, arg_names, result_names:
@@ -284,13 +284,13 @@ def lower_olympuspr_to_module(
     """A program as a module of its own, whose function `main` computes it.
 
     Args:
-      module_name: what it is called.
+      module_name: its name.
       olympuspr: a closed program.
       num_const_args, in_avals, out_avals, backend, arg_names, num_partitions,
         all_default_mem_kind: accepted: the program says them.
       ordered_effects: accepted: ordered effects enter and leave as arrays without elements.
-      platforms: what it is lowered for, "cpu", "gpu" or "tpu"; with several, main's first argument
-        is the number of the one that it runs on.
+      platforms: the platforms to lower for, "cpu", "gpu" or "tpu"; with several, main's first
+        argument is the number of the one that it runs on.
       axis_context: the devices that it is cut over, if there are several.
       donated_args: per input, whether its buffer may be reused.
       arg_shardings, result_shardings: per input and output a NamedSharding, or None.

@@ -33,7 +33,7 @@ Val: TypeAlias = Any    # what operations take: arrays, numbers, tracers, values
 
 
 class PartialVal(tuple[Any, Any]):
-    """(None, value) of what is known, or (aval, None).
+    """(None, value) for a known value, or (aval, None).
 
     Args:
       xs: the pair.
@@ -70,7 +70,7 @@ class PartialVal(tuple[Any, Any]):
 def trace_to_olympuspr_nounits(fun: WrappedFun, pvals: Sequence[PartialVal],
                                instantiate: bool | Sequence[bool] = False
                                ) -> tuple[Olympuspr, list[PartialVal], list[ArrayLike]]:
-    """Run what a function does to known values, and record the rest.
+    """Run a function's operations on known values, and record the rest.
 
     Args:
       fun: a wrapped function of flat values that returns a flat list.
@@ -123,12 +123,12 @@ def trace_to_olympuspr_dynamic(fun: WrappedFun, in_avals: Sequence[Aval], *,
 
 def abstract_eval_fun(fun: Callable[..., Sequence[ArrayLike]], *avals: Aval,
                       debug_info: DebugInfo, **params: Any) -> list[ShapedArray]:
-    """The types of what a function returns.
+    """The types of a function's results.
 
     Args:
       fun: a function of flat values that returns a flat list.
       avals: the types of its arguments.
-      debug_info: its name and those of its arguments, for messages.
+      debug_info: its name and its arguments', for messages.
       params: passed to it by keyword.
 
     Returns:

@@ -112,9 +112,7 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
 
 
 def lower_with_sharding_in_types(ctx: Builder, op: IrValue, aval: ShapedArray) -> IrValue:
-    """A value of a lowering rule, cut over the devices as its type says.
-
-    Args:
+    """A value of a lowering rule, sharded as its type says. Args:
       ctx: what the rule is given.
       op: the value.
       aval: its type.
@@ -445,9 +443,8 @@ def core_call_lowering(ctx: Builder, *args: IrValue, name: str, backend: str | N
     """The lowering rule of a primitive that calls a program.
 
     Args:
-      ctx: what the rule is given.
-      *args: the values.
-      name: what the function of the module is called.
+      ctx: the rule's context. *args: the values.
+      name: the name of the function in the module.
       backend, **params: accepted.
       inline_olympus_late: whether the program's operations are emitted in place of a call.
       call_olympuspr: the program.
@@ -475,8 +472,8 @@ def merge_mlir_modules(dst_module: IrModule, sym_name: str, src_module: IrModule
     """Move the functions of a module into another.
 
     Args:
-      dst_module: where they go; what it has keeps its names.
-      sym_name: what the main function of the other is called, if that is free.
+      dst_module: where they go; its own entries keep their names.
+      sym_name: the new name of the other's main function, if that is free.
       src_module: the other one, of the same MLIR context; nothing remains in it.
       dst_symtab: accepted.
 

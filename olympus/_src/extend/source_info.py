@@ -102,7 +102,7 @@ def current() -> SourceInfo:
 
 
 def new_source_info() -> SourceInfo:
-    """Where an operation comes from of which nothing is known.
+    """The origin of an operation of unknown origin.
 
     Returns:
       A `SourceInfo` without a line, in no scope.
@@ -178,7 +178,7 @@ def extend_name_stack(name: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def transform_name_stack(name: str) -> Iterator[None]:
-    """Context manager and decorator: operations within are of a function that is transformed.
+    """Context manager and decorator: operations within belong to a transformed function.
 
     Args:
       name: the transformation's: "vmap", for one.
@@ -234,7 +234,7 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
 
     Args:
       source_info: of an equation, for one.
-      num_frames: accepted; the user's line is what is known.
+      num_frames: accepted; only the user's line is known.
 
     Returns:
       A str.

@@ -95,7 +95,7 @@ def run_state(f: Callable[[PyTree], None]) -> Callable[[PyTree], PyTree]:
     """The function of arrays that makes references of them, runs `f`, and returns their contents.
 
     Args:
-      f: a function of a pytree of references; what it returns must be None.
+      f: a function of a pytree of references; its result must be None.
 
     Returns:
       A function from a pytree of arrays to one of the same structure.
@@ -122,9 +122,9 @@ def for_loop(nsteps: int | Sequence[int], body: Callable[..., None], init_state:
     """`for i in range(nsteps): body(i, refs)` on references to the state.
 
     Args:
-      nsteps: number of iterations; of several nested loops, that of each, the outermost first.
-      body: a function of the index (one of each loop) and of a pytree of references, of None.
-      init_state: a pytree of arrays, the first contents.
+      nsteps: number of iterations; of nested loops, each one's, the outermost first. body: a
+      function of the index (one of each loop) and of a pytree of references, of None. init_state: a
+      pytree of arrays, the first contents.
       reverse: iterate from the last index to the first.
       unroll: how many iterations one round of the compiled loop does.
 
@@ -160,7 +160,7 @@ def discharge_state(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *,
     Args:
       olympuspr: an open program.
       consts: the values of its constants.
-      should_discharge: of which inputs, if they are references; of all by default.
+      should_discharge: flags of the inputs to discharge, if they are references; of all by default.
 
     Returns:
       The program from inputs, contents in place of references, to results and then the contents

@@ -118,7 +118,7 @@ def add_values(x: ArrayLike, y: ArrayLike) -> Array:
 
 
 def add_tangents(x: Tangent, y: Tangent) -> Tangent:
-    """The sum of two tangents, either of which may be a symbolic `Zero`.
+    """The sum of two tangents; either may be a symbolic `Zero`.
 
     Args:
       x, y: arrays of the same shape and dtype, or `Zero`.

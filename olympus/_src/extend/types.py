@@ -64,7 +64,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
       val_cls: the class, which is not registered as a pytree.
       typeof_fn: gives the type of a value, a `HiType`.
 
-    TypeError for what is no class, or a container.
+    TypeError for anything but a class, or for a container.
 
     >>> from olympus.experimental import hiolympus
     >>> class Token:
@@ -116,7 +116,7 @@ class ValAccum(GradAccum):
 
     Args:
       aval: the type of a cotangent.
-      val: what it begins with.
+      val: its first value.
 
     >>> from olympus.experimental import hiolympus
     >>> total = hiolympus.ValAccum(olympus.typeof(1.0))
@@ -141,7 +141,7 @@ class ValAccum(GradAccum):
 
 
 class NullAccum(GradAccum):
-    """Of an operand whose cotangent nobody wants: what is added is dropped.
+    """For an operand whose cotangent nobody wants: additions are dropped.
 
     >>> from olympus.experimental import hiolympus
     >>> nothing = hiolympus.NullAccum(olympus.typeof(1.0))
@@ -342,7 +342,7 @@ class HiPrim:
         return self.in_avals_flat, self.in_tree, self.params, self.effects
 
     def _flat(self, tree: PyTreeDef, value: PyTree, rule: str) -> list[Value]:
-        """The leaves of what a rule returned."""
+        """The leaves of a rule's result."""
         try:
             return tree.flatten_up_to(value)
         except ValueError as error:
@@ -354,7 +354,7 @@ class HiPrim:
 
 
 def made_of(prim: HiPrim) -> str:
-    """The rule that those of reverse mode are made of, if one of the library's pairs is set."""
+    """The rule that reverse mode's derive from, if one of the library's pairs is set."""
     return getattr(type(prim).vjp_fwd, "made_of", "")
 
 
@@ -371,7 +371,7 @@ class HiCall(Higher):
     programs = ()
     foreign = True
     called = False
-    lower = None    # what is lowered is in parts
+    lower = None    # lowered programs work on parts
 
     def infer(self, *avals: Aval, prim: HiPrim) -> list[Value]:
         if len(avals) != len(prim.in_avals_flat) or not all(
@@ -584,7 +584,7 @@ class HiLinearized(Primitive):
         tangents = [next(rest) if nz else Zero(a.to_tangent_aval())
                     for a, nz in zip(prim.in_avals_flat, nonzero, strict=True)]
         tree = prim.in_tree.unflatten
-        # Of `vjp_from_lin`, whose residuals are a pair.
+        # The rule of `vjp_from_lin`, whose residuals are a pair.
         found = (prim.linearized(res[0], *tree(tangents)) if forward == "lin" else
                  rule_pair(prim, "jvp", prim.jvp(tuple(tree(primals)), tuple(tree(tangents))))[1])
         return list(map(instantiate, compress(tangents_of(prim, forward, found), on)))

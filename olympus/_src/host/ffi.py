@@ -3,7 +3,7 @@
     ffi_call("rms_norm", out)(x, eps=…)  ─►  ffi_call_p  ─►  stablehlo.custom_call  ─►  the handler
 
 A program may be traced and lowered without the target, for another machine say; `runtime.foreign`
-looks for it before XLA compiles, and says what a handler refused.
+looks for it before XLA compiles, and names a handler's refusal.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class FfiCall(Primitive):
 
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[Aval], params: Params
                ) -> list[tags.Entries]:
-        """As `result_shape_dtypes` say, and along axes that vmap added as operands are."""
+        """Sharded as `result_shape_dtypes` say, and along axes that vmap added as the operands."""
         added, found = range(params["num_batch_dims"]), []
         for a in params["result_avals"]:
             entries = list(a.sharding.spec.partitions) if isinstance(a, ShapedArray) else []
@@ -97,7 +97,7 @@ class FfiCall(Primitive):
         return found
 
     def shown(self, eqn: OlympusprEqn) -> Params:
-        """Without what is as it is by default, and the types of results, which are theirs."""
+        """Without default values, and without the types of results, which are the results' own."""
         rows = {"input_layouts": _orders("ffi_call", "input", None, [v.aval for v in eqn.invars]),
                 "output_layouts": _orders("ffi_call", "output", None, eqn.params["result_avals"])}
         usual = {**_USUAL, **rows, "result_avals": eqn.params["result_avals"]}
@@ -217,7 +217,7 @@ def _emit(b: Builder, target: str, xs: Sequence[IrValue], config: IrAttribute | 
 
 
 def _shape(aval: Aval) -> tuple[DimSize, ...]:
-    """The shape of what a device holds for a value; of a token ()."""
+    """The shape of a value's array on the device; of a token ()."""
     return physical_aval(aval).shape if isinstance(aval, ShapedArray) else ()
 
 
@@ -481,8 +481,8 @@ def build_ffi_lowering_function(
         `result_types`, and `extra_attributes` (MLIR attributes of the operation by name).
 
     Returns:
-      A function of (what the rule gets as its first argument, MLIR values, and attributes by name,
-      as of `ffi_call`) that returns the MLIR operation.
+      A function of (the rule's first argument, MLIR values, and attributes by name, as of
+      `ffi_call`) that returns the MLIR operation.
 
     >>> from olympus.extend.core import Primitive
     >>> import numpy as np
@@ -587,7 +587,7 @@ def _platform(what: str, platform: str) -> str:
 
 def _check_capsules(what: str, given: Mapping[str, object], names: Collection[str], needed: str
                     ) -> None:
-    """TypeError unless PyCapsules are given by these names, one of which is needed."""
+    """TypeError unless PyCapsules are given by these names; one is needed."""
     for name, capsule in given.items():
         if name not in names:
             raise ValueError(f"{what}: the key {name!r} given; one of {', '.join(names)} is "
@@ -654,7 +654,7 @@ def register_ffi_target_as_batch_partitionable(name: str) -> None:
     """Let XLA cut calls of a target along the axes that vmap adds, where arrays are spread so.
 
     Each device then calls it with its own elements. Otherwise it is called with whole arrays,
-    wherever they are; calls in `shard_map` are of one device anyway.
+    wherever they are; calls in `shard_map` belong to one device anyway.
 
     Args:
       name: the target's.

@@ -1,4 +1,4 @@
-"""Pictures, in text or HTML, of which device holds which part of an array."""
+"""Pictures, in text or HTML, of the parts of an array by device."""
 
 from __future__ import annotations
 

@@ -24,9 +24,9 @@ __all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
 class BatchTracer(Tracer):
     """One element of a mapped array: `_val` holds all of them along axis `_dim`."""
 
-    # _val   float32[3,8,4]    what the parent trace works on
-    # _dim           1         where in it the mapped axis is
-    # aval   float32[3,4]      what the user's function sees: one element
+    # _val   float32[3,8,4]    the value of the parent trace
+    # _dim           1         the place of the mapped axis in it
+    # aval   float32[3,4]      the user's view: one element
     __slots__ = ("_val", "_dim")
 
     def __init__(self, trace: BatchTrace, val: ArrayLike, dim: int, aval: ShapedArray | None = None
@@ -92,7 +92,7 @@ class BatchTrace(Trace):
                 vals.append(a)
                 dims.append(None)
         parent = self.parent
-        # From here on values are the parent's: rules bind in it, and only what they return is
+        # From here on values are the parent's: rules bind in it, and only their results are
         # wrapped. A collective along our axis needs its rule even if no operand is mapped: the sum
         # of a constant counts the elements.
         ctx.trace = parent
@@ -200,7 +200,7 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
       axis: size and name of the mapped axis.
       dims: per input, its mapped axis or None.
       force: per output, whether it must be mapped (along axis 0) even if it need not be.
-      avals: types of the mapped inputs, where they are not those of the program with one axis more.
+      avals: types of the mapped inputs, where they are not the program's with one axis more.
     """
     if isinstance(force, bool):
         force = (force,) * len(closed.outvars)

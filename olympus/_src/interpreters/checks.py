@@ -3,10 +3,10 @@
     program    inputs  ->  results
     checked    inputs  ->  code, words, results
 
-`code` is 0, or says which of the program's `Site`s failed first; `words` are what is told of it:
-the bits of operands and places, of as many words as any site needs. A program knows nothing of who
-runs it: a loop adds the iteration, a branch or a call moves the codes behind those before it. So a
-checked body is kept with its body, and a body that cannot fail is left as it is.
+`code` is 0, or says which of the program's `Site`s failed first; `words` describe it: the bits of
+operands and places, of as many words as any site needs. A program knows nothing of who runs it: a
+loop adds the iteration, a branch or a call moves the codes behind those before it. So a checked
+body is kept with its body, and a body that cannot fail is left as it is.
 
 A program may also be checked quickly: its code only says whether it fails, it has no sites, and of
 operations that hand a NaN on only the last is looked at. Who wants more runs the other one.
@@ -102,7 +102,7 @@ class Site(NamedTuple):
     source: the user's line.
     fields: the meaning of the first words.
     told: what else is known of it, by kind: the structure of the message's fields; the shape of the
-      value that has a NaN; (axes, shape) of what is indexed.
+      value that has a NaN; (axes, shape) of the indexed array.
     around: what runs it, the innermost first: (what one run is called, which word says which).
     """
 
@@ -345,13 +345,13 @@ class Checks:
     """The findings of checks in a program that is run equation by equation.
 
     A primitive with bodies has a rule `checked(checks, args, params)`: its results, or None if no
-    body can fail. It asks `body` for checked bodies, and hands on what they return to `took`.
+    body can fail. It asks `body` for checked bodies, and hands their results on to `took`.
     """
 
     def __init__(self, kinds: frozenset[str], quick: bool, handed_on: Container[Var]) -> None:
         self.kinds, self.quick = kinds, quick
         self.handed_on = handed_on      # variables whose NaN something else has, too
-        self.wide: dict[Any, Any] = {}      # by variable, what is spread to it
+        self.wide: dict[Any, Any] = {}      # by variable, the value broadcast to it
         self.small: dict[Any, Any] = {}     # by type, where any of several small values is wrong
         self.sites: list[Site] = []
         self.found: list[tuple[Any, Any]] = []      # code and words of each that may have failed

@@ -1,8 +1,8 @@
 """Rules of operations on arrays, each compiled as one program.
 
-A rule binds several small operations, that of tanh five; where they run at once they would be as
-many compiled calls. So a rule is staged once per primitive, params and types of its operands, and
-its program is called from then on. Above a tape it is cut in two: the first half is called, and the
+A rule binds several small operations, tanh's five; where they run at once they would be as many
+compiled calls. So a rule is staged once per primitive, params and types of its operands, and its
+program is called from then on. Above a tape it is cut in two: the first half is called, and the
 equations of the second are recorded.
 
     jvp, on arrays       primals, tangents  ──►  compiled  ──►  results, tangents

@@ -30,7 +30,7 @@ Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...], tuple[int, .
 def outside(prim: Primitive, args: Sequence[Array], params: Params, places: bool
             ) -> Iterator[Found]:
     """(whether one is outside, [the first such index, its place among all components], (the axis of
-    each component, the shape of what is indexed, that of the indices)), as often as there are
+    each component, the shapes of the indexed array and of the indices)), as often as there are
     indices.
 
     The list is empty where the first is not known, or no `places` are asked for.

@@ -50,8 +50,8 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
                     ) -> Sequence[Cotangent]:
     """`backward_pass` of any program that is linear in the `Linear` inputs.
 
-    The equations of one that comes off a tape are linear throughout. A loop or call may give
-    results some of which are coefficients: compute these first.
+    The equations of one that comes off a tape are linear throughout. A loop or call may have
+    coefficients among its results: compute these first.
     """
     # What is read of a reference depends on more than the operands show. Those from outside are
     # handed on to rules only.

@@ -29,7 +29,7 @@ __all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arr
            "structure_path", "substitute"]
 
 _ARRAYS = (Tracer, lib.ArrayImpl)      # as nearly all leaves are
-_WRAPPERS = 8       # around a function, of which one may be around itself
+_WRAPPERS = 8       # around a function; one may be around itself
 
 
 def check_callable(what: str, fun: object) -> None:

@@ -241,7 +241,7 @@ def raising(compiled: PjitFunction, quick: PjitFunction, fun: Callable[..., PyTr
                 "did; a function of its arguments alone is required.")
         return out
 
-    # Of what a call returns; `trace` and `lower` are of the program, which returns the error, too.
+    # From a call's results; `trace` and `lower` show the program, which returns the error, too.
     def eval_shape(*args: PyTree, **kwargs: PyTree) -> object:
         return compiled.eval_shape(*args, **kwargs)[1]
 

@@ -70,8 +70,8 @@ def begin_with(fun: Callable[..., PyTree], error: Exception) -> None:
 def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
     """Decorator for library functions: the user's strict options do not speak inside.
 
-    The options refuse that a user mixes dtypes or ranks. Where the operands of a call are of one
-    dtype, or of one rank, that did not happen, and the body may mix dtypes as it needs.
+    The options refuse that a user mixes dtypes or ranks. Where the operands of a call have one
+    dtype, or one rank, that did not happen, and the body may mix dtypes as it needs.
     """
     names = fun.__code__.co_varnames[:fun.__code__.co_argcount]
 
@@ -158,7 +158,7 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
       seen: arguments behind the third whose values the function looks at: a call that gives one
         runs the function itself.
       asking: whether the body holds the user's strict options against its operands although they
-        are of one dtype and rank: of axes that broadcast besides some that do not.
+        have one dtype and rank: of axes that broadcast besides some that do not.
       anew: whether the body runs each time that it is recorded: where that takes no longer than to
         look for its template.
 

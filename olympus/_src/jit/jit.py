@@ -69,7 +69,7 @@ _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for i
 _checked: Any = lazy_module("olympus._src.jit.checked")
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 _failures: Any = lazy_module("olympus._src.runtime.failures")
-_recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of what is traced often
+_recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of functions traced often
 R_co = TypeVar("R_co", covariant=True)
 
 

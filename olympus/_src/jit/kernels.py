@@ -66,14 +66,14 @@ def kernels(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> K
       *args, **kwargs: arguments for it: arrays, or anything with shape and dtype.
 
     Returns:
-      A report: `lines`, of which each has `where`, `operation`, `type`, `kernel`, `why` and
-      `count`, and `reason`, why there can be none; `print` shows it.
+      A report: `lines`, each with `where`, `operation`, `type`, `kernel`, `why` and `count`, and
+      `reason`, why there can be none; `print` shows it.
 
     >>> report = olympus.debug.kernels(lambda x: onp.argmax(x) + 1, onp.ones(20_000))
     >>> [(line.operation, line.type, line.kernel) for line in report.lines]
     [('argmax', 'float32[20000]', 'maximum of blocks, then its place')]
     """
-    with config.kernels("auto"):        # whatever the option says: it is what is asked for
+    with config.kernels("auto"):        # whatever the option says: the caller asks for it
         context = (getattr(fun, "lower", None) or jit(fun).lower)(*args, **kwargs)._context
     found: dict[tuple[str, str, str, str, str], int] = {}
     for kernel, eqn, avals, _, source in context.taken:

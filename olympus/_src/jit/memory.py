@@ -73,7 +73,7 @@ class MemoryReport(NamedTuple):
     Attributes:
       functions: the jitted functions that hold most, largest first; the last row, named
         "… others", sums up the rest.
-      executables: how many compiled programs there are, those of single operations included.
+      executables: the number of compiled programs, single operations' included.
       code: of all of these.
       caches: as `functions`.
       arrays: for each device the number of arrays that are there, and their bytes.

@@ -463,7 +463,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
 
 
 def options_of_now() -> Iterator[object]:
-    """The values of all options that may change what is traced."""
+    """The values of all options that may change a trace."""
     # Options of caches say where programs are kept, and change none.
     for name in dir(config.config):
         if name.startswith("olympus_") and "cache" not in name:

@@ -159,7 +159,7 @@ def xla_metadata_call(f: None = None, **meta: str
 
 def xla_metadata_call(f: Callable[..., PyTree] | None = None, **meta: str
                       ) -> Callable[..., PyTree]:
-    """`f`, called as one function of which XLA is told more; a decorator if `f` is left out.
+    """`f`, called as one function with notes for XLA; a decorator if `f` is left out.
 
     Args:
       f: a function of pytrees of arrays.

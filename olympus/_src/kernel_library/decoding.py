@@ -69,7 +69,7 @@ def gqa_reference(q: Array, k: Array, v: Array, start_idx: ArrayLike | None = No
       q: [batch, heads, dim].
       k, v: [batch, keys, kv_heads, dim], where kv_heads divides heads.
       start_idx, kv_seq_len: integers [batch], where the range of keys begins and ends, or None.
-      sm_scale: what the logits are multiplied by; 1 / sqrt(dim) by default.
+      sm_scale: the factor of the logits; 1 / sqrt(dim) by default.
       return_residuals: also return (sums, largest logits), [batch, heads] each.
       normalize_output: whether weights are divided by their sum.
 
@@ -154,7 +154,7 @@ def grouped_query_attention_reference(
         queries: Array, k_pages: Array, v_pages: Array, seq_lens: Array,
         soft_cap: float | None = None, debug: bool = False) -> Array:
     """Attention of one query in each row: q [batch, heads, dim], k and v [batch, kv_heads, keys,
-    dim], of which row i reads the first seq_lens[i].
+    dim]; row i reads the first seq_lens[i].
 
     Args:
       soft_cap: logits are cap tanh(logits / cap); None and 0 leave them.

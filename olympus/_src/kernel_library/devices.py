@@ -180,7 +180,7 @@ def set_tpu_interpret_mode(params: object = None) -> None:
 
 
 def reset_tpu_interpret_mode_state() -> None:
-    """Forget the state of interpreted kernels, of which there is none.
+    """Forget the state of interpreted kernels; they have none.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.reset_tpu_interpret_mode_state()

@@ -41,15 +41,15 @@ def mha_reference_no_custom_vjp(q: Array, k: Array, v: Array, ab: Array | None =
                           segment_ids: SegmentIds | None = None, *, causal: bool = False,
                           mask_value: float = DEFAULT_MASK_VALUE, sm_scale: float = 1.0,
                           save_residuals: bool = False) -> PyTree:
-    """Attention of [batch, heads, length, dim], whose derivatives are those of the plain formula.
+    """Attention of [batch, heads, length, dim], whose derivatives are the plain formula's.
 
     Args:
       q, k, v: queries, keys and values.
-      ab: what is added to the logits, [batch, heads, queries, keys], or None.
+      ab: added to the logits, [batch, heads, queries, keys], or None.
       segment_ids: the segments of queries and keys, [batch, length] each, or None.
       causal: whether query i looks only at keys up to i.
-      mask_value: what is added to the logits of keys that a query does not look at.
-      sm_scale: what the logits are multiplied by.
+      mask_value: added to the logits of keys that a query does not look at.
+      sm_scale: the factor of the logits.
       save_residuals: also return the sums and the largest logits, [batch, heads, queries] each.
 
     >>> from olympus.experimental.pallas.ops.tpu import flash_attention as flash
@@ -129,7 +129,7 @@ def mha_reference(q: Array, k: Array, v: Array, ab: Array | None,
                     mask_value: float = DEFAULT_MASK_VALUE, sm_scale: float = 1.0) -> Array:
     """`mha_reference_no_custom_vjp` with the cotangents of `mha_reference_bwd`.
 
-    On TPUs its products are those of bfloat16.
+    On TPUs its products are bfloat16's.
 
     >>> from olympus.experimental.pallas.ops.tpu import flash_attention as flash
     >>> x = onp.ones((1, 1, 4, 8))

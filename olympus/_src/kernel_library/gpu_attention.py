@@ -20,8 +20,8 @@ __all__ = ["mha_reference", "segment_mask"]
 _F32 = np.float32
 
 def segment_mask(q_segment_ids: Array, kv_segment_ids: Array) -> Array:
-    """Which queries and keys are of one segment: bool[…, queries, keys] of integers [batch, length]
-    or [length].
+    """Which queries and keys share a segment: bool[…, queries, keys] of integers [batch, length] or
+    [length].
 
     >>> from olympus.experimental.pallas.ops.gpu import attention
     >>> print(attention.segment_mask(onp.array([0, 1]), onp.array([1, 1])))
@@ -38,7 +38,7 @@ def mha_reference(q: Array, k: Array, v: Array, segment_ids: Array | None, sm_sc
 
     Args:
       segment_ids: integers [batch, length] of queries and keys alike, or None.
-      sm_scale: what the logits are multiplied by.
+      sm_scale: the factor of the logits.
       causal: whether query i looks only at keys up to i.
 
     >>> from olympus.experimental.pallas.ops.gpu import attention

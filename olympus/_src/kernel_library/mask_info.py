@@ -138,7 +138,7 @@ def _compact(kinds: Ints, parts: list[Ints], is_dkv: bool) -> list[Ints]:
     full = kinds[0] != 0
     count = full.sum(axis)
     width = max(int(count.max(initial=0)), 1)       # a grid has a step
-    order = np.argsort(~full, axis=axis, kind="stable")     # what is there first, in its order
+    order = np.argsort(~full, axis=axis, kind="stable")     # present entries first, in order
     place = np.arange(width)
     if is_dkv:
         taken = np.clip(place[:, None] - (width - count), 0, None)
@@ -154,12 +154,12 @@ def _process_mask(mask: MultiHeadMask, block_shape: tuple[int, int], is_dkv: boo
                   downcast_smem_data: bool = True, head_shards: int = 1, q_seq_shards: int = 1,
                   shrink_grid: bool = True
                   ) -> tuple[MaskInfo, Rule | None]:
-    """Return what a kernel reads of a mask, and the rule that computes the mask, or None.
+    """Return a kernel's tables of a mask, and the rule that computes the mask, or None.
 
     Args:
       mask: [heads, queries, keys].
       block_shape: (block_q, block_kv), which divide queries and keys.
-      downcast_smem_data: whether indices are of the smallest integers that hold them.
+      downcast_smem_data: whether indices have the smallest integer dtype that holds them.
       head_shards, q_seq_shards: over how many devices heads and queries are spread.
       shrink_grid: whether the grid is only as wide as the row with most blocks, if all heads have
         one mask.
@@ -237,10 +237,10 @@ def _process_dynamic_mask(mask: Array, block_shape: tuple[int, int], is_dkv: boo
                           downcast_smem_data: bool = True, head_shards: int = 1,
                           q_seq_shards: int = 1, shrink_grid: bool = True
                           ) -> tuple[MaskInfo, None]:
-    """Return what a kernel reads of a mask that is an array, and None for its rule.
+    """Return a kernel's tables of a mask that is an array, and None for its rule.
 
     All its blocks are kept, bool[heads, q_blocks, kv_blocks, block_q, block_kv]; empty ones are
-    still skipped. The arguments are those of `process_mask`; the grid is never shrunk.
+    still skipped. The arguments are as for `process_mask`; the grid is never shrunk.
 
     Raises:
       ValueError: an array that is not bool[heads, queries, keys], sizes that do not divide.

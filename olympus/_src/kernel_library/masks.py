@@ -67,7 +67,7 @@ def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> BoolArray:
     Args:
       shape: (queries, keys).
       offset: moves the diagonal up. If it is negative, the first queries look at nothing, and their
-        softmax is of nothing.
+        softmax has no terms.
 
     >>> from olympus.experimental.pallas.ops.tpu import splash_attention as splash
     >>> print(splash.make_causal_mask((2, 3)).astype(int))
@@ -286,7 +286,7 @@ class CausalMask(_Ruled):
     Args:
       shape: (queries, keys).
       offset: moves the diagonal up. If it is negative, the first queries look at nothing, and their
-        softmax is of nothing.
+        softmax has no terms.
       shard_count: over how many devices the queries are spread; its square divides them.
 
     >>> from olympus.experimental.pallas.ops.tpu import splash_attention as splash

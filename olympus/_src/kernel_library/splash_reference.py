@@ -55,7 +55,7 @@ def attention_reference(mask: Array, q: Array, k: Array, v: Array, segment_ids: 
                         sinks: Array | None = None, *, mask_value: float = DEFAULT_MASK_VALUE,
                         save_residuals: bool = False, custom_type: str = "flash",
                         attn_logits_soft_cap: float | None = None) -> PyTree:
-    """Attention of one head, written plainly; derivatives are those of the plain formula.
+    """Attention of one head, written plainly; derivatives are the plain formula's.
 
     Args:
       mask: bool[queries, keys], which keys a query looks at.
@@ -137,7 +137,7 @@ def attention_reference_custom(mask: Array, q: Array, k: Array, v: Array,
     Args:
       custom_type: how the mean of the weights' cotangents is summed: "flash" over the head's
         dimension, as kernels do, "vanilla" over the keys. The two differ in rounding.
-      others: those of `attention_reference`.
+      others: as for `attention_reference`.
 
     >>> from olympus.experimental.pallas.ops.tpu.splash_attention import (
     ...     splash_attention_kernel as splash)

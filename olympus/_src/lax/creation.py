@@ -176,7 +176,7 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
     Args:
       x: array, or anything with a shape and a dtype.
       fill_value: a scalar; it may be traced.
-      dtype, shape: those of the result; None is those of `x`.
+      dtype, shape: the result's; None is `x`'s.
       sharding: where the result is; None: where `x` is, if it has its shape.
 
     Returns:

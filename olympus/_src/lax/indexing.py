@@ -626,7 +626,7 @@ class ScatterAdd(Scatter):
         if wide is narrow or unique_indices or _adds_few(*b.avals_in):
             return super().emit(b, x, indices, updates, dimension_numbers=dimension_numbers,
                                 unique_indices=unique_indices, **params)
-        # As with `reduce_sum`: each sum would be rounded.
+        # Each sum would be rounded, as in `reduce_sum`.
         avals = wide, index, update.update(dtype=wide.dtype)
         name, scalar = self.combiner, make_aval((), wide.dtype)
         (found,) = emit_scatter(

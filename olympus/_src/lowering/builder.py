@@ -97,7 +97,7 @@ class Builder(Emitter):
 
     def region(self, op: IrOperation, index: int, types: Sequence[IrType], body: Body,
                end: str = "stablehlo.return") -> None:
-        """Fill a region of `op`: `body(*block arguments)` returns what it yields, by `end`."""
+        """Fill a region of `op`: `body(*block arguments)` returns its results, yielded by `end`."""
         ir = mlir.ir
         block = op.regions[index].blocks.append(*types, arg_locs=[self.loc] * len(types))
         outer = self.block
@@ -753,7 +753,7 @@ def emit_function(module: ModuleContext, closed: ClosedOlympuspr, symbol: str, v
     tokens = visibility == "public"
     ins = [tensor_type(_storage(a) if tokens else a) for a in closed.in_avals]
     outs = [tensor_type(_storage(a) if tokens else a) for a in closed.out_avals]
-    # Of all dimensions' values, main receives only the platform.
+    # Main receives only the platform, and no dimension's value.
     sized = module.dimension_names
     if tokens and not wrapped:
         sized = [n for n in sized if n == dimensions.PLATFORM_INDEX]

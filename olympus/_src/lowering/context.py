@@ -152,12 +152,12 @@ class ModuleContext:
         self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
         self.hooks: list[Any] = []
         self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
-        self.groups: list[list[Any]] = []       # operations that say what is spread alike
+        self.groups: list[list[Any]] = []       # operations that require equal shardings
         self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
-        self.is_aside = False   # whether what is emitted stays out of XLA's main computation
+        self.is_aside = False   # whether emitted operations stay out of XLA's main computation
         self.convolutions = 0   # how many were emitted: what depends on `is_aside`
         self.hold = "off"       # whether values with many readers are held, as `jit` takes it
         self.unheld = ""        # why none is, whatever that says
@@ -170,7 +170,7 @@ class ModuleContext:
         self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
         #: id -> scalar that is behind a fence, as its broadcasts have to be; held, so the id stays
         self.hidden: dict[int, IrValue] = {}
-        #: whether what is emitted combines two elements: nothing is fenced or called there
+        #: whether emitted operations combine two elements: nothing is fenced or called there
         self.combining = False
         self.kernels = False    # whether kernels may replace rules, on one CPU
         self.taken: list[Taken] = []    # those that do

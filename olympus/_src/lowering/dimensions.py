@@ -1,10 +1,11 @@
 """Symbolic dimensions while programs are lowered: their values, and operations of dynamic shape.
 
 A function of a module with symbolic dimensions knows the values of the variables: `main` from the
-sizes of its arguments, the others as their first arguments. A block computes from these what a
-dimension is (`size`) and the tensors of shapes (`sizes_of`), once each. Where an operation's result
-or one of its attributes is symbolic, `DYNAMIC` has the operation that takes it as an operand.
-StableHLO's refinement turns all of it into constants once the arguments' sizes are numbers.
+sizes of its arguments, the others as their first arguments. A block computes from these a
+dimension's value (`size`) and the tensors of shapes (`sizes_of`), once each. Where an operation's
+result or one of its attributes is symbolic, `DYNAMIC` has the operation that takes it as an
+operand. StableHLO's refinement turns all of it into constants once the arguments' sizes are
+numbers.
 """
 
 from __future__ import annotations

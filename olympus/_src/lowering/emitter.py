@@ -216,7 +216,7 @@ class Emitter:
         return self.fence(out)
 
     def fence(self, x: IrValue) -> IrValue:
-        """The value, of which XLA's algebraic simplifier may not see how it was computed."""
+        """The value, its computation hidden from XLA's algebraic simplifier."""
         out = self.raw("stablehlo.optimization_barrier", [x], None, [x.type]).result
         # XLA looks through the broadcasts of a scalar, so they get fences, too.
         self.module.hidden[id(out)] = out
@@ -239,7 +239,7 @@ class Emitter:
                     hidden[id(out)] = out
         for v in repeated:
             if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
-                # Another object for the value: what it was repeated to before has no fence.
+                # Another object for the value: its earlier repetitions have no fence.
                 env[v] = out = mlir.ir.Value(env[v])
                 hidden[id(out)] = out
 

@@ -10,8 +10,8 @@ XLA drops barriers before it fuses, so the kernels stay as they were.
 One pass over a program, before it is lowered, notes of each value how it was computed, where that
 matters to what may read it, and finds the equations that may be the second of such a pair. It
 fences an operand if the pair could turn a finite number into 0, infinity or NaN, or an integer into
-another one. Primitives say what they are to an algebra (`Primitive.algebra`). Functions and bodies
-of loops become part of their callers, so an argument of a nested program may be any constant; its
+another one. Primitives name their role in an algebra (`Primitive.algebra`). Functions and bodies of
+loops become part of their callers, so an argument of a nested program may be any constant; its
 results, and the operands of calls, are fenced as if the most harmful operation read them.
 
 Left to XLA are rewritings that only keep finite what would overflow: `sqrt(x * x)` becomes
@@ -54,7 +54,7 @@ _QUOTIENT = 128
 _POWER = 256
 _ROOT = 512             # the reciprocal of a square root
 _EXPONENTIAL = 1024
-_INVERTIBLE = 2048      # the exponential of what an operation could be merged with
+_INVERTIBLE = 2048      # the exponential of an operand that an operation could be merged with
 _CLAMPED = 4096
 _KINDS = (_CLAMPED | _EXPONENTIAL | _INVERTIBLE | _POWER | _QUOTIENT | _ROOT | _SCALED | _SHIFTED
           | _UNSIGNED)
@@ -106,8 +106,8 @@ class Plan(NamedTuple):
     """The fences of a program, and the values that are held in memory besides.
 
     `fences` are equations, in order, with the operands that they and later ones read through a
-    fence, and the scalars of which only the repetitions are read so; `results` are those that a
-    caller reads through a fence.
+    fence, and the scalars whose repetitions alone are read so; `results` are those that a caller
+    reads through a fence.
     """
 
     fences: Sequence[tuple[OlympusprEqn, Sequence[Var], Sequence[Var]]]
@@ -146,7 +146,7 @@ class _Reciprocals(dict[tuple[float, Aval], bool]):
 
 
 class _Pass:
-    """The pass over a program. `made` has those of its variables of which something is to know."""
+    """The pass over a program. `made` has its variables with known facts."""
 
     def __init__(self, closed: ClosedOlympuspr, nested: bool) -> None:
         pr = closed.olympuspr
@@ -391,7 +391,7 @@ class _Pass:
         self._pass(eqn, _negated(self._of(eqn.invars[0])))
 
     def _part(self, eqn: OlympusprEqn) -> None:
-        """Parts of complex numbers and those of parts, the bits of a number: again the operand."""
+        """Parts of complex numbers and of their parts, the bits of a number: again the operand."""
         bits, _ = self._joined(eqn.invars)
         if bits:
             self.made[eqn.outvars[0]] = bits & ~_CONSTANT, None
@@ -408,7 +408,7 @@ class _Pass:
         self._other(eqn)
 
     def _extremum(self, eqn: OlympusprEqn) -> None:
-        """Of a number and an infinity, or itself, it is the number."""
+        """With an infinity, or itself, it is the number."""
         x, y = eqn.invars
         self._other(eqn)
         if self.inexact[eqn.outvars[0].aval]:
@@ -422,7 +422,7 @@ class _Pass:
             self._bounded(eqn, x, (least, most))
 
     def _bounded(self, eqn: OlympusprEqn, x: Atom, bounds: Sequence[Atom]) -> None:
-        """Let pass what is known of a number, if that may be the result for every number."""
+        """Pass on the facts about a number, if it may be the result for every number."""
         for bound in bounds:
             number = _value(made := self._of(bound))
             if bound is not x and (
@@ -489,7 +489,7 @@ class _Pass:
             self._note_moved(eqn)
 
     def _note_moved(self, eqn: OlympusprEqn) -> None:
-        """Let pass what is known of the operands of an operation on whole arrays.
+        """Pass on the facts about the operands of an operation on whole arrays.
 
         With axes of size 1, no padding, or every element read, its result is an operand. What it
         combines elements of is none, but a contraction over one element is a product.
@@ -505,7 +505,7 @@ class _Pass:
                 self._fence(eqn, *self._those(operands, _MERGED))
                 self.made[outs[0]] = _SCALED, None
             return
-        if name == "reduce_prod":       # LLVM multiplies in another order what is in one kernel
+        if name == "reduce_prod":       # LLVM multiplies the factors of one kernel in another order
             self.held.update(self._those(operands, scaled))
         bits, number = self._joined(operands)
         bits &= _FIXED | _MERGED | _REPEATED | _SPREAD
@@ -541,7 +541,9 @@ class _Pass:
             self.made[out] = known, number
 
     def _note_scaled(self, eqn: OlympusprEqn, made: Made, number: Number) -> None:
-        """Note a product or quotient of a value and a constant, of which XLA may know others."""
+        """Note a product or quotient of a value and a constant; XLA may know its other
+        constants.
+        """
         if number == 1:
             self._pass(eqn, made)
             return
@@ -555,7 +557,7 @@ class _Pass:
         self.made[eqn.outvars[0]] = known | bits & _FACTORS | _SCALED, number
 
     def _note_shifted(self, eqn: OlympusprEqn, made: Made, number: Number) -> None:
-        """Note a sum of a value and a constant, of which XLA may know others."""
+        """Note a sum of a value and a constant; XLA may know its other constants."""
         if number == 0:
             self._pass(eqn, made)
             return
@@ -605,7 +607,7 @@ class _Pass:
     def _hold_nan(self, eqn: OlympusprEqn, *operands: Made) -> None:
         """Hold the result of arithmetic with NaN in memory.
 
-        LLVM takes an exponential of what it knows to be NaN for undefined.
+        LLVM takes an exponential of a known NaN for undefined.
         """
         for bits, number in operands:
             if bits & _CONSTANT and number is not None and number != number:
@@ -616,7 +618,7 @@ class _Pass:
 _LASTING = _FIXED | _SPREAD | _SIGNED
 # Operations that give the elements of an operand, elsewhere, in another format, or negated.
 _MOVES = frozenset(("conversion", "move", "negation", "part"))
-# Operations on two operands: what they make if one is a number; the number with which they are the
+# Operations on two operands: their result if one is a number; the number with which they are the
 # other operand; what matters to them by itself; what does if both are among it.
 _PAIRS = {"comparison": (0, None, _FIXED | _SIGNED, 0),
           "difference": (_SHIFTED, 0, _FIXED, 0),
@@ -692,7 +694,8 @@ def _is_joint(a: Number, b: Number, dtype: DType) -> bool:
     """Whether terms of one sign have an exact sum: others may have been there to round."""
     if a is None or b is None or isinstance(a, complex) or isinstance(b, complex):
         return False
-    # In float64, what a sum loses: Knuth (1997), Seminumerical Algorithms, 4.2.2, theorem B.
+    # The rounding error of a sum, in float64: Knuth (1997), Seminumerical Algorithms, 4.2.2,
+    # theorem B.
     x, y = float(dtype.type(a)), float(dtype.type(b))
     s = x + y
     rest = (x - (s - (s - x))) + (y - (s - x))

@@ -11,9 +11,9 @@ is computed once; where a reader takes another place (a slice, a concatenation),
 anew, as it is in every further kernel. So two searches count, backwards, how often a value is
 computed, and forwards, of how many operations it is made since the last value that is in memory
 anyway. Both are sets, bits of numbers of a fixed size; beyond it, and where two fall together, too
-few are counted. A pass before them finds what XLA by its own rules computes once
-(`xla/service/instruction_fusion.cc`, `ComputeGloballyUnfusible`): what is expensive, and what is
-made of more than one large operand, unless it can be fused into all its readers on every way
+few are counted. A pass before them finds the values that XLA by its own rules computes once
+(`xla/service/instruction_fusion.cc`, `ComputeGloballyUnfusible`): expensive operations, and
+operations on more than one large operand, unless it can be fused into all its readers on every way
 there. That pass alone enters every equation, as most programs have little to hold.
 """
 
@@ -69,8 +69,8 @@ _WINDOW = 32    # Reductions of longer axes go by windows first, which are not f
 _EXPENSIVE = frozenset((
     "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
     "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
-# Of a value with several readers: whether it is computed again in them, may be held, is computed
-# once by XLA's own rules, is held.
+# A value with several readers: whether it is computed again in them, may be held, is computed once
+# by XLA's own rules, is held.
 _PLAIN, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
 
 # Sets: bits below _SIZE are kernels or operations; the next as many are results or inputs of a
@@ -88,9 +88,9 @@ _NOWHERE, _APART = -1, -2   # no tree, and a tree of its own for each operand
 class _Called(NamedTuple):
     """The summary of a program for its callers.
 
-    Of each result, how many operations compute it and which inputs they read; of each input, how
-    many kernels compute it again, which results do, and at how many places. A program that does
-    what is not fused is `opaque`.
+    Per result, the number of operations that compute it and the inputs that they read; of each
+    input, how many kernels compute it again, which results do, and at how many places. A program
+    with operations that are not fused is `opaque`.
     """
 
     results: Sequence[tuple[int, Sequence[int], int]]
@@ -173,7 +173,7 @@ def _cut_by_parts(eqn: OlympusprEqn) -> list[int]:
 
 
 def _cut(mesh: Mesh | AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> list[int]:
-    """The sizes of the axes that are cut in more than one part along those of the mesh."""
+    """The sizes of the axes that are sharded over more than one part of the mesh."""
     parts = dict(mesh.shape_tuple)
     return [n for entry, n in zip(spec, aval.shape) if any(parts[a] > 1 for a in axes_of(entry))]
 
@@ -286,7 +286,7 @@ class _Fusion:
         self.homes = [_NOWHERE] * len(pr.eqns) + [_APART if whole else _NOWHERE]
         self.trees: dict[int, int] = {}
         self.leaves: dict[int, list[Var]] = {}
-        # Of which operations a value is made since what is in memory anyway, of which inputs.
+        # The operations that compute a value from values that are in memory anyway, and these.
         self.made: dict[Var, int] = dict.fromkeys(pr.invars, 0)
         self.sizes, self.worth = _Sizes(), _Worth()
         self._look()
@@ -388,7 +388,7 @@ class _Fusion:
                 self._note_call(n)
 
     def _note_call(self, n: int) -> None:
-        """Note, as two readers, what reads an operand several times in what an equation calls."""
+        """Note an operand that an equation's program reads several times, as two readers."""
         for v, (count, through, places) in zip(
                 self.pr.eqns[n].invars, self.called[n].inputs, strict=True):
             if type(v) is Var and (count + len(through) > 1 or places > 1):
@@ -577,7 +577,7 @@ class _Fusion:
                     of |= self._way(v, bit, ways, found)
             if of & _STORED:
                 of = of ^ _STORED | bit
-            # More places than so many count as these; what a caller is to know is exact.
+            # More places than so many count as these; the facts for a caller are exact.
             if kind >= _MOVES and (inputs or (of >> 2 * _SIZE).bit_count() < _TIMES):
                 of = _moved(n, of, eqn.invars)
             ways[n] = of
@@ -626,7 +626,7 @@ def _moved(n: int, ways: int, operands: Sequence[Array | Var]) -> int | dict[Var
 
 
 def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
-    """The operations that the results of call `n` are made of, from those of its operands."""
+    """The operations that compute the results of call `n`, from its operands' operations."""
     found = []
     for k, (count, through, _) in enumerate(called.results):
         of = _several(count, n + 17 * k)
@@ -638,7 +638,7 @@ def _made_by_call(n: int, called: _Called, made: Sequence[int]) -> list[int]:
 
 def _reach_by_call(n: int, called: _Called, ways: Sequence[int], operands: Sequence[Var | Literal]
                    ) -> dict[Var, int]:
-    """The kernels that compute operands of call `n`, from those of its results."""
+    """The kernels that compute operands of call `n`, from its results' kernels."""
     found: dict[Var, int] = {}
     for k, (v, (count, through, places)) in enumerate(zip(operands, called.inputs, strict=True)):
         if type(v) is Var:

@@ -1,4 +1,4 @@
-"""Naming what the compiler chose: the specification that has an HloSharding's tiles."""
+"""Naming the compiler's choice: the specification that has an HloSharding's tiles."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ def shard_map(f: Callable[..., PyTree] | None = None, /, *, out_specs: PyTree,
 
     ValueError for axes that the mesh has not, for arrays with fewer axes than their specification
     or that cannot be cut evenly, and for results that may vary along an axis that their
-    specification does not name; TypeError for what is no specification.
+    specification does not name; TypeError for anything but a specification.
 
     >>> from olympus.sharding import PartitionSpec as P
     >>> mesh = olympus.make_mesh((1,), ("x",))
@@ -360,7 +360,7 @@ class _Application:
     # Checks
 
     def _check_specs(self, which: str, specs: object) -> None:
-        """TypeError for what is no specification, ValueError for axes that are not manual."""
+        """TypeError for anything but a specification, ValueError for axes that are not manual."""
         manual = self.manual
         # Types of arguments say how they are cut along explicit axes, and nothing of others.
         if specs is Infer:
@@ -526,6 +526,6 @@ class _Application:
 
 
 def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Entry]:
-    """The entries of a specification of `ndim` axes, as far as they are of these mesh axes."""
+    """The entries of a specification of `ndim` axes, as far as they name these mesh axes."""
     entries = (*spec, *[None] * (ndim - len(spec)))
     return [entry_of([n for n in axes_of(e) if n in axes]) for e in entries]

@@ -210,7 +210,7 @@ def _aval(x: ArrayLike, names: _Names, index: int) -> ShapedArray:
 
 
 def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
-    """A mapped axis counted from the front; of a user's type what it says itself."""
+    """A mapped axis counted from the front; for a user's type its own answer."""
     if aval.is_high:
         if isinstance(axis, MappingSpec):
             return axis

@@ -47,7 +47,7 @@ class ResizeMethod(enum.Enum):
     NEAREST takes one pixel, LINEAR goes straight from one to the next, CUBIC is Keys' cubic
     convolution (1981), CUBIC_PYTORCH the same but, without antialias, with slope -3/4 and the edges
     repeated, LANCZOS3 and LANCZOS5 are sinc functions windowed at that radius, and AREA averages
-    what an output pixel covers.
+    the pixels that an output pixel covers.
 
     >>> from olympus import image, numpy as onp
     >>> print(image.resize(onp.array([0., 4.]), (4,), image.ResizeMethod.LINEAR))

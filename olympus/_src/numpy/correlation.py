@@ -83,7 +83,7 @@ def convolve(a: ArrayLike, v: ArrayLike, mode: str = "full", *, precision: Preci
 
     Args:
       a: [n], or a scalar.
-      v: [m], or a scalar; the dtype is that of both promoted, and stays one of integers.
+      v: [m], or a scalar; the dtype is the promoted one, and stays one of integers.
       mode: "full" gives all n + m - 1 sums, "same" the max(n, m) in their middle, "valid" the
         max(n, m) - min(n, m) + 1 in which the vectors overlap completely.
       precision: of the products, as in `lax.dot_general`.
@@ -111,7 +111,7 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
 
     Args:
       a: [n].
-      v: [m]; the dtype is that of both promoted, and stays one of integers.
+      v: [m]; the dtype is the promoted one, and stays one of integers.
       mode: which shifts: "valid", "same" or "full", as in `convolve`.
 
     >>> print(onp.correlate(onp.array([1, 2, 3, 4]), onp.array([1, 0, 1])))

@@ -610,7 +610,7 @@ def zeros_like(a: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = None,
     """Zeros of the shape and dtype of another array.
 
     Args:
-      dtype, shape: those of the result where they are to differ.
+      dtype, shape: the result's where they are to differ.
 
     Returns:
       An array, cut over devices as `a` is.
@@ -646,7 +646,7 @@ def empty_like(prototype: ArrayLike | DuckTypedArray, dtype: DTypeLike | None = 
 
     Args:
       prototype: array, or an object with a shape and a dtype; its values are not read.
-      dtype, shape: those of the result where they are to differ.
+      dtype, shape: the result's where they are to differ.
 
     Returns:
       An array, cut over devices as `prototype` is.

@@ -236,7 +236,7 @@ def _checked(shape: tuple[int, ...], entries: tuple[object, ...], ops: Sequence[
     plan, _, _ = parse(shape, entries)
     if not ops and plan.whole and plan.out_shape == shape:
         return WHOLE
-    # As JAX prints it: bounds that say nothing are left out.
+    # The index as JAX prints it: bounds that say nothing are left out.
     return At(tuple([_OPERAND if isinstance(e, Tracer) else _plain_slice(e, n)
                      for e, n in zip(entries, _sizes(shape, entries), strict=True)]))
 
@@ -262,7 +262,7 @@ def _has_windows(index: object) -> bool:
 
 def _windowed(shape: tuple[int, ...], entries: tuple[Reference, ...]
               ) -> tuple[View, list[Reference]]:
-    """The view of an index with `pl.ds`: that of the other entries, of a window of the content."""
+    """The view of an index with `pl.ds`: the other entries' view of a window of the content."""
     taken = sum(map(consumed, entries))
     starts: list[Any] = [0] * len(shape)
     sizes, within, axis = list(shape), [], 0
@@ -296,7 +296,7 @@ def _plain_slice(entry: Reference, size: Reference) -> Reference:
 
 def _general(shape: tuple[int, ...], entries: tuple[Reference, ...]) -> tuple[View, list[Array]]:
     """The view of an index with arrays or masks: masks are the places where they are true."""
-    parse(shape, entries)       # which raises for what is no index
+    parse(shape, entries)       # which raises for anything but an index
     index, ops = [], []
     for entry in entries:
         if type(entry) in _STATIC or isinstance(entry, SymbolicDim):
@@ -439,7 +439,7 @@ def _masked(index: object) -> bool:
 
 
 def _getitem(ref: Reference, index: object) -> Array:
-    """`ref[index]`: what an array with the reference's content has there."""
+    """`ref[index]`: the elements that an array with the reference's content has there."""
     try:
         if type(ref) is Ref and at_hand(ref):
             if index is Ellipsis:
@@ -510,7 +510,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: Space | None = None,
     Returns:
       A `Ref` of the shape and dtype of `init_val`.
 
-    Raises TypeError for what is no array.
+    Raises TypeError for anything but an array.
 
     >>> ref = olympus.new_ref(onp.zeros(3))
     >>> def add_one(i):
@@ -632,7 +632,7 @@ def set(ref: Reference, idx: object, value: Reference) -> None:
 
 @api_boundary
 def swap(ref: Reference, idx: object, value: Reference, _function_name: str = "ref.swap") -> Array:
-    """Write `value` to `ref[idx]`, and return what was there.
+    """Write `value` to `ref[idx]`, and return the old elements.
 
     Args:
       ref: a reference, or a part of one (`ref.at[…]`).
@@ -698,7 +698,7 @@ def _refused(name: str, what: str, error: type[Exception] = TypeError) -> Refere
 
 
 def _attribute(self: Ref, name: str) -> NoReturn:
-    """AttributeError for what an array has and a reference has not."""
+    """AttributeError for attributes of arrays that references lack."""
     if name[0] != "_" and hasattr(lib.ArrayImpl, name):
         raise AttributeError(f"{name}: a reference {self.aval} given; an array is required; write "
                              f"ref[...].{name}.", name=name, obj=self)

@@ -213,7 +213,7 @@ def compress(condition: ArrayLike, a: ArrayLike, axis: int | None = None, *,
       axis: the axis; the flattened array if None.
       size: how many elements to return, at most the axis's size; required where the condition is
         traced.
-      fill_value: what is returned where there are fewer.
+      fill_value: fills the result where there are fewer.
 
     Returns:
       An array of the dtype of `a`.
@@ -259,7 +259,7 @@ def extract(condition: ArrayLike, arr: ArrayLike, *, size: int | None = None,
       condition: array, flattened.
       arr: array of as many elements, flattened.
       size: how many elements to return; required where the condition is traced.
-      fill_value: what is returned where there are fewer.
+      fill_value: fills the result where there are fewer.
 
     Returns:
       A vector of the dtype of `arr`.

@@ -44,7 +44,7 @@ __all__ = [
 
 def sort_by(keys: Sequence[Array], *carried: Array, axis: int = 0, stable: bool = True
             ) -> tuple[Array, ...]:
-    """The last key and what is carried along, in the order in which the keys ascend."""
+    """The last key and the carried operands, in the order in which the keys ascend."""
     compared = [part for key in keys for part in (*_nan_parts(key), key)]
     outs = lax_sort.sort((*compared, *carried), axis, is_stable=stable, num_keys=len(compared))
     return outs[len(compared) - 1:]
@@ -140,7 +140,7 @@ def _argsort(a: Array, *, axis: int, stable: bool, descending: bool, dtype: DTyp
 @api_boundary
 def lexsort(keys: ArrayLike | Sequence[ArrayLike], axis: int = -1, *, batch_size: int | None = 16
            ) -> Array:
-    """The indices that sort by several keys, of which the last decides first.
+    """The indices that sort by several keys; the last decides first.
 
     Args:
       keys: a sequence of arrays of one shape, or an array, whose rows they are.
@@ -249,7 +249,7 @@ def top_k(a: ArrayLike, k: int, /, *, axis: int = -1, mode: str = "largest",
           sorted: bool = True) -> tuple[Array, Array]:
     """The k largest (or smallest) elements along an axis, and their places.
 
-    NaN counts as largest. Of equal elements the first comes first. NumPy has no such function.
+    NaN counts as largest. Among equal elements the first comes first. NumPy has no such function.
 
     Args:
       a: array of numbers, [..., n] for the last axis.
@@ -349,7 +349,7 @@ def _search(a: Array, v: Array, *, side: str, compare_all: bool) -> Array:
 
         return fori_loop(0, bit_length(n), step, low)
     # After a first step of any length the place is less than `size` elements on, a power of two,
-    # of which halves need no second end (Knuth, The Art of Computer Programming 3, 6.2.1).
+    # whose halves need no second end (Knuth, The Art of Computer Programming 3, 6.2.1).
     size = 1 << n.bit_length() - 1
     low = where(right(low, size), n - size + 1, low)
     while size := size // 2:
@@ -403,7 +403,7 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
     if not n:
         return creation.full(x.shape, 0, dtypes.default_int())
     side, method = "left" if right else "right", method or "scan"
-    # The places of descending bins are those of ascending ones, counted from the other end.
+    # The places of descending bins are the ascending ones', counted from the other end.
     descend = bins[n - 1] < bins[0]
     found = searchsorted(where(descend, flip(bins), bins), x, side, method=method)
     return where(descend, n - found, found)

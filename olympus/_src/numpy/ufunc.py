@@ -441,7 +441,7 @@ def _reduced(x: Array, initial: Array | None, where: Array | None, *, function: 
     else:
         found = _halved(function, x)
         if initial is None and size == 1:
-            initial = start     # hypot and gcd are not what they are given, of one number either
+            initial = start     # hypot and gcd change even a single number
         if initial is not None:
             found = function(broadcast_to(initial, rest), found)
     return lax_shape.expand_dims(to_array(found), axes) if keepdims and axes else found

@@ -107,7 +107,7 @@ threefry4x32_p = Cipher("threefry4x32", 4, 4, _threefry)
 # Philox ------------------------------------------------------------------------------------------
 
 _FACTORS = {1: (0xD256D193,), 2: (0xD2511F53, 0xCD9E8D57)}      # by the number of key words
-_WEYL = (0x9E3779B9, 0xBB67AE85)    # what is added to the key words after each round
+_WEYL = (0x9E3779B9, 0xBB67AE85)    # the addend of the key words after each round
 
 
 def widen(x: ArrayLike) -> Array:

@@ -76,7 +76,7 @@ class StatefulPRNG:
 
         Args:
           low, high: bounds, which broadcast.
-          size: the shape; None is that of the bounds.
+          size: the shape; None is the bounds'.
           dtype: a floating dtype.
         """
         return uniform(self.key(), _shape(size, low, high), dtype, low, high)
@@ -88,7 +88,7 @@ class StatefulPRNG:
 
         Args:
           loc, scale: mean and standard deviation, which broadcast.
-          size: the shape; None is that of the parameters.
+          size: the shape; None is the parameters'.
           dtype: a floating dtype.
         """
         drawn = normal(self.key(), _shape(size, loc, scale), dtype)
@@ -101,7 +101,7 @@ class StatefulPRNG:
 
         Args:
           low, high: bounds, which broadcast; without `high` they are 0 and `low`.
-          size: the shape; None is that of the bounds.
+          size: the shape; None is the bounds'.
           dtype: an integer dtype.
         """
         low, high = (0, low) if high is None else (low, high)

@@ -102,8 +102,8 @@ class Loaded:
 
     def serialized(self) -> bytes:
         """The executable as bytes, which another process can run."""
-        # XLA keeps the object code of executables that it compiles and drops that of those it
-        # loads: a loaded one that it serializes again can be loaded, and fails when it runs.
+        # XLA keeps the object code of executables that it compiles and drops the loaded ones': a
+        # loaded one that it serializes again can be loaded, and fails when it runs.
         if self.levels > LOADABLE:
             raise ValueError(f"serialize: {_too_deep(self.levels)}; write equal levels as one loop "
                              "(lax.scan over their parameters), or export the function.")

@@ -355,7 +355,7 @@ def start_trace(log_dir: str | os.PathLike[str], create_perfetto_link: bool = Fa
       log_dir: the folder that the profile is written to.
       create_perfetto_link: whether `stop_trace` prints a link to ui.perfetto.dev, and waits for it.
       create_perfetto_trace: whether `perfetto_trace.json.gz` is written, too.
-      profiler_options: what is recorded, a `ProfileOptions`.
+      profiler_options: the choice of records, a `ProfileOptions`.
 
     RuntimeError while another profile is under way.
 
@@ -397,7 +397,7 @@ def trace(log_dir: str | os.PathLike[str] | None = None, create_perfetto_link: b
       log_dir: the folder that the profile is written to; None keeps it in memory.
       create_perfetto_link: whether a link to ui.perfetto.dev is printed in the end, and waited for.
       create_perfetto_trace: whether `perfetto_trace.json.gz` is written, too.
-      profiler_options: what is recorded, a `ProfileOptions`.
+      profiler_options: the choice of records, a `ProfileOptions`.
 
     Returns:
       A context manager of the `ProfileSession`, which has the `profile_data` afterwards.

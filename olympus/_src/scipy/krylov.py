@@ -223,7 +223,7 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
     """Solve A x = b for any regular A by stabilised biconjugate gradients.
 
     Van der Vorst, "Bi-CGSTAB: a fast and smoothly converging variant of Bi-CG for the solution of
-    nonsymmetric linear systems", 1992. Derivatives are those of the solution.
+    nonsymmetric linear systems", 1992. Derivatives are the solution's.
 
     Returns:
       (x, info), x of b's structure; info is int32: 0 where the residual is that small, else the
@@ -279,7 +279,7 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     """Solve A x = b for any regular A by least residuals over Krylov spaces.
 
     Saad and Schultz, "GMRES: a generalized minimal residual algorithm for solving nonsymmetric
-    linear systems", 1986. Derivatives are those of the solution.
+    linear systems", 1986. Derivatives are the solution's.
 
     Args:
       tol, atol: it stops when the norm of the residual, with M applied to both sides, has fallen to

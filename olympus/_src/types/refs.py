@@ -85,12 +85,12 @@ class RefAval(AbstractValue):
         return 0
 
     def to_tangent_aval(self) -> RefAval | ShapedArray:
-        """A reference to the tangent; of what has none, float0."""
+        """A reference to the tangent; float0 where there is none."""
         tangent = self.inner.to_tangent_aval()
         return make_aval(self.shape, float0) if tangent.dtype == float0 else ref_aval(tangent)
 
     def to_cotangent_aval(self) -> RefAval | ShapedArray:
-        """A reference to the cotangent; of what has none, float0."""
+        """A reference to the cotangent; float0 where there is none."""
         tangent = self.inner.to_cotangent_aval()
         return make_aval(self.shape, float0) if tangent.dtype == float0 else ref_aval(tangent)
 

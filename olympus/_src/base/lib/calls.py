@@ -214,7 +214,7 @@ def python_callback_target(platform: str, partitioned: bool = False) -> str:
 def buffer_callback_target(platform: str, replayed: bool = False) -> str | None:
     """Return the custom call by which programs on `platform` hand buffers to Python, or None.
 
-    `replayed`: a GPU records once what the function starts, and repeats that.
+    `replayed`: a GPU records once the work that the function starts, and repeats that.
     """
     if platform not in _CALLBACK:
         return None

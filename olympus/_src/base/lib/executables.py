@@ -242,7 +242,7 @@ def fastpath(executable: object, out_tree: object, in_shardings: Sequence[object
              const_args: Sequence[object] = ()) -> FastPath:
     """Build the result of a cache miss of `pjit`.
 
-    `kept` marks the flat arguments that are used. Of those, `copied` marks NumPy arrays that C++
+    `kept` marks the flat arguments that are used. Among those, `copied` marks NumPy arrays that C++
     hands to `pjit`'s fallback: it places none itself that has a layout.
     """
     layouts = [True if c else None for c in copied]

@@ -32,7 +32,7 @@ chlo: Any = lazy_module("jaxlib.mlir.dialects.chlo")
 func: Any = lazy_module("jaxlib.mlir.dialects.func")
 hlo: Any = lazy_module("jaxlib.mlir.dialects.stablehlo")
 sdy: Any = lazy_module("jaxlib.mlir.dialects.sdy")
-# In jaxlib 0.12 what was imported before decides whether that module has all of its attributes.
+# In jaxlib 0.12 earlier imports decide whether that module has all of its attributes.
 sdy_attributes: Any = _sdy
 TracebackToLocationCache: Any = _jax_mlir_ext.TracebackToLocationCache
 _lock = threading.Lock()
@@ -196,7 +196,7 @@ def hlo_to_stablehlo(computation: bytes) -> bytes:
 def refine_polymorphic_shapes(mlir_module: bytes, enable_shape_assertions: bool = True,
                               validate_static_shapes: bool = True, enable_shardy: bool = False
                               ) -> bytes:
-    """A module with static shapes, computed from those of its main function's arguments.
+    """A module with static shapes, computed from its main function's arguments.
 
     Args:
       mlir_module: as MLIR bytecode or text.
@@ -217,7 +217,7 @@ def refine_polymorphic_shapes(mlir_module: bytes, enable_shape_assertions: bool 
 
 
 def refine(module: ir.Module) -> ir.Module:
-    """Return `module` with static shapes, computed from those of its main function's arguments.
+    """Return `module` with static shapes, computed from its main function's arguments.
 
     A ValueError tells of shapes that stay unknown, and of assertions about them that fail.
     """

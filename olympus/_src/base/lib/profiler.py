@@ -1,4 +1,4 @@
-"""XLA's profiler: sessions, annotations, a server, and what a profile holds.
+"""XLA's profiler: sessions, annotations, a server, and the content of a profile.
 
 Loaded on first use: a process that is not profiled does without.
 """

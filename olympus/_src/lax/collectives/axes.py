@@ -67,7 +67,7 @@ def typed(names: Sequence[Hashable]) -> bool:
 
 @contextlib.contextmanager
 def device_axes(names: Names, sizes: Sequence[int]) -> Iterator[None]:
-    """In a `with` block: the named axes are bound, for what is traced while it is lowered."""
+    """In a `with` block: the named axes are bound, for traces made while it is lowered."""
     outer = ctx.axes
     ctx.axes = {**outer, **dict(zip(names, map(DeviceAxis, sizes), strict=True))}
     try:
@@ -124,8 +124,8 @@ def take_rows(x: ArrayLike, rows: ArrayLike) -> Array:
 class Collective(Primitive, abstract=True):
     """Works along the named axes that its param `names` holds: by default, linear in its operand.
 
-    The trace that binds an axis of vmap replaces it, by `vmap_named`; what is left when a program
-    is lowered works along manual axes of a mesh.
+    The trace that binds an axis of vmap replaces it, by `vmap_named`; the remaining ones of a
+    lowered program work along manual axes of a mesh.
     """
 
     names = "axis_name"

@@ -2,7 +2,7 @@
 
 Each primitive works on one axis of its operand with the size of the named axes (or of the groups),
 so `tiled` is a reshape around it. Positions along several names are row-major. Under
-vmap, what an element sends becomes a transposition of the mapped axis with that one:
+vmap, the value that an element sends becomes a transposition of the mapped axis with that one:
 
     all_gather       out[k] = x of element k              transpose: reduce_scatter
     reduce_scatter   out = Σ_k x[here] of element k       transpose: all_gather
@@ -397,10 +397,10 @@ def all_gather(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
         gathered within each. Default: one group.
       axis: where the new axis is in the result.
       tiled: join the values along the existing `axis` instead.
-      to: the type of the result along axes of a mesh; those of vmap have none. "varying": each
-        element has a value of its own, whose cotangents are summed. "invarying": the elements have
-        one value together, and one cotangent. "reduced": one value, and each a term of its
-        cotangent, which is unreduced. The last two are without groups.
+      to: the type of the result along axes of a mesh; vmap's have none. "varying": each element has
+        a value of its own, whose cotangents are summed. "invarying": the elements have one value
+        together, and one cotangent. "reduced": one value, and each a term of its cotangent, which
+        is unreduced. The last two are without groups.
 
     Returns:
       A pytree like `x`, its arrays with an axis more, or `axis` as many times as long if `tiled`.

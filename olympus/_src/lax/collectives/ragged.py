@@ -150,7 +150,9 @@ def _select(mask: Array, x: Array, y: ArrayLike) -> Array:
 
 
 def _count(table: ArrayLike, groups: Groups) -> int:
-    """How many slices each position is sent, given what has one entry for each in its last axis."""
+    """The number of slices sent to each position, given an array with one entry for each in its
+    last axis.
+    """
     return floor_div(typeof(table).shape[-1], len(groups[0]))
 
 

@@ -1,7 +1,7 @@
 """Convolutions in groups, which XLA:CPU computes one product at a time.
 
-Where each feature is its own group, a convolution is a sum of shifted products, of which XLA makes
-vectors. Other groups are convolutions by themselves, for which XLA has a library.
+Where each feature is its own group, a convolution is a sum of shifted products, which XLA
+vectorises. Other groups are convolutions by themselves, for which XLA has a library.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ def _products(b: Builder, spec: ConvDimensionNumbers) -> int:
     lhs, rhs = b.avals_in
     if 0 in (lhs.size, rhs.size):
         return 0
-    # Of each element of the result, the places of the kernel and the features of a group.
+    # Per element of the result, the places of the kernel and the features of a group.
     return b.avals_out[0].size * (rhs.size // rhs.shape[spec.rhs_spec[0]])
 
 
@@ -136,7 +136,7 @@ def _shifted_products(x: Array, kernel: Array, *, spec: ConvDimensionNumbers, ou
 
 
 def _laid_out(x: Array, spec: ConvDimensionNumbers) -> Array:
-    """A result whose axes are those of the image, as the result's are to be."""
+    """A result with the axes of the image, as required."""
     order = [0] * len(spec.out_spec)
     for ours, its in zip(spec.lhs_spec, spec.out_spec, strict=True):
         order[its] = ours
@@ -169,7 +169,7 @@ def _depthwise_kernel(b: Builder, lhs: IrValue, rhs: IrValue, *, padding: Pairs,
     y = b.by_rule(functools.partial(_as_image, spec=spec, dtype=aval.dtype), [rhs], [given])[0]
     y = b.hold(y, ct)       # for a place, XLA would transpose it anew
     group, terms = spec.lhs_spec[0], list[IrValue]()
-    # The first axis that is summed and long, in pieces, of which XLA makes vectors.
+    # The first axis that is summed and long, in pieces, which XLA vectorises.
     summed = [i for i in range(ct.ndim) if i != group]
     axis = next((i for i in summed if size[i] >= PARTS), summed[0])
     part = -(-size[axis] // PARTS)

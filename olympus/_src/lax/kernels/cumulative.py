@@ -1,8 +1,8 @@
 """Cumulative operations as a loop with running values, a vector or eight numbers a step.
 
 XLA:CPU computes windows of 16, a number at a time. In the loops here, long axes have running values
-of blocks of some 256 elements, of 256 such blocks, and of all before them. So errors grow as those
-of blocks do, and sums of numbers that are not negative never fall.
+of blocks of some 256 elements, of 256 such blocks, and of all before them. So errors grow as
+blocks' do, and sums of numbers that are not negative never fall.
 """
 
 from __future__ import annotations
@@ -34,10 +34,11 @@ __all__ = ["KERNELS"]
 INT32 = dtypes.as_dtype("int32")
 # Found with tools/kernel_table.py: shorter axes XLA unrolls.
 LEAST_AXIS, LEAST_ELEMENTS = 16, 512
-# Of narrow rows in many matrices, a step would read as many lines of memory as there are matrices.
+# With narrow rows in many matrices, a step would read as many lines of memory as there are
+# matrices.
 NARROW, MANY = 16, 4096
 # Elements. With 1,024, columns take half the time; errors of sums along 2,048 numbers are then some
-# 6 times, of logarithms of sums 13 times those of XLA's form, in place of 1.5 and 3 times.
+# 6 times, of logarithms of sums 13 times XLA's form's, in place of 1.5 and 3 times.
 BLOCK = 256
 CHUNK = 8       # numbers a step
 EXACT = frozenset(("cummax", "cummin"))     # they need one running value

@@ -58,7 +58,7 @@ def _by_digits(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_ke
     given = values if along else [values[0], b.op(
         "stablehlo.iota", [], {"iota_dimension": b.attr("0 : i64")}, places)]
     kinds = flat if along else [flat[0], places]
-    # As bits: XLA would convert all of an array of narrow floats at each step.
+    # Works on bits: XLA would convert all of an array of narrow floats at each step.
     rows = [a.update(dtype=_bits_dtype(a.dtype)) for a in kinds]
     moved = [b.op("stablehlo.bitcast_convert", [x], None, r) if r.dtype != a.dtype else x
              for x, a, r in zip(given, kinds, rows, strict=True)]
@@ -119,7 +119,7 @@ def _pass(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray], start
         row = [_element(b, x, i, one) for x, one in zip(xs, ones, strict=True)]
         (place,) = b.traced(lambda start, x: dynamic_slice(start, [digit(x)], (1,)),
                             [start, row[0]], [counters, ones[0]])
-        # Else XLA copies the counters at each step.
+        # Otherwise XLA copies the counters at each step.
         place = b.hold(place, number)
         return b.traced(functools.partial(_put, digit, len(row)), [place, start, *row, *outs],
                         [number, counters, *ones, *avals])
@@ -146,7 +146,7 @@ def _digit(key: OfArray, shift: int, x: Array) -> Array:
 
 
 def _key(dtype: DType, x: Array) -> Array:
-    """Unsigned integers in the order of the elements, of which x are the bits."""
+    """Unsigned integers in the order of the elements, from their bits x."""
     kind = dtypes.scalar_kind(dtype)
     if kind == "f":
         return key_of_bits(x, dtype)

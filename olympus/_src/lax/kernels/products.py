@@ -1,4 +1,4 @@
-"""Products of many small matrices, for each of which XLA:CPU runs a loop or calls a library.
+"""Products of many small matrices; XLA:CPU runs a loop or calls a library for each.
 
 The product is a sum of outer products, which XLA makes one loop of vectors over all matrices.
 """

@@ -1,5 +1,5 @@
-"""Sums along axes that are not the last ones, of which XLA:CPU (0.10.2, 0.12.0.1) reads one column
-after another, and counts.
+"""Sums along other axes than the last ones, which XLA:CPU (0.10.2, 0.12.0.1) reads column by
+column, and counts.
 
 Slices along the axis are added element by element, which XLA makes one loop of vectors.
 """
@@ -46,9 +46,9 @@ LEAST_COLUMNS_BEHIND = 16384
 WHOLE, PIECES = 64, 16
 # Pieces of a count; sixteen streams are slow from 10⁷ elements on.
 FEW, LEAST_COUNT = 8, 262144
-# Of arrays that are searched for an extremum, elements and the size of the axis.
+# For arrays searched for an extremum: elements and the size of the axis.
 LEAST_SEARCHED, LEAST_AXIS = 16384, 8
-# Of vectors that are cut into blocks, elements, and those of a block.
+# For vectors cut into blocks: elements, and a block's.
 LEAST_CUT, CUT = 16384, 256
 
 INT32 = dtypes.as_dtype("int32")
@@ -129,7 +129,7 @@ def _of_narrow(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> boo
     if len(axes) != aval.ndim or aval.size < LEAST_COUNT or (
             dtypes.scalar_kind(aval.dtype) not in "iu"):
         return False
-    # Of an argument the owner is a block.
+    # The owner of an argument is a block.
     operands: list[IrValue] = [*getattr(x.owner, "operands", ())]
     return getattr(x.owner, "name", "") == "stablehlo.convert" and _bits(operands[0]) < _bits(x)
 
@@ -157,7 +157,7 @@ def _all(b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
 
 def _flat_pieces(b: Builder, combine: Combine, reduce: Callable[[Array], Array], x: IrValue
                  ) -> IrValue:
-    """All elements combined in pieces, and those of the last piece."""
+    """All elements combined in pieces, and the last piece's."""
     def fun(x: Array) -> Array:
         x = reshape(x, (1, typeof(x).size, 1))
         x = pieces(combine, -(-typeof(x).size // FEW), 1, x)
@@ -225,7 +225,7 @@ def _is_vector(b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> boo
 
 def _place_in_block(extremum: Reduction, b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType
                     ) -> IrValue:
-    """The extrema of blocks, of which the first is searched that has the extremum or a NaN.
+    """The extrema of blocks; the first block with the extremum or a NaN is searched.
 
     The last block overlaps the one before it.
     """

@@ -1,7 +1,7 @@
-"""Factorisations of many small matrices and their solutions, for each of which LAPACK is called.
+"""Factorisations of many small matrices and their solutions; XLA calls LAPACK for each.
 
-They are written out over the entries, each an array over the matrices, of which XLA:CPU makes
-vectors. Exchanges of rows are choices between rows, and what LAPACK reports is NaN here too.
+They are written out over the entries, each an array over the matrices, which XLA:CPU vectorises.
+Exchanges of rows are choices between rows, and what LAPACK reports is NaN here too.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def _is_small(b: Builder, x: IrValue) -> bool:
     return n == m and _of_size(b, n)
 
 
-# LU, and what is solved by it
+# LU, and solutions by it
 
 def _lu(b: Builder, x: IrValue) -> list[IrValue]:
     # In memory: what reads the factors would factor anew.

@@ -220,7 +220,7 @@ class Bessel(Elementwise):
 
 
 def _i1e_slope(t: Array, y: Array, x: Array) -> Array:
-    """t (I₀ₑ - y (sign x + 1/x)), of which the limit at 0 is t / 2."""
+    """t (I₀ₑ - y (sign x + 1/x)), whose limit at 0 is t / 2."""
     away = bitwise_not(le(abs(x), float(dtypes.finfo(typeof(x).dtype).eps)))      # NaN is, too
     safe = select(away, x, 1.0)
     slope = sub(bessel_i0e(safe), mul(y, add(sign(safe), reciprocal(safe))))

@@ -4,8 +4,8 @@ With y = 1 - x, s = a + b and D = xᵃ yᵇ / B(a, b), I is D over a continued f
 its even part), which converges fast for x < (a+1) / (s+2); beyond, I(a, b; x) = 1 - I(b, a; y), or
 the power series in x (DLMF 8.17.7) where b x <= 1 and so I may be small, or that of I(b, a; y)
 without its first term, 1, where b <= 1. D is a product of powers of ratios near 1, as Loader (2000)
-computes the binomial distribution: large parameters cost no digits. Of those beyond 1e9 it is the
-uniform expansion (DLMF 8.18.9). What is known of y beside x costs no digits, either.
+computes the binomial distribution: large parameters cost no digits. Beyond 1e9 it is the uniform
+expansion (DLMF 8.18.9). What is known of y beside x costs no digits, either.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _stirling_change(p: Array, q: Array) -> Array:
 
 
 def _log_ratio(p: Array, q: Array) -> Array:
-    """ln Γ(p+q) / Γ(p) for 0 < q <= 1, with all digits of what is of the order of q."""
+    """ln Γ(p+q) / Γ(p) for 0 < q <= 1, with all digits of the terms of order q."""
     short = lt(p, _SHORT)
     low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
     for k in range(int(_SHORT)):        # the product of (p+k+q) / (p+k), less 1

@@ -49,7 +49,7 @@ def bell(cumulant: Cumulants, m: int, n: int = 0) -> ArrayLike:
     def value(m: int, n: int) -> ArrayLike:
         if not m and not n:
             return 1.0
-        # Of e'ʰ = h' e'ʰ, by Leibniz: in a if there is a derivative in a, else in b.
+        # From e'ʰ = h' e'ʰ, by Leibniz: in a if there is a derivative in a, otherwise in b.
         low_m, low_n = (m - 1, n) if m else (m, n - 1)
         terms = []
         for i in range(low_m + 1):
@@ -82,7 +82,7 @@ def _integral(curvature: ArrayLike, exponent: Callable[..., tuple[Array, Array]]
     """∫ over v >= 0.
 
     Args:
-      curvature: that of the exponent E at 0, >= 0.
+      curvature: of the exponent E at 0, >= 0.
       exponent: (v, *constants) -> E(v), E'(v), for v of the parameters' shape.
       constants: of E; the first is its slope at 0, >= 0, and not 0 where the curvature is.
       integrand: (v, wide) -> value; `wide` repeats an array to the shape of v, [*shape, nodes].
@@ -159,7 +159,7 @@ def gamma_order(a: ArrayLike, x: ArrayLike, order: int) -> Array:
         first = add(wide(log_x), signed)
         repeated = functools.cache(lambda i, j: first if i == 1 else wide(later(i, j)))
         whole, before = bell(repeated, order), bell(repeated, order - 1)
-        # The density below is that of a+1; above it is a D, of which the derivative has two terms.
+        # The density below belongs to a+1; above it is a D, whose derivative has two terms.
         beyond = neg(add(mul(wide(a), whole), mul(before, float(order))))
         return mul(size, select(wide(above), beyond, whole))
 

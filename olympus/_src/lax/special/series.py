@@ -93,7 +93,7 @@ def iterate(step: Step, active: ArrayLike, state: Sequence[ArrayLike],
 
 
 def tolerance(dtype: DTypeLike) -> float:
-    """The relative size of what a float64 sum may leave out for a result of `dtype`."""
+    """The relative size of the rest that a float64 sum may leave out for a result of `dtype`."""
     return 2.0 ** -54 if dtypes.finfo(dtype).bits == 64 else 2.0 ** -34
 
 
@@ -124,7 +124,7 @@ class Computed(Elementwise):
     """Elementwise operation: `fun(tolerance, *arrays, **params)` of float64 or complex128 arrays.
 
     Where `wide` is "float32", of arrays of the operands' own dtype, or of float32 if that is less:
-    for what a few operations compute without loss.
+    for formulas that a few operations compute without loss.
     """
 
     algebra = "called"

@@ -126,7 +126,7 @@ def _tail_slope(s: Array, w: Array, order: int) -> Array:
             for i in range(order + 1)]
     sums[0] = add(sums[0], 0.5)
     inverse = reciprocal(w)
-    # Derivatives of (s)₂ₖ₋₁ w¹⁻²ᵏ, from those of one factor less.
+    # Derivatives of (s)₂ₖ₋₁ w¹⁻²ᵏ, from the derivatives with one factor less.
     parts = [mul(t, inverse), inverse, *[full_like(s, 0.0)] * order][:order + 1]
     for k, coefficient in enumerate(_BERNOULLI, 1):
         sums = [add(total, mul(part, coefficient)) for total, part in zip(sums, parts, strict=True)]
@@ -243,7 +243,7 @@ class Polynomial(Primitive):
     @staticmethod
     def spread(operands: Sequence[tags.Operand], outs: Sequence[object], params: Params
                ) -> list[tags.Entries]:
-        """The sharding of x; axes that both have agree, and that of the coefficients is whole."""
+        """The sharding of x; axes that both have agree, and the coefficients' axis is whole."""
         x, coeffs = operands
         batch = len(coeffs.shape) - 1
         tags.whole(coeffs, [batch])

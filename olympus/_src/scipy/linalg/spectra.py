@@ -25,7 +25,7 @@ def eigh(a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_o
     """Eigenvalues w and eigenvectors v of symmetric or Hermitian matrices: a v = v diag(w).
 
     Args:
-      a: [..., n, n], of which one triangle is read; integers become floats.
+      a: [..., n, n], read in one triangle; integers become floats.
       b: [..., n, n], positive definite, the other matrix of a generalised problem: a v = b v
         diag(w). It is reduced to an ordinary one by b's Cholesky factor.
       lower: read the lower triangles, else the upper ones.

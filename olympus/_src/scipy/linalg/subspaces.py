@@ -85,7 +85,7 @@ def pinvh(a: ArrayLike, atol: ArrayLike | None = None, rtol: ArrayLike | None = 
     """The pseudo-inverse of a symmetric or Hermitian matrix, from its eigenvalues.
 
     Args:
-      a: [..., n, n], of which one triangle is read; integers become floats.
+      a: [..., n, n], read in one triangle; integers become floats.
       atol, rtol: eigenvalues up to atol + rtol times the largest, in magnitude, count as zero; 0
         and n times the precision of the dtype unless given.
       lower: read the lower triangle, else the upper one.

@@ -58,7 +58,7 @@ def solve_triangular(a: ArrayLike, b: ArrayLike, trans: int | str = 0, lower: bo
     """The solution x of a x = b with a triangular a.
 
     Args:
-      a: [..., n, n], of which one triangle is read; integers become floats.
+      a: [..., n, n], read in one triangle; integers become floats.
       b: a vector [n], or matrices [..., n, m]; leading axes broadcast.
       trans: 0 or "N": a x = b; 1 or "T": aᵀ x = b; 2 or "C": aᴴ x = b.
       lower: read the lower triangle, else the upper one.

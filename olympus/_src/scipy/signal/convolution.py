@@ -117,8 +117,8 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     """The convolution of two arrays: sums over i + j = k of in1[i] in2[j].
 
     Args:
-      in1, in2: arrays of one rank, with elements; the dtype is that of both promoted, and stays
-        one of integers.
+      in1, in2: arrays of one rank, with elements; the dtype is the promoted one, and stays one of
+        integers.
       mode: "full": all sums; "same": in1's shape, the middle of them; "valid": those in which one
         array lies wholly within the other.
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
@@ -143,7 +143,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
     """The cross-correlation of two arrays: sums over i of in1[i + k] conj(in2[i]).
 
     Args:
-      in1, in2: arrays of one rank, with elements; the dtype is that of both promoted.
+      in1, in2: arrays of one rank, with elements; the dtype is the promoted one.
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       method: "direct", "fft", or "auto", the one that takes fewer multiplications.
       precision: of direct products, as in `lax.dot_general`.
@@ -292,7 +292,7 @@ def convolve2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: str
     """The convolution of two matrices, with a choice of boundary for the first one.
 
     Args:
-      in1, in2: matrices; the dtype is that of both promoted, and stays one of integers.
+      in1, in2: matrices; the dtype is the promoted one, and stays one of integers.
       mode: "full", "same" (in1's shape) or "valid", as of `convolve`.
       boundary: in1 is continued by "fill" (`fillvalue`), "wrap" (periodically) or "symm" (mirrored,
         the last element twice).
@@ -319,7 +319,7 @@ def correlate2d(in1: ArrayLike, in2: ArrayLike, mode: str = "full", boundary: st
     """The cross-correlation of two matrices, with a choice of boundary for the first one.
 
     Args:
-      in1, in2: matrices; the dtype is that of both promoted.
+      in1, in2: matrices; the dtype is the promoted one.
       boundary: "fill", "wrap" or "symm", as of `convolve2d`.
 
     >>> x = onp.array([[1, 2], [3, 4]])

@@ -54,8 +54,8 @@ class Distribution:
     first: dict[str, str] = {}      # first arguments that are not called x, k or q
     sample: tuple[float, ...] = ()  # shape parameters of the examples
     at: float = 1.5                 # where the examples are
-    shown = ""                      # what the examples print, in the order of `_KINDS`
-    drawn = ""                      # what the example of `rvs` prints
+    shown = ""                      # the output of the examples, in the order of `_KINDS`
+    drawn = ""                      # the output of the example of `rvs`
     # Formulas, where there are any.
     cdf: Formula
     ppf: Formula
