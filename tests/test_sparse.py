@@ -388,3 +388,42 @@ def test_products_on_several_devices():
     mat = sparse.BCOO.fromdense(holes(4, 5, 6), n_batch=1)
     run = olympus.shard_map(lambda m: m @ V, mesh=mesh, in_specs=spec("i"), out_specs=spec("i"))
     check(run(mat), np.asarray(mat.todense()) @ V)
+
+
+SYMBOLIC = {
+    "product": lambda mat, x: mat @ x[:, 0],
+    "several columns": lambda mat, x: mat.sort_indices() @ x,
+    "duplicates": lambda mat, x: mat.sum_duplicates(nse=30).todense(),
+    "sums": lambda mat, x: mat.sum(0).todense(),
+    "two sparse": lambda mat, x: (mat @ mat.T).todense(),
+}
+
+
+@pytest.mark.parametrize("row", SYMBOLIC)
+def test_exports_of_any_number_of_elements_and_columns(row):
+    fun = SYMBOLIC[row]
+    k, n = olympus.export.symbolic_shape("k, n")
+    struct = olympus.ShapeDtypeStruct
+    exported = olympus.export.export(olympus.jit(
+        lambda data, indices, x: fun(sparse.BCOO((data, indices), shape=M.shape), x)))(
+        struct((k,), "float32"), struct((k, 2), "int32"), struct((6, n), "float32"))
+    mat = sparse.BCOO.fromdense(M)
+    twice = np.concatenate([mat.data, mat.data]), np.concatenate([mat.indices, mat.indices])
+    for (data, indices), factor in (((mat.data, mat.indices), 1), (twice, 2)):
+        whole = factor * M
+        want = {"product": whole @ V, "several columns": whole @ X, "duplicates": whole,
+                "sums": whole.sum(0), "two sparse": whole @ whole.T}[row]
+        check(exported.call(data, indices, X), want)
+
+
+def test_parts_of_the_trace_of_sparsify():
+    mat = sparse.BCOO.fromdense(M)
+    product, negative = transform.sparsify_fun(lambda x, v: [x @ v, -x], [mat, onp.asarray(V)])
+    check(product, M @ V)
+    check(negative, -M)
+    assert isinstance(negative, sparse.BCOO)
+    env = transform.SparsifyEnv()
+    value = transform.arrays_to_spvalues(env, mat)
+    run, values = transform.sparsify_subtrace(lambda x: [2 * x], object(), env, [value])
+    bufs = run(3 * mat.data, mat.indices)
+    check(transform.spvalues_to_arrays(transform.SparsifyEnv(bufs), values())[0], 6 * M)

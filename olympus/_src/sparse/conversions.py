@@ -12,11 +12,12 @@ import numpy as np
 from ..base.typing import Array, DType
 from ..lax.creation import iota
 from ..lax.shape import broadcast_in_dim
+from ..lax.slicing import pad
 from ..lax.sort import sort
 from ..numpy.creation import asarray, full, zeros
 from ..numpy.grids import arange
 from ..numpy.indexing import nonzero
-from ..numpy.joining import concatenate, stack
+from ..numpy.joining import stack
 from ..numpy.reductions import all as all_of
 from ..numpy.reductions import any as any_of
 from ..numpy.reductions import cumsum
@@ -94,8 +95,10 @@ def distinct(indices: Array, sizes: Sequence[int]) -> tuple[Array, Array, Array,
     valid = inside(indices, sizes)
     rows, order = ordered(where(valid[:, None], indices, padding(sizes, indices.dtype)))
     counted = valid[order]
-    changes = any_of(rows[1:] != rows[:-1], -1) if k else zeros((max(n - 1, 0),), bool)
-    first = concatenate([full((min(n, 1),), True), changes]) & counted
+    first = (iota(INT32, n) == 0) & counted
+    if k:
+        before = pad(rows, zeros((), rows.dtype), [(1, -1, 0), (0, 0, 0)])
+        first |= any_of(rows != before, -1) & counted
     group = where(counted, cumsum(first.astype(INT32)) - 1, n)
     return rows, order, group, first
 

@@ -21,6 +21,7 @@ from ..numpy.reductions import cumsum
 from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import prod
+from ..types.symbolic import is_symbolic_dim
 from .conversions import (
     INT32,
     bcoo_extract_p,
@@ -113,6 +114,7 @@ def rows_of(indptr: Array, nse: int, dtype: DType) -> Array:
 
 def _suits_kernel(data: Array, x: Array) -> bool:
     return (data.dtype.name in _TERMS and x.dtype == data.dtype and x.ndim == 2
+            and not any(map(is_symbolic_dim, (*x.shape, *data.shape)))
             and x.shape[1] > 1 and 0 not in (*x.shape, *data.shape))
 
 
@@ -295,7 +297,9 @@ def _spdot_general(lhs_data: Array, lhs_indices: Array, rhs_data: Array, rhs_ind
                          "sparse dims on lhs.")
     nse = ((lhs.nse if lhs.n_sparse > len(lc) else 1) * (rhs.nse if rhs.n_sparse > len(rc) else 1))
     n_batch = lhs.n_batch + rhs.n_batch - len(lb)
-    nse = min(nse, prod(shape[n_batch:]))
+    places = prod(shape[n_batch:])
+    if not is_symbolic_dim(nse) and not is_symbolic_dim(places):
+        nse = min(nse, places)
     dtype = preferred_element_type or dtypes.result_type(lhs_data.dtype, rhs_data.dtype)
 
     def one(a: Array, i: Array, b: Array, j: Array) -> tuple[Array, Array]:

@@ -90,8 +90,8 @@ from .making import todense_p
 
 __all__ = [
     "SparseTrace", "SparseTracer", "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues",
-    "eval_sparse", "sparse_rules_bcoo", "sparse_rules_bcsr", "sparsify", "sparsify_raw",
-    "spvalues_to_arrays", "spvalues_to_avals",
+    "eval_sparse", "sparse_rules_bcoo", "sparse_rules_bcsr", "sparsify", "sparsify_fun",
+    "sparsify_raw", "sparsify_subtrace", "spvalues_to_arrays", "spvalues_to_avals",
 ]
 
 T = TypeVar("T")
@@ -464,18 +464,68 @@ class SparseTrace(Trace):
         return list(fun(*args))     # pyright: ignore[reportReturnType]
 
 
+def sparsify_subtrace(
+        fun: Callable[..., Sequence[ArrayLike]], tag: object, spenv: SparsifyEnv,
+        spvalues: Sequence[SparsifyValue],
+        ) -> tuple[Callable[..., list[Array]], Callable[[], list[SparsifyValue]]]:
+    """A function of buffers, which runs `fun` under a trace of its own.
+
+    Args:
+      fun: takes an array for each value, and returns a list of arrays.
+      tag: an object that tells this trace from others.
+      spenv: the environment of the values; results are added to it.
+      spvalues: a value for each argument of `fun`.
+
+    Returns:
+      A function from the buffers that `spenv` has to those of it and of the results, and, for
+      after its call, a function that returns the values of the results.
+
+    >>> from olympus.experimental import sparse
+    >>> env = sparse.transform.SparsifyEnv()
+    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
+    >>> run, values = sparse.transform.sparsify_subtrace(lambda x: [-x], object(), env, [value])
+    >>> buffers = run(*env._buffers)
+    >>> print(buffers[values()[0].data_ref])
+    [-1. -1.]
+    """
+    def run(*bufs: Array) -> tuple[list[Array], list[SparsifyValue]]:
+        spenv._buffers[:len(bufs)] = bufs
+        trace = SparseTrace(ctx.trace, tag, spenv)
+        tracers = [SparseTracer(trace, spvalue=v) for v in spvalues]
+        outer = enter(trace)
+        try:
+            found = [trace._value(x) for x in fun(*tracers)]
+        finally:
+            leave(outer)
+            trace.alive = False
+        return list(spenv._buffers), found
+
+    noted = Noted(run)
+    return noted, lambda: noted.found
+
+
+def sparsify_fun(fun: Callable[..., Sequence[ArrayLike]], args: Sequence[BCOO | BCSR | ArrayLike]
+                 ) -> list[BCOO | BCSR | Array]:
+    """The results of a function at arrays, sparse or dense, by rules applied while it runs.
+
+    Args:
+      fun: takes as many arrays, and returns a list of arrays.
+      args: the arrays.
+
+    >>> from olympus.experimental import sparse
+    >>> sparse.transform.sparsify_fun(lambda x: [-x, x.sum()], [sparse.eye(2)])[0]
+    BCOO(float32[2, 2], nse=2)
+    """
+    spenv = SparsifyEnv()
+    run, values = sparsify_subtrace(fun, object(), spenv, arrays_to_spvalues(spenv, list(args)))
+    return spvalues_to_arrays(SparsifyEnv(run(*spenv._buffers)), values())
+
+
 def _with_tracers(f: Callable[..., PyTree], args: PyTree, params: dict[str, PyTree]) -> PyTree:
-    trace = SparseTrace(ctx.trace, object(), SparsifyEnv())
-    values = arrays_to_spvalues(trace.spenv, args)
-    tracers = tree_map(lambda v: SparseTracer(trace, spvalue=v), values, is_leaf=_is_value)
-    outer = enter(trace)
-    try:
-        outs, tree = tree_flatten(f(*tracers, **params))
-        found = [trace._value(x) for x in outs]
-    finally:
-        leave(outer)
-        trace.alive = False
-    return tree.unflatten(spvalues_to_arrays(trace.spenv, found))
+    leaves, tree = tree_flatten(args, is_leaf=_is_sparse)
+    noted = Noted(lambda *xs: tree_flatten(f(*tree.unflatten(xs), **params)))
+    outs = sparsify_fun(noted, leaves)
+    return noted.found.unflatten(outs)
 
 
 # Rules -------------------------------------------------------------------------------------------
