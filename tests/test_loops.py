@@ -590,3 +590,26 @@ def test_a_while_loop_without_carries_has_its_effects(capfd):
     olympus.effects_barrier()
     assert "stablehlo.while()" in jit(f).lower(1.0, False).as_text()
     assert capfd.readouterr().out == ""
+
+
+@pytest.mark.parametrize("length", [1, 5])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rows_of_bfloat16_are_not_converted_at_each_step(length, reverse):
+    """XLA:CPU of jaxlib 0.10 converts all rows to write one; it writes their bits in place."""
+    x = onp.asarray(np.linspace(-3, 3, 2 * length).reshape(length, 2), "bfloat16")
+
+    def f(x):
+        return lax.scan(lambda c, v: (c + v, (v * c, v)), onp.zeros(2, x.dtype), x, reverse=reverse)
+
+    carry, rows, order = np.zeros(2, x.dtype), [], range(length)
+    for i in reversed(order) if reverse else order:
+        v = np.asarray(x[i])
+        rows.insert(0 if reverse else len(rows), v * carry)
+        carry = carry + v
+    found = olympus.jit(f)(x)
+    assert found[1][0].dtype == x.dtype
+    np.testing.assert_array_equal(np.asarray(found[0]), carry)
+    np.testing.assert_array_equal(np.asarray(found[1][0]), np.stack(rows))
+    np.testing.assert_array_equal(np.asarray(found[1][1]), np.asarray(x))
+    text = olympus.jit(f).lower(x).as_text()
+    assert f"tensor<{length}x2xui16>" in text and "dynamic_update_slice" in text

@@ -31,6 +31,8 @@ from .groups import Runs, woven
 
 __all__ = ["Scan", "scan_p"]
 
+_BFLOAT16, _UINT16 = map(dtypes.as_dtype, ("bfloat16", "uint16"))
+
 
 class Scan(Runs):
     """params: olympuspr, length, reverse, unroll, num_consts, num_carry."""
@@ -76,6 +78,10 @@ class Scan(Runs):
             # XLA compiles the body even if it never runs, and it reads and writes a row.
             xs = [b.spread(b.resized(x, a, length, rows), r.with_axis(0, rows))
                   for x, a, r in zip(xs, x_avals, x_rows, strict=True)]
+        # XLA:CPU of jaxlib 0.10 converts all rows of bfloat16 to write one, but not their bits.
+        as_bits = [b.module.takes_kernels and a.dtype == _BFLOAT16 for a in y_rows]
+        y_rows = [a.update(dtype=_UINT16) if bits else a
+                  for a, bits in zip(y_rows, as_bits, strict=True)]
         y_avals = [a.with_axis(0, rows) for a in y_rows]
         ys = [b.spread(b.full(a, 0), a) for a in y_avals]
 
@@ -86,12 +92,16 @@ class Scan(Runs):
             where = b.reverse_index(index, length) if reverse else index
             slices = [b.slice_at(x, where, a) for x, a in zip(xs, x_rows, strict=True)]
             out = b.call_inline(olympuspr, [*consts, *carry, *slices], "while/body")
-            new_ys = [b.update_at(y, where, v, a)
-                      for y, v, a in zip(ys, out[num_carry:], y_rows, strict=True)]
-            return [*out[:num_carry], *new_ys]
+            new = [b.op("stablehlo.bitcast_convert", [v], {}, a) if bits else v
+                   for v, a, bits in zip(out[num_carry:], y_rows, as_bits, strict=True)]
+            return [*out[:num_carry], *[b.update_at(y, where, v, a)
+                                        for y, v, a in zip(ys, new, y_rows, strict=True)]]
 
         outs = b.counted_loop(length, [*carry, *ys], body, unroll, [*consts, *xs],
                               [*const_avals, *x_avals])
+        outs[num_carry:] = [
+            b.op("stablehlo.bitcast_convert", [y], {}, a.update(dtype=_BFLOAT16)) if bits else y
+            for y, a, bits in zip(outs[num_carry:], y_avals, as_bits, strict=True)]
         if definitely_equal(rows, length):
             return outs
         return [*outs[:num_carry], *[b.resized(y, a, rows, length) for y, a in zip(
