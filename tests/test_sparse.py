@@ -427,3 +427,10 @@ def test_parts_of_the_trace_of_sparsify():
     run, values = transform.sparsify_subtrace(lambda x: [2 * x], object(), env, [value])
     bufs = run(3 * mat.data, mat.indices)
     check(transform.spvalues_to_arrays(transform.SparsifyEnv(bufs), values())[0], 6 * M)
+
+
+def test_the_kernel_of_several_columns_asks_for_rows():
+    # Columns of `qr` reached it in their own layout: lobpcg of jaxlib 0.12 found other values.
+    text = olympus.jit(lambda mat, x: mat @ x).lower(sparse.BCOO.fromdense(M), X).as_text()
+    call, = (line for line in text.splitlines() if "csr_sparse_dense" in line)
+    assert "operand_layouts = [dense<0>" in call and "dense<[1, 0]>" in call

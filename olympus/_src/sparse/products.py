@@ -92,7 +92,10 @@ class CsrColumns(Defined):
     def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | list[IrValue]:
         if b.platform != "cpu" or b.module.exported:
             return super().lower(b, *xs, **params)
+        # Without layouts XLA may hand over columns in a row's place, as `qr` gives them.
+        rows = [1, 0]
         return b.custom_call(sparse_product_target(), xs, [b.type(b.avals_out[0])],
+                             layouts=([[0], [0], [0], rows], [rows]),
                              shapes=[b.avals_out[0].shape])[0]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
