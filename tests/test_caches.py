@@ -741,6 +741,10 @@ CACHES = {
     ("sparse/transform.py", "sparse_rules_bcoo"): "primitive | process | rules that users gave",
     ("sparse/transform.py", "sparse_rules_bcsr"): "primitive | process | rules that users gave",
     ("mapping/roofline.py", "_rules"): "primitive | process | rules that users gave",
+    ("extend/registration.py", "_constant_handlers"): "class | process | handlers that users gave",
+    ("extend/tables.py", "partial_eval_olympuspr_custom_rules"): (
+        "primitive | process | rules that users gave"),
+    ("kernel_library/mask_info.py", "_process_mask"): "mask, block shape, options | process | 16",
     ("interpreters/jet.py", "jet_rules"): "primitive | process | rules that users gave",
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",

@@ -36,11 +36,11 @@ def check(got, want, tol=1e-5):
 
 
 def padded(mat, more=3):
-    """The same array with unsorted indices, a duplicate, and padding that holds 7."""
+    """The same array with unsorted indices, a duplicate, and padding that is infinite."""
     mat = sparse.BCOO.fromdense(mat)
     order = RNG.permutation(mat.nse)
     outside = np.stack([[mat.shape[0], 0], [1, mat.shape[1] + 4], [-1, 0]][:more]).astype(np.int32)
-    data = np.concatenate([np.asarray(mat.data)[order], [7] * more, [1, -1]]).astype(np.float32)
+    data = np.concatenate([np.asarray(mat.data)[order], [np.inf] * more, [1, -1]], dtype=np.float32)
     indices = np.concatenate([np.asarray(mat.indices)[order], outside, [[2, 2], [2, 2]]])
     return sparse.BCOO((data, indices.astype(np.int32)), shape=mat.shape)
 
@@ -434,3 +434,25 @@ def test_the_kernel_of_several_columns_asks_for_rows():
     text = olympus.jit(lambda mat, x: mat @ x).lower(sparse.BCOO.fromdense(M), X).as_text()
     call, = (line for line in text.splitlines() if "csr_sparse_dense" in line)
     assert "operand_layouts = [dense<0>" in call and "dense<[1, 0]>" in call
+
+
+def test_rows_count_beyond_the_dtype_of_columns():
+    m = np.zeros((300, 4), np.float32)
+    m[42, 0], m[298, 1] = 1, 2
+    csr = scipy.sparse.csr_array(m)
+    mat = sparse.BCSR((csr.data, csr.indices.astype(np.int8), csr.indptr), shape=m.shape)
+    check(mat, m)
+    check(mat.to_bcoo(), m)
+    check(olympus.jit(lambda a: a @ V[:4])(mat), m @ V[:4])
+    check(mat @ X[:4], m @ X[:4])
+
+
+@pytest.mark.parametrize("make", [
+    lambda m: sparse.BCOO.fromdense(m, index_dtype=np.int8),
+    lambda m: sparse.BCSR.fromdense(m, index_dtype=np.int8),
+    lambda m: sparse.BCOO.from_scipy_sparse(scipy.sparse.csr_array(m), index_dtype=np.int8),
+    lambda m: sparse.empty(m.shape, index_dtype=np.int8),
+    lambda m: sparse.BCOO((onp.ones(1), onp.zeros((1, 2), np.int8)), shape=m.shape)])
+def test_indices_that_cannot_count_to_the_size_are_refused(make):
+    with pytest.raises(ValueError, match="int8 counts to 127"):
+        make(np.eye(128, 2, dtype=np.float32))

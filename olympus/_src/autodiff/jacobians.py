@@ -69,8 +69,8 @@ def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Returns:
       A function of the same arguments. Its result has the structure of the function's result, with
       the structure of the argument at each leaf (a tuple of those if `argnums` is one); an array's
-      shape is the result's followed by the argument's. That of an integer result is zero, of its
-      dtype.
+      shape is the result's followed by the argument's. An integer result has a Jacobian of zeros,
+      of its dtype.
 
     >>> olympus.jacfwd(lambda x: x * x)(onp.array([1.0, 2.0]))
     Array([[2., 0.],

@@ -3,8 +3,8 @@
     Context     every option that changes a program's meaning, and the named axes: the key of
                 whoever keeps programs
     DeviceAxis  the size of a named axis whose positions are devices
-    MeshAxis    one that types know
-    KnownAxis   that of one along which a kernel runs for one place
+    MeshAxis    the size of a manual mesh axis that types know
+    KnownAxis   the size of a kernel's axis, and the place along it that runs now
     Scope       the `named_scope`s around an operation, relative to the program that it is in; they
                 change no program, so that programs serve every scope of their calls
     ctx         the trace of a thread now

@@ -41,7 +41,7 @@ def call_impl(f: WrappedFun, *args: PyTree, **params: object) -> PyTree:
       **params: accepted.
 
     Returns:
-      What it returns.
+      The wrapped function's results.
 
     >>> from olympus.extend import core, linear_util
     >>> core.call_impl(linear_util.wrap_init(lambda x: [x + 1]), 2, name="next")
@@ -76,7 +76,7 @@ class CallPrimitive(OpenPrimitive):
         if "subfuns" in params:
             fun, = params.pop("subfuns")
             closed = stage(fun.call_wrapped, [typeof(x) for x in args])
-            # What the function closes over may be traced: it becomes operands.
+            # Closed-over values may be traced: they become operands.
             args = *closed.consts, *args
             params["call_olympuspr"] = ClosedOlympuspr(
                 convert_constvars_olympuspr(closed.olympuspr))

@@ -11,8 +11,8 @@ from ..base.typing import PyTree
 
 __all__ = ["canonicalize_dtype_handlers", "create_compile_options"]
 
-# By class, what makes an array of a value, for what others enter: operations convert values by
-# `numpy.asarray`, whatever is here.
+# By class, a function that makes an array of a value; for others to fill. Our operations do not
+# read it: they convert values by `numpy.asarray`.
 canonicalize_dtype_handlers: dict[type, Callable[..., object]] = {np.ndarray: np.asarray}
 
 

@@ -1,4 +1,4 @@
-"""Programs lowered by hand, and what lowering is told of where they will run.
+"""Programs lowered by hand, and the places where they will run, as lowering needs them.
 
     olympuspr_subcomp           a program's operations, where a lowering rule is
     lower_olympuspr_to_fun      a function of the module

@@ -16,6 +16,7 @@ from ..base.config import config
 from ..base.docstrings import complete_docstrings
 from ..base.hints import no_such_name
 from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Reference
+from ..devices.devices import default_backend
 from ..kernels import masked
 from ..kernels.control import when
 from ..kernels.specs import SemaphoreRef, SemaphoreType, Spaces
@@ -191,13 +192,16 @@ def reset_tpu_interpret_mode_state() -> None:
 
 
 def is_tpu_device() -> bool:
-    """Whether the default device is a TPU: False.
+    """Whether the default device is a TPU.
+
+    Returns:
+      A bool.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.is_tpu_device()
     False
     """
-    return False
+    return default_backend() == "tpu"
 
 
 class TensorCoreMesh:
@@ -226,6 +230,9 @@ def create_tensorcore_mesh(axis_name: str, devices: PyTree = None, num_cores: in
       devices: has no effect in interpret mode.
       num_cores: the number of cores; None is one.
 
+    Returns:
+      A `TensorCoreMesh`.
+
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.create_tensorcore_mesh("core").shape
     {'core': 1}
@@ -240,6 +247,9 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
 
     Args:
       core_axis_name: the name of the axis.
+
+    Returns:
+      A decorator of functions without arguments.
 
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
@@ -258,6 +268,9 @@ def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], Non
 def dma_semaphore() -> SemaphoreRef:
     """The type of one semaphore of kind `DMA`.
 
+    Returns:
+      A `SemaphoreRef` of no axes.
+
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.dma_semaphore().shape
     ()
@@ -270,6 +283,9 @@ def bitcast(x: Array, ty: DTypeLike) -> Array:
 
     Args:
       ty: a dtype.
+
+    Returns:
+      An array of dtype `ty` with the bits of x.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.bitcast(onp.ones((8, 4), onp.int32), onp.int16).shape
@@ -295,6 +311,9 @@ def with_memory_space_constraint(x: Array, memory_space: object) -> Array:
     Args:
       memory_space: a member of `MemorySpace`.
 
+    Returns:
+      x.
+
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> print(pltpu.with_memory_space_constraint(onp.ones(2), pltpu.VMEM))
     [1. 1.]
@@ -314,6 +333,9 @@ def load(ref: Reference, *, mask: ArrayLike | None = None, other: ArrayLike | No
       mask: bools that broadcast to the part.
       other: the result where the mask is false; unspecified if left out.
       cache_modifier, eviction_policy, volatile: have no effect in interpret mode.
+
+    Returns:
+      An array of the part's shape.
 
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> ref = olympus.new_ref(onp.arange(3))
@@ -449,6 +471,9 @@ def atomic_cas(ref: Reference, cmp: ArrayLike, val: ArrayLike) -> Array:
 def approx_tanh(x: Array) -> Array:
     """The hyperbolic tangent, which a GPU rounds more coarsely.
 
+    Returns:
+      An array like x.
+
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> float(plgpu.approx_tanh(onp.array(0.)))
     0.0
@@ -470,6 +495,9 @@ def max_contiguous(x: Array, values: int | Sequence[int]) -> Array:
     Args:
       values: how many indices follow one another, one number for each axis.
 
+    Returns:
+      x.
+
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> print(plgpu.max_contiguous(onp.arange(2), 2))
     [0 1]
@@ -484,4 +512,4 @@ complete_docstrings(globals(), {
     "val": "the value to write or to combine, broadcast to the part.",
     "mask": "bools that broadcast to the part, or None for all of it.",
     "x": "an array.",
-}, returns="As the first sentence says.")
+}, returns="The old part, an array.")

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.typing import Array, DType
+from ..core.trace import typeof
 from ..lax.creation import iota
 from ..lax.shape import broadcast_in_dim
 from ..lax.slicing import pad
@@ -24,7 +25,7 @@ from ..numpy.reductions import cumsum
 from ..numpy.selection import where
 from ..types import dtypes
 from .defined import Defined, add_at, batched, largest, read
-from .formats import Shape, SparseInfo, bcoo_properties, index_properties
+from .formats import Shape, SparseInfo, bcoo_properties, check_counts, index_properties
 
 __all__ = [
     "bcoo_extract_p", "bcoo_fromdense_p", "bcoo_sort_indices_p", "bcoo_sum_duplicates_p",
@@ -38,6 +39,7 @@ def inside(indices: Array, sizes: Sequence[int]) -> Array:
     """Whether each index, along the last axis, is in an array of these sizes; else it is padding.
     """
     limits = np.minimum(np.asarray(sizes, np.int64), np.iinfo(indices.dtype).max)
+    limits = limits.reshape(*[1] * (indices.ndim - 1), -1)
     return all_of((indices >= 0) & (indices < asarray(limits.astype(indices.dtype))), -1)
 
 
@@ -59,6 +61,9 @@ bcoo_todense_p = Defined("bcoo_todense", _todense)
 def _fromdense(mat: Array, *, nse: int, n_batch: int, n_dense: int, index_dtype: DType
                ) -> tuple[Array, Array]:
     """The first `nse` elements that are not 0, in lexicographic order, and where they are."""
+    check_counts(f"fromdense: {typeof(mat)} given", index_dtype,
+                 mat.shape[n_batch:mat.ndim - n_dense])
+
     def one(m: Array) -> tuple[Array, Array]:
         n_sparse = m.ndim - n_dense
         stored = any_of(m != 0, tuple(range(n_sparse, m.ndim))) if n_dense else m != 0

@@ -16,6 +16,7 @@ from ..base.typing import Array, DType
 from ..core.trace import Tracer
 from ..types import dtypes
 from ..types.shape import canonical_shape, prod
+from ..types.symbolic import is_symbolic_dim
 
 __all__ = [
     "BCOOProperties", "BCSRProperties", "Buffer", "COOInfo", "CuSparseEfficiencyWarning",
@@ -240,6 +241,14 @@ def _served(part: Iterable[int], whole: Iterable[int]) -> bool:
     return all(s in (1, w) for s, w in zip(part, whole))
 
 
+def check_counts(what: str, dtype: DType, sizes: Sequence[int]) -> None:
+    """ValueError unless indices of a dtype hold these sizes; padding has the size itself."""
+    most = dtypes.iinfo(dtype).max
+    if any(not is_symbolic_dim(size) and size > most for size in sizes):
+        raise ValueError(f"{what}; {dtype} counts to {most}; a dtype that holds "
+                         f"{max(n for n in sizes if not is_symbolic_dim(n))} is required.")
+
+
 def index_properties(indices: Buffer, shape: Sequence[int]) -> BCOOProperties:
     """The numbers of axes of a BCOO with these indices; TypeError or ValueError if they misfit."""
     what = f"BCOO: {described(indices=indices)} for shape {tuple(shape)} given"
@@ -256,6 +265,7 @@ def index_properties(indices: Buffer, shape: Sequence[int]) -> BCOOProperties:
     if not _served(batch, shape):
         raise ValueError(f"{what}; indices batch dimensions not compatible: sizes 1 or "
                          f"{tuple(shape[:len(batch)])} are required.")
+    check_counts(what, indices.dtype, shape[len(batch):len(batch) + n_sparse])
     return BCOOProperties(len(batch), n_sparse, n_dense, nse)
 
 
@@ -291,6 +301,8 @@ def pointer_properties(indices: Buffer, indptr: Buffer, shape: Sequence[int]) ->
     if indptr.shape[-1] != shape[n_batch] + 1:
         raise ValueError(f"{what}; indptr shape must match the matrix shape plus 1: a last axis of "
                          f"size {shape[n_batch] + 1} is required.")
+    check_counts(what, indices.dtype, shape[n_batch + 1:n_batch + 2])
+    check_counts(what, indptr.dtype, indices.shape[-1:])
     return BCSRProperties(n_batch, n_dense, indices.shape[-1])
 
 

@@ -150,8 +150,14 @@ def _element_product(data: Array, indices: Array, x: Array, contract: tuple[list
         counts = add_at((rows,), indices[:, :1], zeros(indices.shape[:1], INT32) + 1)
         pointers = concatenate([zeros((1,), INT32), cumsum(counts)])
         return _by_kernel(data, indices[:, 1], pointers, x)
-    found = read(x, _columns(indices, sparse)) if sparse else broadcast_to(
-        x, (indices.shape[0], *x.shape))
+    if sparse:
+        met = _columns(indices, sparse)
+        found = read(x, met)
+        # What padding stores may be infinite, and 0 times that is NaN.
+        valid = inside(met, [sizes[i] for i in sparse]).reshape(-1, *[1] * (data.ndim - 1))
+        data = where(valid, data, zeros((), data.dtype))
+    else:
+        found = broadcast_to(x, (indices.shape[0], *x.shape))
     if data.ndim == 1:
         product = data.reshape(-1, *[1] * (found.ndim - 1)) * found
     else:
@@ -243,12 +249,15 @@ def _bcsr_dot_general(data: Array, indices: Array, indptr: Array, rhs: Array, *,
 def bcsr_indices(indices: Array, indptr: Array, shape: Shape) -> Array:
     """The indices of a BCOO of the same elements, [*batch, nse, 2]."""
     n_batch = indices.ndim - 1
+    height, dtype = shape[n_batch], indices.dtype
+    if is_symbolic_dim(height) or height > dtypes.iinfo(dtype).max:
+        dtype = dtypes.result_type(dtype, INT32)
 
     def one(i: Array, p: Array) -> Array:
-        rows = rows_of(p, i.shape[0], i.dtype)
+        rows = rows_of(p, i.shape[0], dtype)
         last = p[-1] if p.shape[0] > 1 else 0
-        rows = where(iota(INT32, i.shape[0]) < last, rows, shape[n_batch])
-        return stack([rows, i], -1)
+        rows = where(iota(INT32, i.shape[0]) < last, rows, height)
+        return stack([rows, i.astype(dtype)], -1)
 
     sizes = tuple(max(a, b) for a, b in zip(indices.shape[:n_batch], indptr.shape[:n_batch]))
     return batched(one, sizes)(indices, indptr)
