@@ -1,0 +1,86 @@
+"""Programs lowered for accelerators, as far as that needs neither a plugin nor a device.
+
+What is lowered for a TPU or GPU and has no kernels of theirs is compiled for the CPU here, and run.
+"""
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import olympus
+from olympus import lax
+
+ULP = np.finfo(np.float32).eps
+
+
+def lowered(fun, *args, platform="tpu"):
+    return olympus.jit(fun).trace(*args).lower(lowering_platforms=(platform,))
+
+
+def here(fun, *args, platform="tpu"):
+    """The value of a program that was lowered for another platform."""
+    return np.asarray(lowered(fun, *args, platform=platform).compile()(*args))
+
+
+def points(*ranges, count=200):
+    rng = np.random.default_rng(0)
+    return [np.exp(rng.uniform(*np.log(r), count)).astype(np.float32) for r in ranges]
+
+
+A, B, X = points((0.02, 3000), (0.02, 3000), (0.02, 3000))
+MEAN = A / (A + B)
+# Near the middle of the distributions, where series and fractions take the most steps.
+NEAR = np.clip(MEAN * np.exp(2 * np.sqrt((1 - MEAN) / (A * MEAN + B)) * np.linspace(-1, 1, 200)),
+               1e-6, 0.999999).astype(np.float32)
+S, Q = points((1.02, 20), (0.05, 100))
+ORDER = np.arange(200) % 10 + 1.0
+ORDER = ORDER.astype(np.float32)
+# The function, its arguments, the values by SciPy in float64, and the units by which results may
+# differ: JAX's differ by 65,000 (igamma), 110,000 (igammac), 70,000 (betainc) on such points.
+SPECIAL = {
+    "igamma": (lax.igamma, (A, X), sp.gammainc, 100),
+    "igammac": (lax.igammac, (A, X), sp.gammaincc, 100),
+    "igamma near the mean": (lax.igamma, (A, A * np.float32(1.01)), sp.gammainc, 100),
+    "betainc": (lax.betainc, (A, B, NEAR), sp.betainc, 200),
+    "zeta": (lax.zeta, (S, Q), sp.zeta, 8),
+    "polygamma": (lax.polygamma, (ORDER, Q), lambda m, x: sp.polygamma(m.astype(int), x), 100),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_special_functions_of_float32_have_no_float64_on_accelerators(platform, name):
+    fun, args, _, _ = SPECIAL[name]
+    for args in (args, [x.astype(olympus.numpy.bfloat16) for x in args]):
+        assert "f64" not in lowered(fun, *args, platform=platform).as_text()
+        assert "f64" not in lowered(
+            lambda *xs: olympus.grad(lambda *xs: fun(*xs).sum(), len(xs) - 1)(*xs), *args,
+            platform=platform).as_text()
+    if name != "igamma near the mean":
+        assert "f64" in lowered(fun, *args, platform="cpu").as_text()
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_functions_of_float32_keep_their_digits_on_accelerators(name):
+    fun, args, wanted, units = SPECIAL[name]
+    want = wanted(*(x.astype(np.float64) for x in args))
+    told = (np.abs(want) > 1e-36) & (np.abs(want) < 1e38)
+    error = np.abs(here(fun, *args).astype(np.float64) - want)[told] / np.abs(want[told]) / ULP
+    assert error.max() < units and np.median(error) < max(2.0, units / 5)
+
+
+def test_the_density_of_beta_near_0_does_not_underflow_with_its_power_on_accelerators():
+    slope = olympus.grad(lambda x: lax.betainc(np.float32(2), np.float32(2), x))
+    np.testing.assert_allclose(here(slope, np.float32(1e-20)), 6e-20, rtol=1e-5)
+    with olympus.enable_x64(True):      # and of float64 on CPU
+        np.testing.assert_allclose(olympus.grad(lax.betainc, 2)(2.0, 2.0, 1e-170), 6e-170,
+                                   rtol=1e-13)
+
+
+def test_zeta_of_large_exponents_is_its_first_term():
+    s, q = np.float32([1e5, 1e5, 1e9, 3e4]), np.float32([1.0, 1.0001, 2.0, 0.9999])
+    want = q.astype(np.float64) ** -s.astype(np.float64)
+    np.testing.assert_allclose(here(lax.zeta, s, q), want, rtol=1e-2)   # the power's own digits
+    np.testing.assert_allclose(lax.zeta(s, q), want, rtol=1e-6)
+    with olympus.enable_x64(True):
+        assert lax.zeta(1e30, 1.0) == 1.0
