@@ -68,10 +68,6 @@ def gqa_reference(q: Array, k: Array, v: Array, start_idx: ArrayLike | None = No
     Args:
       q: [batch, heads, dim].
       k, v: [batch, keys, kv_heads, dim], where kv_heads divides heads.
-      start_idx, kv_seq_len: integers [batch], where the range of keys begins and ends, or None.
-      sm_scale: the factor of the logits; 1 / sqrt(dim) by default.
-      return_residuals: also return (sums, largest logits), [batch, heads] each.
-      normalize_output: whether weights are divided by their sum.
 
     >>> from olympus.experimental.pallas.ops.gpu import decode_attention
     >>> q, kv = onp.ones((1, 4, 8)), onp.ones((1, 16, 2, 8))
@@ -159,6 +155,9 @@ def grouped_query_attention_reference(
     Args:
       soft_cap: logits are cap tanh(logits / cap); None and 0 leave them.
       debug: print the logits and the weights.
+      queries: [batch, heads, dim].
+      k_pages, v_pages: keys and values, [batch, kv_heads, keys, dim].
+      seq_lens: int32[batch], the number of keys that each row reads.
 
     >>> from olympus.experimental.pallas.ops.tpu.paged_attention import util
     >>> q, kv = onp.ones((1, 4, 8)), onp.ones((1, 2, 16, 8))
@@ -184,10 +183,7 @@ def grouped_query_attention_reference(
 
 complete_docstrings(globals(), {
     "q": "queries, [batch, heads, dim].",
-    "queries": "[batch, heads, dim].",
     "k, v": "keys and values, for each head of keys, or for all heads.",
-    "k_pages, v_pages": "keys and values, [batch, kv_heads, keys, dim].",
-    "seq_lens": "int32[batch], the number of keys that each row reads.",
     "start_idx, kv_seq_len": "integers [batch], where the range of keys begins and ends, or None.",
     "sm_scale": "the factor of the logits; 1 / sqrt(dim) by default.",
     "return_residuals": "also return (sums, largest logits), [batch, heads] each.",

@@ -172,6 +172,9 @@ class MosaicParams:
 def set_tpu_interpret_mode(params: object = None) -> None:
     """Interpret all kernels from now on: `olympus_pallas_interpret` is True.
 
+    Args:
+      params: an `InterpretParams`, which has no effect, or None.
+
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.set_tpu_interpret_mode()
     >>> olympus.config.update("olympus_pallas_interpret", False)
@@ -218,6 +221,11 @@ def create_tensorcore_mesh(axis_name: str, devices: PyTree = None, num_cores: in
                            ) -> TensorCoreMesh:
     """A mesh of the cores of a TPU; of one core if their number is left out.
 
+    Args:
+      axis_name: the name of the axis of cores.
+      devices: has no effect in interpret mode.
+      num_cores: the number of cores; None is one.
+
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.create_tensorcore_mesh("core").shape
     {'core': 1}
@@ -229,6 +237,9 @@ def create_tensorcore_mesh(axis_name: str, devices: PyTree = None, num_cores: in
 
 def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], None]:
     """Decorator: run a function at once, on the first core of an axis of the mesh only.
+
+    Args:
+      core_axis_name: the name of the axis.
 
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
@@ -257,6 +268,9 @@ def dma_semaphore() -> SemaphoreRef:
 def bitcast(x: Array, ty: DTypeLike) -> Array:
     """The bits of an array as another dtype; narrower and wider ones change the rows (axis -2).
 
+    Args:
+      ty: a dtype.
+
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.bitcast(onp.ones((8, 4), onp.int32), onp.int16).shape
     (16, 4)
@@ -277,6 +291,9 @@ def bitcast(x: Array, ty: DTypeLike) -> Array:
 
 def with_memory_space_constraint(x: Array, memory_space: object) -> Array:
     """An array that the compiler keeps in a memory space; in interpret mode the array itself.
+
+    Args:
+      memory_space: a member of `MemorySpace`.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> print(pltpu.with_memory_space_constraint(onp.ones(2), pltpu.VMEM))
@@ -309,6 +326,9 @@ def load(ref: Reference, *, mask: ArrayLike | None = None, other: ArrayLike | No
 def store(ref: Reference, val: ArrayLike, *, mask: ArrayLike | None = None,
           eviction_policy: str | None = None) -> None:
     """Write to a reference where a mask is true.
+
+    Args:
+      eviction_policy: has no effect in interpret mode.
 
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> ref = olympus.new_ref(onp.arange(3))
@@ -413,6 +433,9 @@ def atomic_xchg(x_ref_or_view: Reference, idx: object, val: ArrayLike, *,
 def atomic_cas(ref: Reference, cmp: ArrayLike, val: ArrayLike) -> Array:
     """Write a value where a reference equals another, and return the old content.
 
+    Args:
+      cmp: the value to compare with.
+
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> ref = olympus.new_ref(onp.array(1))
     >>> print(plgpu.atomic_cas(ref, 1, 7), ref[...])
@@ -444,6 +467,9 @@ def debug_barrier() -> None:
 def max_contiguous(x: Array, values: int | Sequence[int]) -> Array:
     """Promise the compiler that runs of indices follow one another; the result is x.
 
+    Args:
+      values: how many indices follow one another, one number for each axis.
+
     >>> from olympus.experimental.pallas import triton as plgpu
     >>> print(plgpu.max_contiguous(onp.arange(2), 2))
     [0 1]
@@ -456,16 +482,6 @@ complete_docstrings(globals(), {
     "x_ref_or_view": "a reference, or a part of one.",
     "idx": "an index, as for arrays.",
     "val": "the value to write or to combine, broadcast to the part.",
-    "cmp": "the value to compare with.",
     "mask": "bools that broadcast to the part, or None for all of it.",
-    "eviction_policy": "has no effect in interpret mode.",
     "x": "an array.",
-    "values": "how many indices follow one another, one number for each axis.",
-    "ty": "a dtype.",
-    "memory_space": "a member of `MemorySpace`.",
-    "core_axis_name": "the name of the axis.",
-    "axis_name": "the name of the axis of cores.",
-    "devices": "has no effect in interpret mode.",
-    "num_cores": "the number of cores; None is one.",
-    "params": "an `InterpretParams`, which has no effect, or None.",
 }, returns="As the first sentence says.")

@@ -45,11 +45,6 @@ def mha_reference_no_custom_vjp(q: Array, k: Array, v: Array, ab: Array | None =
 
     Args:
       q, k, v: queries, keys and values.
-      ab: added to the logits, [batch, heads, queries, keys], or None.
-      segment_ids: the segments of queries and keys, [batch, length] each, or None.
-      causal: whether query i looks only at keys up to i.
-      mask_value: added to the logits of keys that a query does not look at.
-      sm_scale: the factor of the logits.
       save_residuals: also return the sums and the largest logits, [batch, heads, queries] each.
 
     >>> from olympus.experimental.pallas.ops.tpu import flash_attention as flash
@@ -72,6 +67,10 @@ def mha_reference_bwd(q: Array, k: Array, v: Array, ab: Array | None,
                         causal: bool = False, mask_value: float = DEFAULT_MASK_VALUE,
                         sm_scale: float = 1.0) -> PyTree:
     """Cotangents (q, k, v, ab) of `mha_reference` from its output, sums, largest logits and `do`.
+
+    Args:
+      o, l, m: the output, the sums and the largest logits of the forward pass.
+      do: the cotangent of the output.
 
     Raises:
       NotImplementedError: an `sm_scale` other than 1.
@@ -144,8 +143,6 @@ complete_docstrings(globals(), {
     "q, k, v": "queries, keys and values, [batch, heads, length, dim].",
     "ab": "added to the logits, [batch, heads, queries, keys], or None.",
     "segment_ids": "the segments of queries and keys, [batch, length] each, or None.",
-    "o, l, m": "the output, the sums and the largest logits of the forward pass.",
-    "do": "the cotangent of the output.",
     "causal": "whether query i looks only at keys up to i.",
     "mask_value": "added to the logits of keys that a query does not look at.",
     "sm_scale": "the factor of the logits.",

@@ -23,6 +23,9 @@ def segment_mask(q_segment_ids: Array, kv_segment_ids: Array) -> Array:
     """Which queries and keys share a segment: bool[…, queries, keys] of integers [batch, length] or
     [length].
 
+    Args:
+      q_segment_ids, kv_segment_ids: integers, the segments of queries and of keys.
+
     >>> from olympus.experimental.pallas.ops.gpu import attention
     >>> print(attention.segment_mask(onp.array([0, 1]), onp.array([1, 1])))
     [[False False]
@@ -40,6 +43,7 @@ def mha_reference(q: Array, k: Array, v: Array, segment_ids: Array | None, sm_sc
       segment_ids: integers [batch, length] of queries and keys alike, or None.
       sm_scale: the factor of the logits.
       causal: whether query i looks only at keys up to i.
+      q, k, v: queries, keys and values, [batch, length, heads, dim].
 
     >>> from olympus.experimental.pallas.ops.gpu import attention
     >>> x = onp.ones((1, 4, 2, 8))
@@ -54,7 +58,4 @@ def mha_reference(q: Array, k: Array, v: Array, segment_ids: Array | None, sm_sc
     return einsum("bhqk,bkhc->bqhc", softmax(logits * sm_scale), v, preferred_element_type=_F32)
 
 
-complete_docstrings(globals(), {
-    "q, k, v": "queries, keys and values, [batch, length, heads, dim].",
-    "q_segment_ids, kv_segment_ids": "integers, the segments of queries and of keys.",
-}, returns="An array, float32[batch, length, heads, dim] or bool[..., queries, keys].")
+complete_docstrings(globals(), {}, returns="float32[batch, length, heads, dim], or bools.")

@@ -65,7 +65,6 @@ def make_causal_mask(shape: tuple[int, int], offset: int = 0) -> BoolArray:
     """A dense causal mask: query i looks at keys up to i + offset.
 
     Args:
-      shape: (queries, keys).
       offset: moves the diagonal up. If it is negative, the first queries look at nothing, and their
         softmax has no terms.
 
@@ -82,7 +81,6 @@ def make_local_attention_mask(shape: tuple[int, int], window_size: Window, *, of
     """A dense mask of a window: query i looks at keys from i + offset - left to i + offset + right.
 
     Args:
-      shape: (queries, keys).
       window_size: (left, right); None has no limit on that side.
       offset: moves the diagonal up.
 
@@ -98,6 +96,9 @@ def make_local_attention_mask(shape: tuple[int, int], window_size: Window, *, of
 def make_chunk_attention_mask(shape: tuple[int, int], chunk_size: int) -> BoolArray:
     """A dense mask that is causal within chunks of the sequence, and empty between them.
 
+    Args:
+      chunk_size: the length of a chunk.
+
     >>> from olympus.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask
     >>> print(splash_attention_mask.make_chunk_attention_mask((3, 3), 2).astype(int))
     [[1 0 0]
@@ -111,6 +112,10 @@ def make_random_mask(shape: tuple[int, int], sparsity: float, seed: int) -> Bool
     """A dense mask of independent draws: each entry is False with probability `sparsity`.
 
     The draws are from `numpy.random.RandomState(seed)`; NumPy's global state stays as it is.
+
+    Args:
+      sparsity: the probability of False.
+      seed: an int, the seed of the draws.
 
     >>> from olympus.experimental.pallas.ops.tpu import splash_attention as splash
     >>> bool(splash.make_random_mask((4, 4), 0.0, seed=0).all())
@@ -284,7 +289,6 @@ class CausalMask(_Ruled):
     """Query i looks at keys up to i + offset.
 
     Args:
-      shape: (queries, keys).
       offset: moves the diagonal up. If it is negative, the first queries look at nothing, and their
         softmax has no terms.
       shard_count: over how many devices the queries are spread; its square divides them.
@@ -307,7 +311,6 @@ class LocalMask(_Ruled):
     """Query i looks at keys from i + offset - left to i + offset + right.
 
     Args:
-      shape: (queries, keys).
       window_size: (left, right); None has no limit on that side.
       offset: moves the diagonal up.
       shard_count: over how many devices the queries are spread; its square divides them.
@@ -424,7 +427,4 @@ def _two_slices(mask: Mask, index: Index) -> tuple[slice, slice]:
 
 complete_docstrings(globals(), {
     "shape": "(queries, keys).",
-    "sparsity": "the probability of False.",
-    "seed": "an int, the seed of the draws.",
-    "chunk_size": "the length of a chunk.",
 }, returns="A NumPy array, bool[queries, keys].")

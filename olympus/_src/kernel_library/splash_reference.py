@@ -138,6 +138,8 @@ def attention_reference_custom(mask: Array, q: Array, k: Array, v: Array,
       custom_type: how the mean of the weights' cotangents is summed: "flash" over the head's
         dimension, as kernels do, "vanilla" over the keys. The two differ in rounding.
       others: as for `attention_reference`.
+      mask: bool[queries, keys].
+      q, k, v: queries, keys and values, [length, dim].
 
     >>> from olympus.experimental.pallas.ops.tpu.splash_attention import (
     ...     splash_attention_kernel as splash)
@@ -215,7 +217,4 @@ make_masked_mha_reference = partial(make_attention_reference, is_mqa=False)
 make_masked_mqa_reference = partial(make_attention_reference, is_mqa=True)
 
 
-complete_docstrings(globals(), {
-    "mask": "bool[queries, keys].",
-    "q, k, v": "queries, keys and values, [length, dim].",
-}, returns="An array [queries, dim]; with the residuals if `save_residuals`.")
+complete_docstrings(globals(), {}, returns="An array [queries, dim], perhaps with the residuals.")

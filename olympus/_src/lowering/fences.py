@@ -494,14 +494,15 @@ class _Pass:
         With axes of size 1, no padding, or every element read, its result is an operand. What it
         combines elements of is none, but a contraction over one element is a product.
         """
-        name, operands, outs = eqn.primitive.name, eqn.invars, eqn.outvars
+        prim, operands, outs = eqn.primitive, eqn.invars, eqn.outvars
+        name, axes = ("", None) if prim.foreign else (prim.name, eqn.params.get("axes"))
         scaled = _SCALED | _SCALED << _MINUS
         if name == "dot_general":
             x, y = operands
             if self._of(x)[0] & self._of(y)[0] & scaled:    # of vectors: the sum of the products
                 self._fence(eqn, x)
-            axes = eqn.params["dimension_numbers"][0][0]
-            if all(_is_one(x.aval.shape[axis]) for axis in axes) and self._joined(operands)[0]:
+            summed = eqn.params["dimension_numbers"][0][0]
+            if all(_is_one(x.aval.shape[axis]) for axis in summed) and self._joined(operands)[0]:
                 self._fence(eqn, *self._those(operands, _MERGED))
                 self.made[outs[0]] = _SCALED, None
             return
@@ -509,9 +510,9 @@ class _Pass:
             self.held.update(self._those(operands, scaled))
         bits, number = self._joined(operands)
         bits &= _FIXED | _MERGED | _REPEATED | _SPREAD
-        axes = eqn.params.get("axes")
-        if type(axes) is tuple and not all(
-                type(axis) is int and _is_one(operands[0].aval.shape[axis]) for axis in axes):
+        shape = operands[0].aval.shape if operands else ()
+        if type(axes) is tuple and not all(     # names of axes of a mesh may be numbers
+                type(axis) is int and axis < len(shape) and _is_one(shape[axis]) for axis in axes):
             bits, number = bits & ~_MERGED, None
         if bits:
             self.made.update(dict.fromkeys(outs, (bits, number)))
