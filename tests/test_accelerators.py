@@ -3,12 +3,16 @@
 What is lowered for a TPU or GPU and has no kernels of theirs is compiled for the CPU here, and run.
 """
 
+import importlib.util
+
 import numpy as np
 import pytest
 import scipy.special as sp
 
 import olympus
 from olympus import lax
+from olympus._src.devices.chips import CHIPS, parse_target
+from olympus.experimental import topologies
 
 ULP = np.finfo(np.float32).eps
 
@@ -83,3 +87,56 @@ def test_zeta_of_large_exponents_is_its_first_term():
     np.testing.assert_allclose(lax.zeta(s, q), want, rtol=1e-6)
     with olympus.enable_x64(True):
         assert lax.zeta(1e30, 1.0) == 1.0
+
+
+def test_targets_have_names():
+    assert [str(parse_target(t)) for t in (
+        "tpu:v5e:2x2", "V6E:16x16", "h100:8", "cuda:a100:2x8", "gpu:l4", "v5p", "v7x:2x2x1")] == [
+        "v5e:2x2", "v6e:16x16", "h100:8", "a100:2x8", "l4:1", "v5p:1x1x1", "tpu7x:2x2x1"]
+    for text, wrong in (("v5x:2x2", "chips are v5p, v5e"), ("h10:8", "chips are h100"),
+                        ("tpu:h100:8", "is of the platform cuda; write cuda:h100:8"),
+                        ("v5p:2x2", "has 3 axes; .* as v5p:2x2x1"), ("h100:0", "8, 2x2 or"),
+                        ("h100:eight", "8, 2x2 or"), ("h100:1x1x1x8", "8, 2x2 or")):
+        with pytest.raises(ValueError, match=wrong):
+            parse_target(text)
+    for chip in CHIPS.values():
+        assert 0.1 < chip.peak("bfloat16") / chip.bandwidth / 200 < 4 and chip.source
+
+
+WHEELS = {"tpu": "libtpu", "cuda": "jax_cuda13_plugin"}
+
+
+@pytest.mark.parametrize("target", ["v5e:2x2", "h100:4"])
+def test_programs_compile_for_devices_that_are_not_here(target):
+    platform = parse_target(target).chip.platform
+    if importlib.util.find_spec(WHEELS[platform]) is None:
+        pytest.skip(f"{WHEELS[platform]} is not installed")
+    topology = topologies.get_topology_desc(target)
+    device, kind = topology.devices[0], CHIPS[parse_target(target).name].kind
+    assert repr(topology) == f"TopologyDescription(4 x {kind})"
+    assert len(topologies.get_topology_desc(platform, target).devices) == 4
+    here = olympus.sharding.SingleDeviceSharding(device)
+    assert here.memory_kind == "device"
+    low = olympus.jit(lambda x: x @ x).lower(
+        olympus.ShapeDtypeStruct((256, 256), np.float32, sharding=here))
+    compiled = low.compile()
+    for costs in (low.cost_analysis()["flops"], low.cost_table()[0].flops,
+                  compiled.cost_table()[0].flops):
+        assert costs == 2 * 256**3
+    assert compiled.memory_analysis().argument_size_in_bytes == 4 * 256**2
+    assert "dot(" in compiled.as_text() or "gemm" in compiled.as_text() or (
+        "convolution(" in compiled.as_text())
+    mesh = topologies.make_mesh(topology, (2, 2), ("a", "b"))
+    over = olympus.sharding.NamedSharding(mesh, olympus.sharding.PartitionSpec("a", "b"))
+    spread = olympus.jit(lambda x: x @ x).lower(
+        olympus.ShapeDtypeStruct((256, 256), np.float32, sharding=over)).compile()
+    assert "all-gather" in spread.as_text()
+    # An array of ours on such a device ends the process in jaxlib: it is never handed on.
+    for x in (np.ones(4), olympus.numpy.ones(4)):
+        for place in (device, here):
+            with pytest.raises(RuntimeError, match="a device of a topology given for an array"):
+                olympus.device_put(x, place)
+    with pytest.raises(RuntimeError, match="compiled for 1 x .* of a topology"):
+        compiled(np.ones((256, 256), np.float32))
+    with pytest.raises(ValueError, match="knows none of this name"):
+        topologies.get_topology_desc("nothing", platform)
