@@ -56,7 +56,7 @@ class Iterate(Primitive):
     def lower(self, b: Builder, active: IrValue, *xs: IrValue, step: Step, states: int, limit: int
               ) -> Sequence[IrValue]:
         avals = b.avals_in
-        count = make_aval((), avals[1].dtype)
+        count = make_aval((), F32 if avals[1].dtype == F32 else F64)
         axes = tuple(range(avals[0].ndim))
 
         def go_on(i: Array, active: Array) -> list[Array]:
