@@ -25,7 +25,6 @@ from ..base.typing import Array, R
 from ..base.users import code_of_users
 from ..base.util import Memo
 from ..core.context import current_context
-from ..devices import devices
 from ..devices.array import stored
 from ..runtime import compile, disk_cache
 from ..runtime.compile import Placement
@@ -70,7 +69,7 @@ class PersistentPrograms:
                             "only: no directory is set; set olympus_compilation_cache_dir.")
             return self._trace(arguments)
         stable = self._key(arguments, placement)
-        client, key, entry = devices.client(placement.platform), "", None
+        client, key, entry = placement.devices[0].client, "", None
         try:
             # All devices of the machine: the call's own are in the digest.
             key = directory.key(self.signature.name, stable.hexdigest(), client,

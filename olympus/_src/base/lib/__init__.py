@@ -23,11 +23,13 @@ from olympus._src.base.lib.arrays import (
     copy_to_device,
     copy_to_host_async,
     copy_to_sharding,
+    default_memory_kind,
     device_put,
     device_put_parts,
     is_readable,
     make_array,
     may_share,
+    memory_kinds,
     result_handler,
     rewrap,
     same_tiles,
@@ -63,13 +65,7 @@ from olympus._src.base.lib.calls import (
     registered_names,
     sparse_product_target,
 )
-from olympus._src.base.lib.clients import (
-    Client,
-    make_cpu_client,
-    make_gpu_client,
-    make_tpu_client,
-    topology,
-)
+from olympus._src.base.lib.clients import Client, make_cpu_client
 from olympus._src.base.lib.distributed import (
     connect,
     cpu_collectives,
@@ -100,6 +96,7 @@ from olympus._src.base.lib.executables import (
     hlo_cost_analysis,
     hlo_text,
     inspection_key,
+    is_absent,
     is_error_of_pjit,
     lacks_code,
     layout_fields,
@@ -143,10 +140,11 @@ from olympus._src.base.lib.waiting import check_ending, interruptible
 from olympus._src.base.util import lazy_module
 
 if TYPE_CHECKING:
-    from olympus._src.base.lib import allocator, mlir
+    from olympus._src.base.lib import allocator, mlir, plugins
 else:
     allocator = lazy_module("olympus._src.base.lib.allocator")
     mlir = lazy_module("olympus._src.base.lib.mlir")
+    plugins = lazy_module("olympus._src.base.lib.plugins")
 
 Config: Any = _jax.config.Config
 config_unset: Any = _jax.config.unset
@@ -181,32 +179,28 @@ __all__ = [
     "TYPED", "UNTYPED", "Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback_target",
     "call_platform", "capsule_address", "has_custom_call", "include_dir", "is_batch_partitionable",
     "pycapsule", "register_batch_partitionable", "register_custom_type", "registered_calls",
-    "registered_names",
-    "Array", "ArrayImpl", "Client", "CompilerOptionError", "Config", "Device", "DeviceList",
-    "DictKey", "FastPath", "FlattenedIndexKey", "GSPMDSharding", "GetAttrKey", "HloSharding",
-    "HostFunction", "IN_THIS_THREAD", "WeakCall", "WholeArray", "keep_while_running",
+    "registered_names", "Array", "ArrayImpl", "Client", "CompilerOptionError", "Config", "Device",
+    "DeviceList", "DictKey", "FastPath", "FlattenedIndexKey", "GSPMDSharding", "GetAttrKey",
+    "HloSharding", "HostFunction", "IN_THIS_THREAD", "WeakCall", "WholeArray", "keep_while_running",
     "LoadedExecutable", "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef",
     "PyTreeRegistry", "SequenceKey", "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback",
-    "XlaRuntimeError", "addresses",
-    "all_leaves", "allocator", "answer_for_jax", "array_layout", "array_tracebacks",
-    "block_until_ready", "check_alive", "check_ending", "interruptible", "compile", "config_unset",
-    "connect", "copied", "copy_to_device",
-    "copy_to_host_async", "copy_to_sharding", "cost_analysis", "cpu_collectives",
+    "XlaRuntimeError", "addresses", "all_leaves", "allocator", "answer_for_jax", "array_layout",
+    "array_tracebacks", "block_until_ready", "check_alive", "check_ending", "interruptible",
+    "compile", "config_unset", "connect", "copied", "copy_to_device", "copy_to_host_async",
+    "copy_to_sharding", "cost_analysis", "cpu_collectives", "default_memory_kind",
     "deserialize_executable", "device_put", "device_put_parts", "disconnect_collectives", "execute",
     "execute_with_tokens", "explicit_transfers", "fastpath", "forget_all_signatures",
     "forget_signatures", "from_dlpack", "get_compile_options", "guard", "hlo_cost_analysis",
-    "hlo_text", "inspection_key", "install_config_slots", "is_error_of_pjit", "is_readable",
-    "jaxlib_version", "lacks_code", "lapack_names", "lapack_target", "layout_fields",
+    "hlo_text", "inspection_key", "install_config_slots", "is_absent", "is_error_of_pjit",
+    "is_readable", "jaxlib_version", "lacks_code", "lapack_names", "lapack_target", "layout_fields",
     "layout_order", "layouts", "libraries", "limit_collectives", "make_array", "make_cpu_client",
-    "make_gpu_client", "make_tpu_client", "may_share", "memory_stats", "mlir", "no_jax",
-    "partitioner_key", "pjit", "prepare_service", "pretty_printer", "python_callback_target",
-    "raise_error_of_pjit", "raised_by_host", "register_custom_call", "result_handler", "rewrap",
-    "runtime_error",
+    "may_share", "memory_kinds", "memory_stats", "mlir", "no_jax", "partitioner_key", "pjit",
+    "plugins", "prepare_service", "pretty_printer", "python_callback_target", "raise_error_of_pjit",
+    "raised_by_host", "register_custom_call", "result_handler", "rewrap", "runtime_error",
     "safe_map", "safe_zip", "same_tiles", "serialize_executable", "set_explain_collective",
     "set_text_of_failure", "set_tracer_class", "shard_slices", "shardings", "shards",
-    "shared_signatures", "single_device_sharding", "sparse_product_target",
-    "start_service", "thread_guard", "tile_counts",
-    "tiled_sharding", "to_dlpack", "to_numpy", "topology", "trace_context", "treedef_tuple",
-    "unsafe_buffer_pointer", "wait_for", "wait_for_hosts", "warn_if_jax_loaded", "watch_preemption",
-    "weakref_lru_cache",
+    "shared_signatures", "single_device_sharding", "sparse_product_target", "start_service",
+    "thread_guard", "tile_counts", "tiled_sharding", "to_dlpack", "to_numpy", "trace_context",
+    "treedef_tuple", "unsafe_buffer_pointer", "wait_for", "wait_for_hosts", "warn_if_jax_loaded",
+    "watch_preemption", "weakref_lru_cache",
 ]

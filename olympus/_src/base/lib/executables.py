@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from olympus._src.base.array_type import Array, Device
 
 LoadedExecutable: Any = _jax.LoadedExecutable
+_COMPILE_ONLY: Any = _jax.CompileOnlyPyClient
 XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
 _difflib: Any = lazy_module("difflib")
 _mlir: Any = lazy_module("olympus._src.base.lib.mlir")
@@ -132,6 +133,11 @@ def _flags() -> list[str]:
         return sorted({name.decode() for name in re.findall(_FLAG, text)})
 
 
+def is_absent(device: Device) -> bool:
+    """Whether a device is one of a topology: programs compile for it, and do not run."""
+    return isinstance(device.client, _COMPILE_ONLY)
+
+
 def compile(
     client: Any,
     module: Any,
@@ -160,6 +166,10 @@ def compile(
     callbacks = {"host_callbacks": list(host_callbacks)} if host_callbacks else {}
     try:
         run = _at_once if in_this_thread else _to_the_end
+        if is_absent(devices[0]):
+            # Of devices that are not here: nothing is loaded, and bytecode is not taken.
+            module = _mlir.parse(module) if isinstance(module, bytes) else module
+            return run(lambda: client.compile(module, device_list, made, **callbacks))
         return run(lambda: client.compile_and_load(module, device_list, made, **callbacks))
     except XlaRuntimeError as error:
         wrong = re.search(_WRONG_OPTION, str(error)) if options else None

@@ -104,7 +104,7 @@ def _integral(curvature: ArrayLike, exponent: Callable[..., tuple[Array, Array]]
         return broadcast_in_dim(x, shape, range(len(shape) - 1))
 
     def along(values: np.ndarray) -> Array:
-        return broadcast_in_dim(values, shape, (len(shape) - 1,))
+        return broadcast_in_dim(values.astype(typeof(end).dtype), shape, (len(shape) - 1,))
 
     v = mul(wide(end), along(0.5 * (_NODES + 1.0)))
     total = reduce_sum(mul(integrand(v, wide), along(0.5 * _WEIGHTS)), (len(shape) - 1,))
