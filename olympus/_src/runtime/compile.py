@@ -311,7 +311,7 @@ class Executable:
                     add_pending(token, ordered)
                 # A program is over when its results are there; to wait in another thread for one
                 # that is over takes as long as the call.
-                if self.hosts and not (outs and all([x.is_ready() for x in outs])):
+                if self.hosts and not (outs and all(x.is_ready() for x in outs)):
                     lib.keep_while_running(token, self.hosts)
                 if self.untried:    # a handler refuses at the first call, if at all
                     lib.wait_for([token])
