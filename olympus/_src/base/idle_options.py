@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["IDLE"]
-
 _TESTS = "only JAX's own tests use it"
 _INTERNAL = "JAX chooses between two implementations with it; Olympus has one"
 _TF = "Olympus does not call TensorFlow"

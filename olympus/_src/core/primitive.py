@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 else:
     Builder = Any
 
-__all__ = ["Axis", "Builder", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive",
-           "RuleView", "Tangent", "Transposed", "Zero", "linear_jvp", "program_uses_axis",
-           "programs_in", "spread_tangents"]
-
 _MEMO_LIMIT = 8192
 
 

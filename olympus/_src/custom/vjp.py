@@ -64,9 +64,6 @@ from .rules import (
     with_consts,
 )
 
-__all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p",
-           "custom_vjp_primal_tree_values"]
-
 # (residuals, cotangents of outs) -> cotangents of primals.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
 Forward = tuple[Sequence[Array], Sequence[ArrayLike], Backward]     # outs, residuals, bwd

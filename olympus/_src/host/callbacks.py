@@ -34,10 +34,6 @@ from ..types.sharding import PartitionSpec, ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["VMAP_METHODS", "FlatCallback", "HostCall", "call_elements", "debug_callback",
-           "debug_callback_p", "io_callback", "io_callback_p", "pure_callback", "pure_callback_p",
-           "with_options"]
-
 
 class FlatCallback(ByKey):
     """A user's function as one of flat NumPy arrays, which it gets as arrays of the CPU; equal if

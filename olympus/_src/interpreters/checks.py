@@ -53,10 +53,6 @@ from ..types import dtypes
 from ..types.avals import Aval, ShapedArray
 from ..types.shape import definitely_equal, maximum, prod
 
-__all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
-           "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
-           "looked_for", "looking", "no_failure", "place_of", "raise_failure", "words_of"]
-
 _index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
 
 KINDS = ("user", "nan", "index", "div")

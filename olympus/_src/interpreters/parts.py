@@ -24,9 +24,6 @@ from ..core.trace import Tracer, typeof
 from ..lax.convert import convert_element_type_p
 from ..types.avals import Aval, ShapedArray
 
-__all__ = ["PartsTrace", "counts", "has_high", "high_types", "in_parts", "part_types", "parts_of",
-           "raised", "repeated"]
-
 
 def part_types(aval: Aval) -> list[ShapedArray]:
     """The types of the parts of a value: of an array its own."""

@@ -46,9 +46,6 @@ from ..types.tree_paths import flatten_error
 from ..types.tree_registry import PyTreeDef, dispatch_registry
 from .program import Program
 
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced",
-           "Wrapped"]
-
 if TYPE_CHECKING:
     from .cost_table import CostTable
 

@@ -28,16 +28,6 @@ from ..numpy.selection import where
 from ..types.dtypes import itemsize_bits
 from ..types.shape import floor_div, mod
 
-__all__ = [
-    "CoreType", "GPUMemorySpace", "MosaicParams", "TensorCoreMesh", "TritonParams",
-    "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max", "atomic_min",
-    "atomic_or", "atomic_xchg", "atomic_xor", "bitcast", "create_tensorcore_mesh",
-    "debug_barrier", "device_only", "dma_semaphore", "is_tpu_device", "load", "max_contiguous",
-    "reset_tpu_interpret_mode_state", "run_on_first_core", "set_tpu_interpret_mode", "store",
-    "with_memory_space_constraint",
-]
-
-
 # module of `olympus.experimental.pallas`: the device, names that need it
 _ONLY = {
     "tpu": ("a TPU", (

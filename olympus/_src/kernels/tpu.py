@@ -16,10 +16,6 @@ from .masked import store as store_at
 from .semaphores import AsyncCopy, make_async_copy
 from .specs import Spaces
 
-__all__ = ["CompilerParams", "GridDimensionSemantics", "InterpretParams", "MemorySpace",
-           "SideEffectType", "async_copy", "force_tpu_interpret_mode", "load", "roll", "store",
-           "sync_copy", "touch"]
-
 
 class MemorySpace(Spaces, enum.Enum):
     """The memories of a TPU. In interpret mode all are the device's.

@@ -43,9 +43,6 @@ from .shape import as_array, broadcast_axis, instantiate, move_axis
 from .sharding import move
 from .slicing import dynamic_slice_p, dynamic_update_slice, slice_p
 
-__all__ = ["WHOLE", "Mapped", "View", "Viewed", "addupdate_p", "empty_ref_p",
-           "free_ref_p", "freeze_p", "get_p", "made_ref", "new_ref_p", "swap_p"]
-
 
 class View(ByKey):
     """A part of an array, as a lens. The base class is the whole array.

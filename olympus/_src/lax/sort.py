@@ -47,8 +47,6 @@ from .reduce import check_kind, reduce_or_p
 from .shape import align, move_axis
 from .slicing import slice_in_dim
 
-__all__ = ["key_of_bits", "sort", "sort_key_val", "top_k"]
-
 BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
     "bool", "int32", "int64", "uint32", "uint64", "float32", "float64"))
 

@@ -66,8 +66,6 @@ _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.whi
 _NONE: tuple[None, Sequence[Var], Sequence[Var]] = None, (), ()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
-__all__ = ["Builder", "emit_function"]
-
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
 
 

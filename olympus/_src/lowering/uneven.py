@@ -10,8 +10,6 @@ from __future__ import annotations
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import subolympusprs
 
-__all__ = ["uneven_sizes"]
-
 _MOVES = frozenset(("concatenate", "dynamic_slice", "pad", "slice", "split"))
 
 

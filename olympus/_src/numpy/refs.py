@@ -49,9 +49,6 @@ from .index_plan import consumed, entries_of, parse
 from .indexing import fit_values, getitem, write
 from .manipulation import reshape, transpose
 
-__all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
-
-
 # Views of indices --------------------------------------------------------------------------------
 
 class _Operand:

@@ -13,8 +13,6 @@ from .avals import MUTABLE, AbstractValue, Aval, ShapedArray, make_aval
 from .dtypes import float0
 from .sharding import Entry, Sharding
 
-__all__ = ["RefAval", "inner", "ref_aval"]
-
 
 def _inner(name: str, doc: str) -> property:
     return property(attrgetter(f"inner.{name}"), doc=doc)

@@ -34,8 +34,6 @@ from .core import (
 )
 from .spectra import as_dtype, left_divided, off_diagonal_inverse, pairs
 
-__all__ = ["EigImplementation", "eig", "eig_p"]
-
 
 class EigImplementation(enum.Enum):
     """Libraries that `eig` may call. The CPU has LAPACK.

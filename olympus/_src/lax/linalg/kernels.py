@@ -19,9 +19,6 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import static_int
 
-__all__ = ["BOOL", "INT32", "KERNELS", "call", "check_implementation", "has", "nan_unless",
-           "reported", "triangle", "xla_call"]
-
 BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 Config = Mapping[str, str | int]    # the parameters of a kernel: characters, bools and ints
 

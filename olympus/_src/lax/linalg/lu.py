@@ -46,9 +46,6 @@ from .core import (
 )
 from .solve import triangular_solve
 
-__all__ = ["lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "lu_solve",
-           "lu_solve_p"]
-
 
 class Lu(MatrixOperation):
     """x[permutation] = L U: L, of unit diagonal, and U in one array; pivots are row exchanges."""

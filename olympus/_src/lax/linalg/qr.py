@@ -42,10 +42,6 @@ from .core import (
 )
 from .solve import triangular_solve
 
-__all__ = ["geqrf", "householder_product", "householder_product_p", "ormqr", "ormqr_p", "product",
-           "qr", "qr_p"]
-
-
 # Reflectors --------------------------------------------------------------------------------------
 
 class Reflectors:
