@@ -10,6 +10,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.experimental import hiolympus as hi
+from olympus.extend.state import WriteEffect
 
 # A quantised array: int8 and a scale for each row; to derivatives a float array ------------------
 
@@ -737,6 +738,44 @@ def test_a_rule_of_dead_code_takes_arguments_away():
     text = olympus.jit(lambda x, y: Both(aval, aval)(x, y)[1]).lower(
         onp.float32(1), onp.float32(2)).as_text()
     assert "stablehlo.cosine" in text and "stablehlo.sine" not in text
+
+
+class SquareIn(hi.HiPrim):
+    """The square of a reference's content, in its place."""
+
+    effects = frozenset({WriteEffect(0)})
+
+    def __init__(self, ref):
+        self.in_avals, self.out_aval, self.params = (ref,), None, {}
+        super().__init__()
+
+    def expand(self, ref):
+        ref[...] = ref[...] ** 2
+
+
+def test_an_operation_on_a_reference():
+    def square(ref):
+        SquareIn(olympus.typeof(ref))(ref)
+
+    def f(x):
+        ref = olympus.new_ref(x)
+        lax.fori_loop(0, 2, lambda i, _: square(ref), None)
+        olympus.jit(square)(ref)
+        return ref[...]
+
+    def rows(ref):
+        return olympus.vmap(olympus.checkpoint(lambda row: (square(row), row[...])[1]))(ref)
+
+    x = onp.asarray([1.5, -0.5])
+    for way in (lambda f: f, olympus.jit):
+        ref = olympus.new_ref(x)
+        way(square)(ref)
+        np.testing.assert_allclose(way(rows)(ref), x ** 4)
+        np.testing.assert_allclose(ref[...], x ** 4)
+        np.testing.assert_allclose(way(f)(x), x ** 8)
+        np.testing.assert_allclose(way(olympus.grad(lambda x: f(x).sum()))(x), 8 * x ** 7)
+    assert [isinstance(e, WriteEffect) for e in olympus.make_olympuspr(square)(ref).effects] == [
+        True]
 
 
 def test_the_older_form_of_operations():
