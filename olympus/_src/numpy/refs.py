@@ -46,7 +46,7 @@ from ..types.slices import Slice
 from . import promote
 from .creation import asarray, is_sequence
 from .index_plan import consumed, entries_of, parse
-from .indexing import fit_values, getitem, write
+from .indexing import fit_values, getitem, loses, write
 from .manipulation import reshape, transpose
 
 __all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
@@ -435,6 +435,18 @@ def _check_levels(name: str, ref: Ref, index: object) -> None:
             check_value(name, ref, entry)
 
 
+def _of_dtype(name: str, x: Reference, to: ShapedArray) -> Reference:
+    """A value, checked to lose nothing at a content's dtype: a place keeps its own."""
+    x = promote.operand(name, asarray(x) if is_sequence(x) else x, 1)
+    aval = typeof(x)
+    if aval.dtype != to.dtype and not dtypes.is_extended(to.dtype) and not dtypes.is_extended(
+            aval.dtype) and loses(to, aval):
+        raise ValueError(f"{name}: {aval} given for a reference to {to.dtype}, which cannot be "
+                         "cast safely; a value of the reference's dtype is required; cast it with "
+                         "astype.")
+    return x
+
+
 def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
     """A value as it is written to a part: broadcast, and converted where `.at[].set` converts."""
     aval = getattr(x, "aval", None)
@@ -445,7 +457,7 @@ def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
             raise TypeError(f"{name}: {_described(x)} given for a reference to {part}; a value of "
                             "this type is required.")
         return x
-    x = promote.operand(name, asarray(x) if is_sequence(x) else x, 1)
+    x = _of_dtype(name, x, part)
     x = promote.plain(fit_values(name, part, x, part.shape))
     x = promote.convert(x, part.dtype) if typeof(x).weak_type else x
     if not part.shape and type(x) is Literal:       # in a program it stays a number
@@ -507,6 +519,8 @@ def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> N
                     new = argument_array(new)
             else:
                 _check_levels(name, ref, index)
+                if getattr(x, "dtype", None) != inner.dtype:
+                    x = _of_dtype(name, x, inner)
                 new = write(op, content, index, x)
             ref._put(new, new is x)
         return
