@@ -371,7 +371,7 @@ class Primitive:
         check_varying(self, avals)
         if MUTABLE and not self.takes_refs:
             refuse_references(self, avals)
-        if HIGH and self.in_parts is None:
+        if HIGH and self.in_parts is None and self.on_cells is None:
             refuse_users_types(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 

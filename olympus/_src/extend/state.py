@@ -31,6 +31,10 @@ class _OfKind(type):
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, InputEffect) and cls.kind in ("", x.kind)
 
+    def __call__(cls, index: int) -> InputEffect:
+        """The effect on the operand that `index` counts: for `HiPrim.effects`."""
+        return InputEffect(cls.kind, index)
+
 
 class RefEffect(metaclass=_OfKind):
     """What is done to a reference: the effects `e` for which `isinstance(e, RefEffect)` holds.

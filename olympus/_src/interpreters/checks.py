@@ -420,7 +420,9 @@ class Checks:
         elif "nan" in self.kinds and prim.name not in MOVES:
             for var, out in zip(eqn.outvars, outs if prim.multiple_results else [outs],
                                 strict=True):
-                if dtypes.is_inexact(typeof(out).dtype) and var not in self.handed_on:
+                aval = typeof(out)
+                if (aval.is_array and dtypes.is_inexact(aval.dtype)
+                        and var not in self.handed_on):
                     self.look(is_nan(out), prim, "nan", ins)
         return outs
 

@@ -193,8 +193,7 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
         once = any(not isinstance(e, CheckEffect) for e in body.program.effects)
         # Values of users' types that it closes over or returns stay whole: they may be traced.
         pure, stores = body.program, stores_of(body.program)
-        if not any(a.is_high for a in (*pure.in_avals, *pure.out_avals)):
-            pure = arrays_only(pure)
+        pure = arrays_only(pure, whole=True)
         found = check_program(pure, kinds, quick and not once)
         program, sites = (pure, ()) if found is None else (found.program, found.sites)
         consts = [_refs.get_p.bind(c, view=_refs.WHOLE) if typeof(c).mutable else c
