@@ -433,6 +433,25 @@ def test_masked_windows_are_not_moved(start):
     assert ref[...].tolist() == want.tolist()
 
 
+def test_parts_that_leave_are_read_and_written_under_masks():
+    """A known window, also one of another, has a shape; only what reads it whole is refused."""
+    def kernel(x, o):
+        mask = onp.arange(64) < 50
+        part = x.at[pl.ds(0, 64)]
+        assert part.shape == (64,) and part.at[pl.ds(48, 4)].shape == (4,)
+        assert load(part.at[pl.ds(48, 4)], mask=mask[48:52], other=-1).shape == (4,)
+        for refused in (lambda: part[...], lambda: part.__setitem__(..., 1.),
+                        lambda: part.at[pl.ds(48, 4)][...],
+                        lambda: olympus.ref.swap(x, pl.ds(40, 16), 1.),
+                        lambda: olympus.ref.addupdate(part, ..., 1.)):
+            with pytest.raises(ValueError, match="Out of bound slice.* under a mask"):
+                refused()
+        found = load(part, mask=mask, other=-1.)
+        store(o.at[pl.ds(0, 64)], None, onp.where(mask, found, onp.inf), mask=mask)
+    x = np.arange(50, dtype=F32)
+    assert called(kernel, out(50))(x).tolist() == x.tolist()
+
+
 def test_masked_places_do_not_race():
     ref = olympus.new_ref(onp.zeros(3, I32))
     old = swap(ref, onp.array([0, 0, 2]), onp.array([5, 6, 7]),
