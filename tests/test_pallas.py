@@ -548,6 +548,10 @@ def test_cost_and_sizes():
     cost = pl.estimate_cost(lambda x: onp.exp(x) @ x.T, x)
     assert cost.flops >= 2 * 8 * 8 * 16 and cost.transcendentals == 128
     assert cost.bytes_accessed == 4 * (8 * 16 + 8 * 8)
+
+    def scaled(x, twice, y):        # an option is a Python value, an array is not
+        return x * y if twice else x
+    assert pl.estimate_cost(scaled, x, twice=True, y=x).flops == 8 * 16
     assert [pl.cdiv(a, 4) for a in (0, 1, 4, 5)] == [0, 1, 1, 2]
     assert pl.cdiv(onp.int32(5), 4) == 2 and pl.align_to(5, 4) == 8
     assert pl.next_power_of_2(9) == 16 and pl.strides_from_shape((2, 3)) == (3, 1)
