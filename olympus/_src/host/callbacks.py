@@ -177,13 +177,14 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
     types = [ctx.type(a) for a in result_avals]
     each = partitioned and token is None
     target = lib.python_callback_target(ctx.platform, each)
+    # Without layouts XLA has results in the order that their readers want: `qr` reads columns.
+    rows = [[range(physical_aval(a).ndim)[::-1] for a in avals]
+            for avals in (operand_avals, result_avals)]
     if token is None:
-        # Where each device calls, XLA ends the process unless layouts are given.
-        rows = [range(len(x.type.shape))[::-1] for x in operands], []
         return ctx.custom_call(target, operands, types, attributes, on_host=True,
-                               layouts=rows if each else None), None, None
+                               layouts=(rows[0], rows[1])), None, None
     token, *out = ctx.custom_call(target, [token, *operands], [token.type, *types], attributes,
-                                  on_host=True)
+                                  on_host=True, layouts=(((), *rows[0]), ((), *rows[1])))
     return out, token if returns_token else None, None
 
 
