@@ -116,6 +116,7 @@ from olympus._src.base.lib.guards import (
 )
 from olympus._src.base.lib.host import (
     HostFunction,
+    Transfers,
     WeakCall,
     keep_while_running,
     raised_by_host,
@@ -184,7 +185,7 @@ __all__ = [
     "HloSharding", "HostFunction", "IN_THIS_THREAD", "WeakCall", "WholeArray", "keep_while_running",
     "LoadedExecutable", "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef",
     "PyTreeRegistry", "SequenceKey", "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback",
-    "XlaRuntimeError", "addresses", "all_leaves", "allocator", "answer_for_jax", "array_layout",
+    "Transfers", "XlaRuntimeError", "addresses", "all_leaves", "allocator", "answer_for_jax", "array_layout",
     "array_tracebacks", "block_until_ready", "check_alive", "check_ending", "interruptible",
     "compile", "config_unset", "connect", "copied", "copy_to_device", "copy_to_host_async",
     "copy_to_sharding", "cost_analysis", "cpu_collectives", "default_memory_kind",
