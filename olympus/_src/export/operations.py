@@ -40,7 +40,7 @@ def array_of(op: IrOperation) -> np.ndarray:
         found = np.array([int(word, 16) if word.startswith("0x") else
                           np.float32(word).view(np.uint32) >> 16 for word in words], np.uint16)
     wide = (found.astype(np.uint32) << 16).view(np.float32)
-    return np.broadcast_to(wide, shape) if elements.is_splat else wide.reshape(shape)
+    return np.broadcast_to(wide.reshape(() if elements.is_splat else shape), shape)
 
 
 def shape_of(x: IrValue) -> list[int]:

@@ -189,10 +189,11 @@ class Builder(Emitter):
     def take_token(self) -> IrValue:
         """The token of the last ordered effect in this block, which is made if there is none."""
         token = self.block.token
-        if token is None:
-            kind = tensor_type(abstract_token)
-            token = self.ops("stablehlo.create_token", [], None, [kind]).result
-        return token
+        return self.new_token() if token is None else token
+
+    def new_token(self) -> IrValue:
+        """A token of no effect before."""
+        return self.ops("stablehlo.create_token", [], None, [tensor_type(abstract_token)]).result
 
     def join_tokens(self, tokens: Sequence[IrValue]) -> None:
         """Let the next ordered effect in this block come after the effects of all tokens."""

@@ -39,7 +39,7 @@ from olympus._src.base.lib.guards import (
     array_tracebacks, explicit_transfers, guard, thread_guard,
 )
 from olympus._src.base.lib.host import (
-    HostFunction, WeakCall, keep_while_running, raised_by_host, runtime_error,
+    HostFunction, Transfers, WeakCall, keep_while_running, raised_by_host, runtime_error,
     set_explain_collective, set_text_of_failure, wait_for_hosts,
 )
 from olympus._src.base.lib.loading import (
