@@ -48,6 +48,7 @@ class Call(Bodied):
     """
 
     called = True
+    looked_into = True
 
     def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool | None]
                 ) -> R:

@@ -28,6 +28,8 @@ __all__ = ["check_elements", "map_mapped", "per_element", "put_one", "replaces_o
 class Unchecked(Call):
     """A call of a checked program."""
 
+    looked_into = False
+
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> None:
         """None: it is bound as it is."""
 

@@ -213,6 +213,7 @@ class ShardMap(Call):
 
     called = False
     adds: Any = None     # cotangents of unsharded values are summed over these
+    looked_into = False
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
               **params: Hashable) -> list[ShapedArray]:

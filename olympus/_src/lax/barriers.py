@@ -19,7 +19,8 @@ class Same(Primitive, abstract=True):
     """The operand as it is."""
 
     algebra = "move"
-    additive = single = True
+    additive = single = hands_on_nan = True
+    makes_nan = False
     spread = staticmethod(tags.same)
     memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
@@ -69,6 +70,7 @@ class OptimizationBarrier(Primitive):
     memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
     multiple_results = True
+    makes_nan = False
 
     def infer(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)

@@ -161,6 +161,7 @@ class SelectN(Primitive):
     additive = single = True
     spread = staticmethod(tags.elementwise)
     cells = staticmethod(reuse.chosen_each)
+    makes_nan = False
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]
@@ -277,6 +278,7 @@ class Clamp(Primitive):
     algebra = "clamp"
     spread = staticmethod(tags.elementwise)
     transpose = None
+    makes_nan = False
 
     def infer(self, low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
         check_operands("clamp", (low, x, high), BITS + REAL)

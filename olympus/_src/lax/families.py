@@ -9,14 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DType, IrValue, StaticScalar
 from ..base.util import memoize
 from ..core import reuse, tags
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero, not_linear
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Cotangent,
+    GivenFacts,
+    Linear,
+    Primitive,
+    Tangent,
+    Zero,
+    not_linear,
+)
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -140,7 +150,7 @@ class Elementwise(Primitive):
     """Same-shape operands; one StableHLO op; the tangent is the sum of the partials."""
 
     spread = staticmethod(tags.elementwise)
-    elementwise = scalars = single = True
+    elementwise = scalars = single = hands_on_nan = True
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__(abstract)
@@ -151,8 +161,9 @@ class Elementwise(Primitive):
 
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
                  linear: tuple[int, ...] = (), result: Callable[[DType], DType] | None = None,
-                 transposes: Sequence[Partial] | None = None, arity: int = 1) -> None:
-        super().__init__(name)
+                 transposes: Sequence[Partial] | None = None, arity: int = 1,
+                 **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, **facts)
         self.op, self.kinds, self.partials = op, kinds, partials
         self.arity = len(partials) if partials else arity
         self.linear, self.result, self.transposes = linear, result, transposes or partials
@@ -254,7 +265,8 @@ class Comparison(Elementwise):
 
 def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tuple[int, ...] = (),
                 result: Callable[[DType], DType] | None = None,
-                transposes: Sequence[Partial] | None = None, arity: int = 1) -> Elementwise:
+                transposes: Sequence[Partial] | None = None, arity: int = 1,
+                **facts: Unpack[GivenFacts]) -> Elementwise:
     """Declare an elementwise primitive; without partials its derivative is zero.
 
     Args:
@@ -266,8 +278,10 @@ def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tupl
       result: the result's dtype of the operands', if another.
       transposes: per operand, the cotangent of the result's; default: the partials.
       arity: how many operands it takes, if there are no partials.
+      facts: in which it differs from the family, by their names in `core.primitive.Facts`.
     """
-    return Elementwise(name, op, kinds, partials or None, linear, result, transposes, arity)
+    return Elementwise(name, op, kinds, partials or None, linear, result, transposes, arity,
+                       **facts)
 
 
 def comparison(name: str, direction: str, kinds: str, total: bool = False) -> Comparison:

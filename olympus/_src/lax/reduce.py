@@ -140,6 +140,8 @@ class Bitwise(Reduction):
 class Extremum(Reduction):
     """max, min: NaN if any element is; equal extrema share the tangent equally."""
 
+    makes_nan = False
+
     def __init__(self, name: str, combine: Combine, identity: Identity, before: Combine) -> None:
         super().__init__(name, combine, identity, "biufc")
         self.before = before    # whether a real number is passed over for another

@@ -79,6 +79,8 @@ class Structural(Physical, abstract=True):
     """Linear operations on one operand that only move elements: the tangent moves likewise."""
 
     additive = single = True
+    hands_on_nan = True
+    makes_nan = False
 
     jvp = linear_jvp
 
@@ -275,6 +277,7 @@ class ReduceSum(Structural):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
     spread = staticmethod(tags.reduce)
+    makes_nan = True
 
     def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: ShardingLike) -> ShapedArray:
         if dtypes.scalar_kind(x.dtype) not in "iufc":

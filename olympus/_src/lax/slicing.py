@@ -72,6 +72,7 @@ class Slice(Structural):
     spread = staticmethod(tags.as_first)
     settled_by = "x.at[…].get(out_sharding=…)"
     cells = staticmethod(reuse.sliced)
+    hands_on_nan = False
 
     def infer(self, x: ShapedArray, *, start_indices: Dims, limit_indices: Dims,
               strides: Dims | None) -> ShapedArray:
@@ -316,6 +317,8 @@ class Concatenate(Physical):
     additive = single = True
     spread = staticmethod(tags.concatenate)
     cells = staticmethod(reuse.concatenated)
+    hands_on_nan = True
+    makes_nan = False
 
     def infer(self, first: ShapedArray, *others: ShapedArray, dimension: int) -> ShapedArray:
         avals = (first, *others)
@@ -377,6 +380,7 @@ class Split(Physical):
     additive = True
     spread = staticmethod(tags.as_first)
     multiple_results = True
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, sizes: Dims, axis: int) -> list[ShapedArray]:
         if not definitely_equal(sum(sizes), x.shape[axis]):
@@ -463,6 +467,7 @@ class DynamicSlice(Physical):
     additive = True
     spread = staticmethod(tags.as_first)
     settled_by = "x.at[…].get(out_sharding=…)"
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Dims) -> ShapedArray:
         _check_starts("dynamic_slice", x, starts)
@@ -511,6 +516,7 @@ class DynamicUpdateSlice(Physical):
     spread = staticmethod(tags.update_slice)
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"
+    makes_nan = False
 
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)

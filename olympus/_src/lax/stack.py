@@ -21,6 +21,7 @@ class Stack(Primitive):
 
     additive = True
     spread = staticmethod(tags.stack)
+    makes_nan = False
 
     def infer(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first = avals[0]
@@ -57,6 +58,7 @@ class Unstack(Primitive):
     additive = True
     spread = staticmethod(tags.unstack)
     multiple_results = True
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         shape = (*x.shape[:axis], *x.shape[axis + 1:])

@@ -83,6 +83,8 @@ cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
 class Pow(Elementwise):
     """x to the power y, which has the dtype of x or is an integer."""
 
+    hands_on_nan = False    # x to the power 0 is 1
+
     def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         x, y = avals
         check_dtypes(self.name, (x,), INEXACT)
