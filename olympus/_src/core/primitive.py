@@ -18,6 +18,7 @@ from typing import (
     TYPE_CHECKING,
     Any,
     ClassVar,
+    Literal,
     Self,
     TypeAlias,
     TypedDict,
@@ -43,9 +44,9 @@ if TYPE_CHECKING:
 else:
     Builder = Any
 
-__all__ = ["Axis", "Builder", "Cotangent", "Facts", "GivenFacts", "Higher", "Linear",
-           "OpenPrimitive", "Primitive", "RuleView", "Tangent", "Transposed", "Zero", "linear_jvp", "program_uses_axis",
-           "programs_in", "spread_tangents"]
+__all__ = ["Axis", "Builder", "Cotangent", "Facts", "Fusion", "GivenFacts", "Higher", "Linear",
+           "OpenPrimitive", "Primitive", "RuleView", "Tangent", "Transposed", "Zero", "linear_jvp",
+           "program_uses_axis", "programs_in", "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
@@ -229,6 +230,19 @@ def _operands_of(infer: object) -> int | None:
     return None if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1     # self
 
 
+# How XLA:CPU fuses an operation into its readers:
+Fusion = Literal[
+    "",         # not at all, as far as is known
+    "called",   # as the operations of its program, which becomes part of the caller
+    "fused",    # as an elementwise one
+    "long",     # so, written out in many operations by its lowering, or by XLA before it fuses
+    "costly",   # so, but XLA takes it to be expensive, and computes it once for several readers
+    "moves",    # it takes elements from other places
+    "spreads",  # it repeats elements, or makes them up
+    "splits",   # it has several results, each a part
+    "reduces"]  # it combines elements along the axes of its param `axes`
+
+
 class Facts:
     """What passes ask about an operation besides its rules, and what one that states none answers.
 
@@ -261,6 +275,13 @@ class Facts:
     # For `lowering.fences`: how a compiler that simplifies algebra sees it; "": nothing that is
     # merged with the operations before or after it.
     algebra: str = ""
+    # For `lowering.holds`: how XLA:CPU fuses it; whether it cuts parts out of axes, or joins parts;
+    # whether each device runs its body, on parts as `mesh`, `in_specs` and `out_specs` among the
+    # params say.
+    fusion: Fusion = ""
+    along: str = ""     # its param that has the axis or axes of `moved_axes`
+    resizes: bool = False
+    per_device: bool = False
     # For `interpreters.checks`: whether a result may be NaN though no operand is (elsewhere the NaN
     # was looked at where it was made); whether a NaN in a floating operand is one in the floating
     # results, which `hands_on` tells by the params too; whether it divides by its second operand,
@@ -274,11 +295,19 @@ class Facts:
         """Whether an equation with these params gives a NaN wherever a floating operand has one."""
         return self.hands_on_nan
 
+    def moved_axes(self, params: Params, shapes: Sequence[Sequence[DimSize]]) -> Sequence[int]:
+        """The axes along which it moves or combines elements; shapes of operands and a result."""
+        given: Any = params[self.along] if self.along else ()
+        return given if isinstance(given, tuple) else (given,)
+
 
 class GivenFacts(TypedDict, total=False):
     """The facts in which members of a family differ, as their constructors take them."""
 
+    additive: bool
+    algebra: str
     divides: bool
+    fusion: Fusion
     hands_on_nan: bool
     makes_nan: bool
 

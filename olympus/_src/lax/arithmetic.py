@@ -53,6 +53,8 @@ __all__ = ["RoundingMethod", "abs", "abs_p", "ceil", "ceil_p", "complex", "compl
 class Product(Elementwise):
     """x * y; the tangent of x * x is one product, twice."""
 
+    algebra = "product"
+
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Array, Tangent]:
         (x, y), (t, s) = primals, tangents
@@ -67,6 +69,8 @@ class Quotient(Elementwise):
 
     scalars = single = True
     divides = True
+    algebra = "quotient"
+    fusion = "costly"
 
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
         x, y = b.expand([x, y])
@@ -84,16 +88,18 @@ class Quotient(Elementwise):
 
 
 neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,),
-                    makes_nan=False)
+                    algebra="negation", makes_nan=False)
 # A tangent has the type of the operand in whose place it is bound: nothing is to be promoted.
 sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
-                    lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1))
+                    lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1),
+                    additive=True, algebra="difference")
 mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
                 [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1))
 div_p = Quotient("div", "stablehlo.divide", NUMERIC, [
     lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,))
 rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
-                    lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))), divides=True)
+                    lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))),
+                    algebra="comparison", divides=True, fusion="costly")
 
 
 def neg(x: ArrayLike) -> Array:
@@ -315,6 +321,7 @@ class Extremum(Elementwise):
     before: Combine
     scalars = single = True
     makes_nan = False
+    algebra = "extremum"
 
     def __init__(self, name: str, op: str, before: Combine) -> None:
         super().__init__(name, op, ANY, [lambda t, z, x, y: self._share(t, z, x, y),
@@ -442,6 +449,7 @@ class Sign(Elementwise):
     """-1, 0 or 1; of complex numbers z / |z|."""
 
     makes_nan = False
+    algebra = "sign"
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         if dtypes.scalar_kind(b.avals_in[0].dtype) == "u":
@@ -473,6 +481,7 @@ class Abs(Elementwise):
     """For complex numbers the modulus: infinite if a part is, though the other be NaN."""
 
     makes_nan = False
+    algebra = "absolute"
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         out = super().lower(b, x)
@@ -621,6 +630,7 @@ class Conj(Elementwise):
     """The complex conjugate; a real operand becomes complex."""
 
     makes_nan = False
+    algebra = "part"
 
     def lower(self, b: Builder, x: IrValue, *, input_dtype: DType) -> IrValue:
         return b.inline(_conj, x)
@@ -641,6 +651,8 @@ class Complex(Elementwise):
     """A complex number from its parts, which are float32 or float64."""
 
     makes_nan = False
+    algebra = "part"
+    additive = True
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         check_dtypes(self.name, avals, FLOATING)
@@ -654,11 +666,11 @@ class Complex(Elementwise):
 real_p = elementwise("real", "stablehlo.real", COMPLEX, lambda t, z, x: real(t), linear=(0,),
                      result=dtypes.to_real_dtype,
                      transposes=[lambda ct, z, x: complex(ct, zeros_of(typeof(ct)))],
-                     makes_nan=False)
+                     algebra="part", makes_nan=False)
 imag_p = elementwise("imag", "stablehlo.imag", COMPLEX, lambda t, z, x: imag(t), linear=(0,),
                      result=dtypes.to_real_dtype,
                      transposes=[lambda ct, z, x: complex(zeros_of(typeof(ct)), neg(ct))],
-                     makes_nan=False)
+                     algebra="part", makes_nan=False)
 complex_p = Complex(
     "complex", "stablehlo.complex", FLOATING,
     [lambda t, z, x, y: complex(t, zeros_of(typeof(t))),

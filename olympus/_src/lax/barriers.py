@@ -40,6 +40,7 @@ class Copy(Same):
     """The same values in a buffer of their own."""
 
     jvp = linear_jvp
+    fusion = "fused"
 
     def transpose(self, ct: Array, x: Linear) -> list[Array | None]:
         return [ct]

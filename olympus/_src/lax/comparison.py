@@ -162,6 +162,7 @@ class SelectN(Primitive):
     spread = staticmethod(tags.elementwise)
     cells = staticmethod(reuse.chosen_each)
     makes_nan = False
+    fusion = "fused"
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]
@@ -279,6 +280,7 @@ class Clamp(Primitive):
     spread = staticmethod(tags.elementwise)
     transpose = None
     makes_nan = False
+    fusion = "fused"
 
     def infer(self, low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
         check_operands("clamp", (low, x, high), BITS + REAL)

@@ -35,6 +35,7 @@ class ConvertElementType(Primitive):
     spread = staticmethod(tags.elementwise)
     hands_on_nan = True
     makes_nan = False
+    fusion = "fused"
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         return {k: v for k, v in eqn.params.items() if k != "sharding" or v is not None}

@@ -151,6 +151,7 @@ class Elementwise(Primitive):
 
     spread = staticmethod(tags.elementwise)
     elementwise = scalars = single = hands_on_nan = True
+    fusion = "fused"
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__(abstract)
@@ -167,8 +168,6 @@ class Elementwise(Primitive):
         self.op, self.kinds, self.partials = op, kinds, partials
         self.arity = len(partials) if partials else arity
         self.linear, self.result, self.transposes = linear, result, transposes or partials
-        self.additive = op in _JOINTLY_LINEAR
-        self.algebra = _ALGEBRA.get(op, self.algebra)
         if not linear:
             self.transpose = None  # pyright: ignore[reportAttributeAccessIssue]
         if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
@@ -224,18 +223,6 @@ def _as_wide(t: Array, out: Array) -> Array:
     return t if typeof(t).shape == shape else broadcast_in_dim(t, shape, ())
 
 
-_JOINTLY_LINEAR = frozenset(("stablehlo.add", "stablehlo.subtract", "stablehlo.complex"))
-_ALGEBRA = {
-    "stablehlo.add": "sum", "stablehlo.subtract": "difference", "stablehlo.multiply": "product",
-    "stablehlo.divide": "quotient", "stablehlo.logistic": "logistic", "stablehlo.abs": "absolute",
-    "stablehlo.exponential": "exponential", "stablehlo.log": "logarithm",
-    "stablehlo.power": "power", "stablehlo.rsqrt": "root", "stablehlo.sign": "sign",
-    "stablehlo.xor": "exclusive_or", "stablehlo.negate": "negation", "stablehlo.real": "part",
-    "stablehlo.imag": "part", "stablehlo.complex": "part", "conj": "part",
-    "stablehlo.maximum": "extremum", "stablehlo.minimum": "extremum",
-    **dict.fromkeys((
-        "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.remainder", "stablehlo.shift_left",
-        "stablehlo.shift_right_arithmetic", "stablehlo.shift_right_logical"), "comparison")}
 _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 
 
@@ -243,6 +230,7 @@ class Comparison(Elementwise):
     """Elementwise comparison; the result is bool. `total` orders floats by sign and bits."""
 
     scalars = single = True
+    algebra = "comparison"
     cells = staticmethod(reuse.read)
 
     def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:
@@ -361,7 +349,7 @@ def unary(prim: Primitive, x: ArrayLike, accuracy: AccuracyLike = None) -> Array
 
 # The one operation that the family itself needs: it sums partials.
 add_p = elementwise("add", "stablehlo.add", NUMERIC, lambda t, z, x, y: t, lambda t, z, x, y: t,
-                    linear=(0, 1))
+                    linear=(0, 1), additive=True, algebra="sum")
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:
