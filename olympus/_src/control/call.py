@@ -46,6 +46,8 @@ class Call(Bodied):
     """
 
     called = True
+    fusion = "called"
+    looked_into = True
 
     def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool | None]
                 ) -> R:

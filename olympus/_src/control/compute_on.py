@@ -28,6 +28,7 @@ class ComputeOn(Call):
     """Apply `olympuspr` to the operands, elsewhere. params: compute_type, compiler_options."""
 
     called = False
+    fusion = ""
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, compute_type: str,
               compiler_options: str | None, **params: Hashable) -> list[IrValue]:

@@ -25,6 +25,8 @@ from .scan_primitive import scan_p
 class Unchecked(Call):
     """A call of a checked program."""
 
+    looked_into = False
+
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> None:
         """None: it is bound as it is."""
 

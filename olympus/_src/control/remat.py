@@ -44,6 +44,7 @@ class Checkpoint(Call):
     """params: olympuspr, prevent_cse (a bool, or one for each operand), differentiated, policy."""
 
     called = False
+    fusion = ""
     lowered = ("olympuspr", "prevent_cse", "differentiated")
     # Call's way splits the body and keeps its residuals: here the tape must get to `partial_eval`.
     linearize = Higher.linearize
@@ -407,6 +408,7 @@ class Name(Primitive):
 
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x

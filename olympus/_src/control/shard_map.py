@@ -210,7 +210,10 @@ class ShardMap(Call):
     """params: olympuspr, mesh, in_specs, out_specs, newly_manual_axes, check_vma."""
 
     called = False
+    fusion = ""
     adds: Any = None     # cotangents of unsharded values are summed over these
+    looked_into = False
+    per_device = True
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
               **params: Hashable) -> list[ShapedArray]:

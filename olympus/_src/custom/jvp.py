@@ -222,6 +222,7 @@ class CustomJvpCall(CustomCall):
     kept = ("jvp",)
     staged, batched, chosen = _StagedJvp, _BatchedJvp, _ChosenJvp
     with_failure, with_contents = _JvpWithFailure, "JvpWithContents"
+    looked_into = True
 
     def jvp(self, fun: Callable[..., list[Array]], rules: _JvpRules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:

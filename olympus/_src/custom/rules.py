@@ -749,6 +749,7 @@ class CustomCall(Bodied, abstract=True):
     body = "call_olympuspr"
     programs = lowered = (body,)
     partial_eval = None     # see on_tape
+    fusion = "called"
 
     def on_tape(self, tape: TapeTrace, fun: Callable[..., list[Array]], rules: Rules, args: tuple,
                 params: Params) -> list[Array]:

@@ -394,6 +394,7 @@ class CustomVjpCall(CustomCall):
     kept = ("fwd", "bwd")
     staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
     with_failure, with_contents = _VjpWithFailure, "VjpWithContents"
+    looked_into = True
 
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:

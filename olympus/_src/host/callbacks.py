@@ -290,6 +290,8 @@ def checked_results(what: str, callback: FlatCallback, avals: Sequence[ShapedArr
 class PureCallback(HostCall):
     """params: callback, result_avals, sharding, vmap_method."""
 
+    makes_nan = False
+
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> NoReturn:
         raise ValueError("pure_callback: Pure callbacks do not support JVP: Python code has no "
@@ -343,6 +345,8 @@ def call_elements(prim: Primitive, size: int, args: Sequence[Array], dims: Seque
 
 class IoCallback(HostCall):
     """params: callback, ordered, result_avals, sharding."""
+
+    makes_nan = False
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[effects.Effect]:
         return frozenset((effects.ordered_io_effect if params["ordered"] else effects.io_effect,))

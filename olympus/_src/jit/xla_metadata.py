@@ -30,6 +30,7 @@ class MetadataCall(Call):
     """Apply `olympuspr` to the operands. The other params are what XLA is told of the call."""
 
     called = False
+    fusion = ""
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, **meta: str
               ) -> list[IrValue]:

@@ -16,7 +16,8 @@ class Same(Primitive, abstract=True):
     """The operand as it is."""
 
     algebra = "move"
-    additive = single = True
+    additive = single = hands_on_nan = True
+    makes_nan = False
     spread = staticmethod(tags.same)
     memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
@@ -36,6 +37,7 @@ class Copy(Same):
     """The same values in a buffer of their own."""
 
     jvp = linear_jvp
+    fusion = "fused"
 
     def transpose(self, ct: Array, x: Linear) -> list[Array | None]:
         return [ct]
@@ -66,6 +68,7 @@ class OptimizationBarrier(Primitive):
     memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
     multiple_results = True
+    makes_nan = False
 
     def infer(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)

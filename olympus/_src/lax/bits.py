@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 
 and_p = elementwise("and", "stablehlo.and", BITS, arity=2)
 or_p = elementwise("or", "stablehlo.or", BITS, arity=2)
-xor_p = elementwise("xor", "stablehlo.xor", BITS, arity=2)
+xor_p = elementwise("xor", "stablehlo.xor", BITS, arity=2, algebra="exclusive_or")
 not_p = elementwise("not", "stablehlo.not", BITS)
-shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER, arity=2)
+shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER, arity=2,
+                           algebra="comparison")
 shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", INTEGER,
-                                    arity=2)
+                                    arity=2, algebra="comparison")
 shift_right_arithmetic_p = elementwise("shift_right_arithmetic",
-                                       "stablehlo.shift_right_arithmetic", INTEGER, arity=2)
+                                       "stablehlo.shift_right_arithmetic", INTEGER, arity=2,
+                                       algebra="comparison")
 
 
 class OfUnsigned(Elementwise):

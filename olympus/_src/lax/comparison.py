@@ -157,6 +157,8 @@ class SelectN(Primitive):
     additive = single = True
     spread = staticmethod(tags.elementwise)
     cells = staticmethod(reuse.chosen_each)
+    makes_nan = False
+    fusion = "fused"
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]
@@ -273,6 +275,8 @@ class Clamp(Primitive):
     algebra = "clamp"
     spread = staticmethod(tags.elementwise)
     transpose = None
+    makes_nan = False
+    fusion = "fused"
 
     def infer(self, low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
         check_operands("clamp", (low, x, high), BITS + REAL)

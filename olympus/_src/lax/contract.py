@@ -45,6 +45,7 @@ class DotGeneral(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.products"), 256
     spread = staticmethod(tags.contract)
     settled_by = "dot(…, out_sharding=…)"
+    hands_on_nan = True
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         params = eqn.params

@@ -30,6 +30,9 @@ class ConvertElementType(Primitive):
     additive = single = True
     cells = staticmethod(reuse.same)
     spread = staticmethod(tags.elementwise)
+    hands_on_nan = True
+    makes_nan = False
+    fusion = "fused"
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         return {k: v for k, v in eqn.params.items() if k != "sharding" or v is not None}
@@ -132,6 +135,7 @@ class BitcastConvertType(Primitive):
 
     algebra = "part"
     transpose = None
+    makes_nan = False
 
     spread = staticmethod(tags.leading)
 

@@ -25,6 +25,7 @@ class Iota(Primitive):
 
     jvp = transpose = vmap = None       # it has no operands
     single = True
+    fusion = "spreads"
 
     def infer(self, *, dtype: DType, shape: Dims, dimension: int, sharding: ShardingLike
               ) -> ShapedArray:

@@ -21,6 +21,7 @@ class LayoutConstraint(Primitive):
 
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, layout: Layout) -> ShapedArray:
         return x

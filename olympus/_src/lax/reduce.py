@@ -104,6 +104,7 @@ class Reduction(Primitive, abstract=True):
 
     spread = staticmethod(tags.reduce)
     transpose = None
+    along = "axes"
 
     def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
@@ -136,6 +137,9 @@ class Bitwise(Reduction):
 
 class Extremum(Reduction):
     """max, min: NaN if any element is; equal extrema share the tangent equally."""
+
+    makes_nan = False
+    fusion = "reduces"
 
     def __init__(self, name: str, combine: Combine, identity: Identity, before: Combine) -> None:
         super().__init__(name, combine, identity, "biufc")
@@ -252,6 +256,8 @@ class Extremum(Reduction):
 
 class Product(Reduction):
     """Products; the derivative is right where factors are zero."""
+
+    fusion = "reduces"
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims
             ) -> tuple[Array, Tangent]:

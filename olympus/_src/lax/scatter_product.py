@@ -44,6 +44,8 @@ class ScatterMul(Scatter):
     """Windows multiplied into the operand: linear in the operand, and in updates that never meet.
     """
 
+    makes_nan = True
+
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Array, Tangent]:
         (x, indices, updates), (tx, _, tu) = primals, tangents

@@ -75,6 +75,9 @@ class Structural(Physical, abstract=True):
     """Linear operations on one operand that only move elements: the tangent moves likewise."""
 
     additive = single = True
+    hands_on_nan = True
+    makes_nan = False
+    fusion = "moves"
 
     jvp = linear_jvp
 
@@ -86,6 +89,7 @@ class BroadcastInDim(Structural):
     spread = staticmethod(tags.broadcast)
     memory = staticmethod(tags.in_memory_of_first)
     cells = staticmethod(reuse.broadcast)
+    fusion = "spreads"
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         dims = eqn.params["broadcast_dimensions"]
@@ -221,6 +225,7 @@ class Rev(Structural):
     algebra = "move"
     spread = staticmethod(tags.as_first)
     cells = staticmethod(reuse.reversed_)
+    along = "dimensions"
 
     def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
         return x
@@ -241,6 +246,7 @@ class Tile(Structural):
 
     spread = staticmethod(tags.as_first)
     cells = staticmethod(reuse.tiled)
+    fusion = ""
 
     def infer(self, x: ShapedArray, *, reps: Dims) -> ShapedArray:
         if len(reps) != x.ndim:
@@ -271,6 +277,9 @@ class ReduceSum(Structural):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
     spread = staticmethod(tags.reduce)
+    makes_nan = True
+    fusion = "reduces"
+    along = "axes"
 
     def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: ShardingLike) -> ShapedArray:
         if dtypes.scalar_kind(x.dtype) not in "iufc":

@@ -48,6 +48,7 @@ class ShardingConstraint(Primitive):
 
     algebra = "move"
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         if type(params["sharding"]) is lib.SingleDeviceSharding:     # it is on no mesh then
@@ -143,6 +144,7 @@ class Reshard(Primitive):
 
     algebra = "move"
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return avals[0].update(sharding=params["sharding"])
@@ -192,6 +194,7 @@ class DevicePut(Primitive):
     algebra = "move"
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return super().inferred(avals, params).update(memory_space=params["target"])

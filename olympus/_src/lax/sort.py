@@ -60,6 +60,7 @@ class Sort(Primitive):
     memory = staticmethod(tags.in_memory_inferred)
     multiple_results = True
     transpose = None
+    makes_nan = False
 
     def infer(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
               ) -> list[ShapedArray]:
@@ -282,6 +283,7 @@ class TopK(Primitive):
     spread = staticmethod(tags.along("axis"))
     multiple_results = True
     transpose = None
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, "biuf")

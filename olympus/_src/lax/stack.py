@@ -19,6 +19,8 @@ class Stack(Primitive):
 
     additive = True
     spread = staticmethod(tags.stack)
+    makes_nan = False
+    fusion = "moves"
 
     def infer(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first = avals[0]
@@ -55,6 +57,9 @@ class Unstack(Primitive):
     additive = True
     spread = staticmethod(tags.unstack)
     multiple_results = True
+    makes_nan = False
+    fusion = "splits"
+    along = "axis"
 
     def infer(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         shape = (*x.shape[:axis], *x.shape[axis + 1:])

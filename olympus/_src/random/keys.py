@@ -356,6 +356,8 @@ class Drawn(OfKeys, abstract=True):
 class SplitKeys(Drawn):
     """Keys of shape k -> new keys of shape [*k, *shape]."""
 
+    fusion = "long"
+
     def infer(self, keys: ShapedArray, *, shape: Dims, partitionable: bool) -> ShapedArray:
         return make_aval((*_require_keys("random_split", keys).shape, *shape), keys.dtype)
 
@@ -367,6 +369,7 @@ class FoldIn(OfKeys):
     """Keys and uint32 numbers -> new keys. An axis of one number serves all keys along it."""
 
     cells = staticmethod(reuse.read)
+    fusion = "long"
 
     def infer(self, keys: ShapedArray, numbers: ShapedArray) -> ShapedArray:
         _require_keys("random_fold_in", keys)
@@ -392,6 +395,8 @@ class FoldIn(OfKeys):
 
 class RandomBits(Drawn):
     """Keys of shape k -> uint{bit_width}[*k, *shape], all bits random."""
+
+    fusion = "long"
 
     def infer(self, keys: ShapedArray, *, bit_width: int, shape: Dims, partitionable: bool
               ) -> ShapedArray:

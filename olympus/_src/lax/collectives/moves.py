@@ -127,6 +127,8 @@ def _parts(axis: Axis, names: Names, sizes: Sequence[int]) -> tuple[tuple[int, i
 class AllGather(Move):
     """x[...] -> [..., n at `dimension`, ...]."""
 
+    makes_nan = False
+
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
         n = _size(axis_sizes, axis_index_groups)
@@ -249,6 +251,8 @@ class AllToAll(Move):
     entry k comes.
     """
 
+    makes_nan = False
+
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
         self.check(x, dimension, _size(axis_sizes, axis_index_groups))
@@ -286,6 +290,8 @@ class PPermute(Exchange):
 
     params: perm; axis_name, a tuple of one, or of axes of a mesh.
     """
+
+    makes_nan = False
 
     def lower(self, b: Builder, x: IrValue, *, axis_name: Names, perm: tuple[tuple[int, int], ...]
               ) -> IrValue:

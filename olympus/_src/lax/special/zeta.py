@@ -53,7 +53,8 @@ from .series import Computed
 # Hurwitz zeta ------------------------------------------------------------------------------------
 
 # Euler-Maclaurin summation (DLMF 25.11.7), which XLA expands: finite operands, s > 1.
-zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2)
+zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2,
+                         hands_on_nan=False)   # at s = 1 it is infinite
 # `zeta` has the derivatives; lowering alone makes the sum.
 zeta_sum_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 
