@@ -24,8 +24,6 @@ from .defined import Defined, add_at
 from .formats import Shape, SparseInfo
 from .products import Numbers
 
-__all__ = ["KERNELS"]
-
 INT32 = dtypes.as_dtype("int32")
 _TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
 _WIDTH = 8      # columns that the kernel multiplies by at once; others it does slowly

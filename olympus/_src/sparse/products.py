@@ -32,9 +32,6 @@ from .conversions import (
 from .defined import Defined, add_at, batched, read
 from .formats import Shape, SparseInfo, bcoo_properties, bcsr_properties, index_properties
 
-__all__ = ["Numbers", "bcoo_dot_general_p", "bcoo_dot_general_sampled_p", "bcoo_spdot_general_p",
-           "bcsr_dot_general_p", "canonical_numbers", "product_shape"]
-
 Numbers = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 BOOL = dtypes.as_dtype("bool")
 
