@@ -24,6 +24,7 @@ PROCESSES = [
     ["evosax", "gymnax", "tensorflow_probability"],
     ["augmax", "e3nn_jax", "jaxlie", "jaxoplanet", "jaxwt", "kfac_jax", "ott", "signax"],
     ["flashbax", "jumanji"],
+    ["asdex", "jaxscape", "mpax", "sparsejac"],
 ]
 PROGRAMS = sorted(path.stem.removeprefix("uses_") for path in FOLDER.glob("uses_*.py"))
 MODULES = {"flax_linen": "flax", "flax_nnx": "flax"}     # of the others the program has the name

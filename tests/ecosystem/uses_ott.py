@@ -2,7 +2,8 @@
 
 import jax
 import jax.numpy as jnp
-from ott.geometry import costs, geometry, pointcloud
+from jax.experimental import sparse
+from ott.geometry import costs, geodesic, geometry, pointcloud
 from ott.problems.linear import linear_problem
 from ott.problems.quadratic import quadratic_problem
 from ott.solvers import linear
@@ -36,7 +37,12 @@ def main():
         linear_solver=sinkhorn.Sinkhorn(), epsilon=5.0, max_iterations=5)(quadratic)
     values = jnp.array([3.0, 1.0, 2.0, 5.0])
     grid = geometry.Geometry(cost_matrix=jnp.abs(jnp.arange(4.0)[:, None] - jnp.arange(4.0)))
-    return {"cost": value, "plan": out.matrix, "gradient": gradients[0],
+    ring = jnp.roll(jnp.eye(20), 1, 1) + jnp.roll(jnp.eye(20), -1, 1)
+    heat = geodesic.Geodesic.from_graph(sparse.BCOO.fromdense(ring), t=1e-1, eigval=jnp.float32(4.0))
+    along = linear.solve(heat, a=jnp.ones(20) / 20, b=jax.nn.softmax(points(3, (20,))),
+                         lse_mode=False)
+    return {"heat": heat.apply_kernel(jnp.eye(20)[0]), "along": along.reg_ot_cost,
+            "cost": value, "plan": out.matrix, "gradient": gradients[0],
             "by weights": gradients[1] - gradients[1].mean(), "converged": bool(out.converged),
             "divergence": divergence, "accelerated": accelerated.reg_ot_cost,
             "matched": matched.reg_gw_cost, "soft sort": soft_sort.sort(values),
