@@ -71,6 +71,7 @@ class Quotient(Elementwise):
     divides = True
     algebra = "quotient"
     fusion = "costly"
+    pace = 1.0
 
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
         x, y = b.expand([x, y])
@@ -99,7 +100,7 @@ div_p = Quotient("div", "stablehlo.divide", NUMERIC, [
     lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,))
 rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
                     lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))),
-                    algebra="comparison", divides=True, fusion="costly")
+                    algebra="comparison", divides=True, fusion="costly", pace=20.0)
 
 
 def neg(x: ArrayLike) -> Array:
@@ -200,6 +201,7 @@ class OneMinusSquare(Elementwise):
     """(1 - x)(1 + x): exact near 1, where 1 - x * x cancels."""
 
     algebra = "called"
+    pace = 200.0
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(lambda x: mul(sub(1, x), add(1, x)), x)
 
@@ -208,6 +210,7 @@ class IntegerPow(Elementwise):
     """x to a Python int, by repeated squaring."""
 
     algebra = "integer_power"
+    pace = 1.0
 
     def hands_on(self, params: Params) -> bool:
         return params["y"] != 0     # to the power 0 all is 1
@@ -424,7 +427,7 @@ def _next_bits(x: Array, y: Array) -> Array:
                                        new_dtype=dtype)
 
 
-nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2)
+nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2, pace=4.0)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:

@@ -82,6 +82,7 @@ class Structural(Physical, abstract=True):
     hands_on_nan = True
     makes_nan = False
     fusion = "moves"
+    pace = 0.3
 
     jvp = linear_jvp
 
@@ -145,6 +146,7 @@ class Transpose(Structural):
     algebra = "move"
     spread = staticmethod(tags.transpose)
     cells = staticmethod(reuse.transposed)
+    pace = 1.0
 
     def infer(self, x: ShapedArray, *, permutation: Dims) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
