@@ -20,6 +20,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     Self,
     TypeAlias,
     TypedDict,
@@ -46,9 +47,9 @@ if TYPE_CHECKING:
 else:
     Builder = Any
 
-__all__ = ["Axis", "Builder", "Cotangent", "Facts", "Fusion", "GivenFacts", "Higher", "Linear",
-           "OpenPrimitive", "Primitive", "RuleView", "Tangent", "Transposed", "Zero", "linear_jvp",
-           "program_uses_axis", "programs_in", "spread_tangents"]
+__all__ = ["Axis", "Builder", "Cotangent", "Facts", "Fusion", "GivenFacts", "Higher", "Indexed",
+           "Linear", "OpenPrimitive", "Primitive", "RuleView", "Tangent", "Transposed", "Zero",
+           "linear_jvp", "program_uses_axis", "programs_in", "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
@@ -246,6 +247,20 @@ Fusion = Literal[
     "reduces"]  # it combines elements along the axes of its param `axes`
 
 
+class Indexed(NamedTuple):
+    """The indices of an operation.
+
+    first: the operand that has them, or the first of several, one for each axis.
+    axes: the axis that each component along the last axis of that operand is of; None: there are
+      several operands.
+    window: the size along each axis that is read or written at an index.
+    """
+
+    first: int
+    axes: Sequence[int] | None
+    window: Sequence[int]
+
+
 class Facts:
     """What passes ask about an operation besides its rules, and what one that states none answers.
 
@@ -304,6 +319,10 @@ class Facts:
     ring: Callable[[int, int], tuple[int, int]] | None = None
     branches: bool = False
     repeats: bool = False
+
+    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed | None:
+        """Where it reads or writes its first operand at computed places: for checks of indices."""
+        return None
 
     def hands_on(self, params: Params) -> bool:
         """Whether an equation with these params gives a NaN wherever a floating operand has one."""
@@ -376,6 +395,7 @@ class Primitive(Facts):
     what: str
     # For tags, unknown to `infer`; see `core.tags`.
     settled_by = ""     # where to say how the result is cut, if types leave it open
+    refuses = ""        # of operands that are cut otherwise, as errors say it: "…: "
     spread: Any = None      # (operands, outs, params) -> entries per result
     varying: Any = None     # (axes along which an operand varies, params) -> those of the results
     memory: Any = None  # (operands, outs) -> the space of each result; None: the operands' space

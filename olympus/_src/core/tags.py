@@ -68,6 +68,7 @@ class Operation(Protocol):
     linear: tuple[int, ...]
     additive: bool
     settled_by: str
+    refuses: str
     spread: Any
     varying: Any
     memory: Any
@@ -274,7 +275,7 @@ def _spread(prim: Operation, mesh: AbstractMesh, avals: Sequence[Any], outs: Seq
         return [(None,) * a.ndim for a in outs]
     operands = [Operand(a.shape, a.sharding.spec.partitions if a.ndim else (), mesh)
                 for a in avals]
-    given = f"{prim.name}: operands {_listed(avals)} given; {_REFUSALS.get(prim.name, '')}"
+    given = f"{prim.name}: operands {_listed(avals)} given; {prim.refuses}"
     if prim.spread is None:
         if any(e is not None for x in operands for e in x.entries):
             raise ShardingTypeError(f"{given}the operation does not say how its result is spread; "
@@ -343,15 +344,6 @@ def _sums(prim: Operation, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
 
 def _listed(avals: Sequence[Aval]) -> str:
     return ", ".join(map(str, avals))
-
-
-# Beginnings of messages on operations that cannot have some operands cut.
-_REFUSALS = {"slice": "there is no slicing on sharded dims that leaves parts of other sizes: ",
-             "pad": "there is no padding on sharded dims that leaves parts of other sizes: ",
-             "split": "there is no split on sharded dims that leaves parts of other sizes: ",
-             "select_n": "select cases must have the same shardings: ",
-             "concatenate": "All operands should have the same sharding: ",
-             "reshape": "This reshape is not supported: "}
 
 
 def _check(name: str, mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None:

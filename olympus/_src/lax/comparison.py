@@ -164,6 +164,7 @@ class SelectN(Primitive):
     makes_nan = False
     fusion = "fused"
     pace = 0.3
+    refuses = "select cases must have the same shardings: "
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]

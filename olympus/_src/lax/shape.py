@@ -177,6 +177,7 @@ class Reshape(Structural):
     spread = staticmethod(tags.reshape)
     settled_by = "reshape(…, out_sharding=…)"
     cells = staticmethod(reuse.reshaped)
+    refuses = "This reshape is not supported: "
 
     def infer(self, x: ShapedArray, *, new_sizes: Dims, dimensions: None, sharding: ShardingLike
               ) -> ShapedArray:

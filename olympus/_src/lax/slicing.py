@@ -9,7 +9,16 @@ from ..base.docstrings import complete_docstrings, described_like
 from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..core import reuse, tags
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, linear_jvp
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Cotangent,
+    Indexed,
+    Linear,
+    Primitive,
+    Tangent,
+    linear_jvp,
+)
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -79,6 +88,7 @@ class Slice(Structural):
     cells = staticmethod(reuse.sliced)
     hands_on_nan = False
     resizes = True
+    refuses = "there is no slicing on sharded dims that leaves parts of other sizes: "
 
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return _resized_axes(shapes)
@@ -220,6 +230,7 @@ class Pad(Primitive):
     fusion = "moves"
     resizes = True
     pace = 0.3
+    refuses = "there is no padding on sharded dims that leaves parts of other sizes: "
 
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return [a for a, config in enumerate(params["padding_config"]) if any(config)]
@@ -338,6 +349,7 @@ class Concatenate(Physical):
     resizes = True
     along = "dimension"
     pace = 0.3
+    refuses = "All operands should have the same sharding: "
 
     def infer(self, first: ShapedArray, *others: ShapedArray, dimension: int) -> ShapedArray:
         avals = (first, *others)
@@ -404,6 +416,7 @@ class Split(Physical):
     resizes = True
     along = "axis"
     pace = 0.3
+    refuses = "there is no split on sharded dims that leaves parts of other sizes: "
 
     def infer(self, x: ShapedArray, *, sizes: Dims, axis: int) -> list[ShapedArray]:
         if not definitely_equal(sum(sizes), x.shape[axis]):
@@ -495,6 +508,9 @@ class DynamicSlice(Physical):
     resizes = True
     pace = 0.3
 
+    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:
+        return Indexed(1, None, params["slice_sizes"])
+
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return _resized_axes(shapes)
 
@@ -547,6 +563,9 @@ class DynamicUpdateSlice(Physical):
     settled_by = "x.at[…].set(…, out_sharding=…)"
     makes_nan = False
     pace = 0.3
+
+    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:
+        return Indexed(2, None, avals[1].shape)
 
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)
