@@ -406,11 +406,21 @@ class Memo(dict[Any, Any]):
 
     def __setitem__(self, key: Hashable, value: object) -> None:
         with self._lock:
-            if not self:
-                known_cache(self)   # once there is something to clear: most programs derive nothing
-            elif len(self) >= self.maxsize and key not in self:
-                del self[next(iter(self))]
-            super().__setitem__(key, value)
+            self._set(key, value)
+
+    def setdefault(self, key: Hashable, default: Any = None) -> Any:
+        """The value of the key: the given one, unless there is one already."""
+        with self._lock:
+            if key not in self:
+                self._set(key, default)
+            return self[key]
+
+    def _set(self, key: Hashable, value: object) -> None:
+        if not self:
+            known_cache(self)   # once there is something to clear: most programs derive nothing
+        elif len(self) >= self.maxsize and key not in self:
+            del self[next(iter(self))]
+        super().__setitem__(key, value)
 
     def cache_clear(self) -> None:
         """Drop every entry."""

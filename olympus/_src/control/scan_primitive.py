@@ -13,12 +13,12 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, IrValue, Params, T
 from ..base.util import cut, merged
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived, variables
 from ..core.primitive import Builder, Cotangent, Linear, Tangent, Transposed, Zero, not_linear
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed
-from ..interpreters.partial_eval import Residual, Split, TapeTrace
+from ..interpreters.partial_eval import Residual, TapeTrace
 from ..interpreters.transpose import linear_flags, transpose_program
 from ..lax.convert import in_dtype
 from ..lax.families import add
@@ -137,9 +137,8 @@ class Scan(Runs):
         known, rest = [[a for a, u in zip(args, uk, strict=True) if u is which]
                        for which in (False, True)]
         nr, nk = u_read.count(False), u_carry.count(False)
-        body, residuals, once = split.known.derived(
-            ("residuals of a loop", split.residuals, nr, nk),
-            lambda: _residuals_of_loop(split, nr, nk))
+        body, residuals, once = _residuals_of_loop(
+            split.known, split.num_computed, split.residuals, nr, nk)
         read, _, each = cut(known, nr, nk)
         invariant = eval_closed(once, *read)
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
@@ -181,28 +180,33 @@ class Scan(Runs):
         nl, nr, nk = len(l_read), len(r_read), len(carry)
         # The sum is rounded once, though the terms have 16 bits.
         ct_avals = [a.aval.to_cotangent_aval() for a in l_read]
-        acc_avals = list(map(wide_aval, ct_avals))
-
-        def body(*values: Array) -> list[Array]:
-            res, acc, ct_k, ct_y, rows = cut(values, nr, nl, nk, len(cts) - nk)
-            out = eval_closed(back, *res, *rows, *ct_k, *ct_y)
-            return [*map(added, acc_avals, acc, out[:nl]), *out[nl:]]
-
-        def program() -> ClosedOlympuspr:
-            res, rows, ct_k, ct_y = cut(back.in_avals, nr, len(r_each), nk)
-            return stage(body, [*res, *acc_avals, *ct_k, *ct_y, *rows])
-
+        acc_avals = tuple(map(wide_aval, ct_avals))
         # A carry has one type throughout, and rows are stacked: neither can be a symbolic `Zero`.
         ct_k, ct_y = cut(list(map(instantiate, cts)), nk)
         zeros = [instantiate(Zero(a)) for a in acc_avals]
         params = {**params, "reverse": not params["reverse"]}
         out = self.bind(*r_read, *zeros, *ct_k, *ct_y, *r_each, **self.regrouped(
-            params, [back.derived(("scan", nr, nl, nk), program)], nr, range(nl + nk)))
+            params, [_summing(back, acc_avals, nr, len(r_each), nk)], nr, range(nl + nk)))
         out[:nl] = [in_dtype(ct, a.dtype) if a.is_array else ct
                     for ct, a in zip(out[:nl], ct_avals, strict=True)]
         # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
         return [ct if type(a) is Linear else None
                 for a, ct in zip(args, merged(flags, out, repeat(None)), strict=True)]
+
+
+@derived
+def _summing(back: ClosedOlympuspr, acc_avals: tuple[ShapedArray, ...], num_read: int,
+             num_each: int, num_carry: int) -> ClosedOlympuspr:
+    """The transposed body with sums of cotangents of consts as carries."""
+    res, rows, ct_k, ct_y = cut(back.in_avals, num_read, num_each, num_carry)
+    num_acc = len(acc_avals)
+
+    def body(*values: Array) -> list[Array]:
+        res, acc, ct_k, y, rows = cut(values, num_read, num_acc, num_carry, len(ct_y))
+        out = eval_closed(back, *res, *rows, *ct_k, *y)
+        return [*map(added, acc_avals, acc, out[:num_acc]), *out[num_acc:]]
+
+    return stage(body, [*res, *acc_avals, *ct_k, *ct_y, *rows])
 
 
 def wide_aval(aval: ShapedArray) -> ShapedArray:
@@ -216,7 +220,9 @@ def added(aval: ShapedArray, total: Array, term: Array) -> Array:
         total, term)
 
 
-def _residuals_of_loop(split: Split, num_read: int, num_carry: int
+@derived
+def _residuals_of_loop(known: ClosedOlympuspr, num_computed: int, residuals: tuple[Residual, ...],
+                       num_read: int, num_carry: int
                        ) -> tuple[ClosedOlympuspr, list[Residual], ClosedOlympuspr]:
     """The known body with residuals among its rows; the kinds of the residuals; a program of
     consts.
@@ -226,8 +232,8 @@ def _residuals_of_loop(split: Split, num_read: int, num_carry: int
     each    what comes by rows                      passed on as it is
     row     computed in, or the carry of, each      a row of the known loop
     """
-    pr = split.known.olympuspr
-    first = len(pr.outvars) - split.num_computed
+    pr = known.olympuspr
+    first = len(pr.outvars) - num_computed
     # One pass does: equations come after their operands. Those with effects stay in the loop, since
     # it matters how often they happen.
     fixed = {*pr.constvars, *pr.invars[:num_read]}
@@ -236,7 +242,7 @@ def _residuals_of_loop(split: Split, num_read: int, num_carry: int
             fixed.update(eqn.outvars)
     found: list[Residual] = []
     made: dict[str, list[Any]] = {"once": [], "row": []}
-    for r in split.residuals:
+    for r in residuals:
         given, i = r.kind == "input", r.index - num_read - num_carry
         if given and (r.index < num_read or i >= 0):
             found.append(Residual("each", i) if i >= 0 else Residual("read", r.index))
@@ -248,9 +254,9 @@ def _residuals_of_loop(split: Split, num_read: int, num_carry: int
     once = pr.replace(invars=pr.invars[:num_read], outvars=made["once"],
                       eqns=[e for e in pr.eqns
                             if not e.effects and all(v in fixed for v in e.outvars)])
-    once_closed, _ = dce_closed(split.known.replace(olympuspr=once), (True,) * len(made["once"]))
+    once_closed, _ = dce_closed(known.replace(olympuspr=once), (True,) * len(made["once"]))
     pr = pr.replace(outvars=[*pr.outvars[:first], *made["row"]])
-    return split.known.replace(olympuspr=pr), found, once_closed
+    return known.replace(olympuspr=pr), found, once_closed
 
 
 scan_p = Scan("scan")

@@ -24,7 +24,7 @@ from ..types.avals import AbstractValue
 from ..types.dtypes import ExtendedDType
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
-from .ir import ClosedOlympuspr, Literal, Olympuspr
+from .ir import ClosedOlympuspr, Literal, Olympuspr, derived
 from .primitive import Primitive
 
 if TYPE_CHECKING:
@@ -93,16 +93,15 @@ def _called(closed: ClosedOlympuspr) -> Hashable:
     return identity(closed) or itself, _scopes(closed)
 
 
+@derived
 def _scopes(closed: ClosedOlympuspr) -> int:
     """The scopes of all equations as a number."""
-    def find() -> int:
-        found: list[Any] = []
-        for eqn in closed.eqns:
-            found.append(eqn.ctx.path)
-            for body in eqn.primitive.bodies(eqn.params):
-                found.append(_scopes(_closed(body)))
-        return _number(tuple(found))
-    return closed.derived(_scopes, find)
+    found: list[Any] = []
+    for eqn in closed.eqns:
+        found.append(eqn.ctx.path)
+        for body in eqn.primitive.bodies(eqn.params):
+            found.append(_scopes(_closed(body)))
+    return _number(tuple(found))
 
 
 def _closed(program: Any) -> ClosedOlympuspr:

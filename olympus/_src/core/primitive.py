@@ -38,7 +38,15 @@ from ..types.mesh import mesh_of_types
 from ..types.shape import prod
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
-from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
+from .ir import (
+    NO_EFFECTS,
+    ClosedOlympuspr,
+    DropVar,
+    Olympuspr,
+    OlympusprEqn,
+    derived,
+    numbers,
+)
 from .tags import by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 
@@ -142,10 +150,10 @@ def programs_in(param: object) -> list[Any]:
     return []
 
 
+@derived
 def program_uses_axis(closed: ClosedOlympuspr, name: Hashable) -> bool:
-    """Whether any equation of the program communicates along the named axis; cached."""
-    return closed.derived(("uses_axis", name), lambda: any(
-        e.primitive.uses_axis(name, e.params) for e in closed.eqns))
+    """Whether any equation of the program communicates along the named axis."""
+    return any(e.primitive.uses_axis(name, e.params) for e in closed.eqns)
 
 
 def refuse_references(prim: Primitive, avals: Sequence[Aval]) -> None:

@@ -14,7 +14,7 @@ from ..base.source import user_frame
 from ..base.typing import Array, ArrayLike, Params
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, derived
 from ..core.leaks import Noting, check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Tangent, Zero, missing_rule, pair, spread_tangents
 from ..core.staging import recorder, stage
@@ -243,11 +243,10 @@ def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
     """
     if isinstance(instantiate_out, bool):
         instantiate_out = (instantiate_out,) * len(closed.outvars)
-    nonzero, instantiate_out = tuple(nonzero), tuple(instantiate_out)
-    return closed.derived(("jvp", nonzero, instantiate_out),
-                          lambda: _jvp_program(closed, nonzero, instantiate_out))
+    return _jvp_program(closed, tuple(nonzero), tuple(instantiate_out))
 
 
+@derived
 def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
                  instantiate_out: tuple[bool, ...]) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     pr = closed.olympuspr

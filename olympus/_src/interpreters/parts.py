@@ -17,7 +17,7 @@ from typing import Any
 from ..base.source import Source
 from ..base.typing import Params, T, Value
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, numbers
+from ..core.ir import ClosedOlympuspr, Literal, derived, numbers
 from ..core.primitive import Primitive
 from ..core.staging import ASK, StagingTrace, stage
 from ..core.trace import Tracer, typeof
@@ -92,12 +92,9 @@ def high_types(closed: ClosedOlympuspr) -> bool:
     return any(a.is_high for a in chain(closed.in_avals, closed.out_avals))
 
 
+@derived
 def has_high(closed: ClosedOlympuspr) -> bool:
     """Whether there is a value of a user's type, or an operation of a user, in a program."""
-    return closed.derived(("has high",), lambda: (_has_high(closed),))[0]
-
-
-def _has_high(closed: ClosedOlympuspr) -> bool:
     pr = closed.olympuspr
     if high_types(closed) or any(v.aval.is_high for v in pr.constvars):
         return True
@@ -115,9 +112,10 @@ def in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program on parts; itself if it has no other values than arrays."""
     if not has_high(closed):
         return closed
-    return closed.derived(("in parts",), lambda: _in_parts(closed))
+    return _in_parts(closed)
 
 
+@derived
 def _in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     def program(*parts: Value) -> list[Value]:
         args = raised(closed.in_avals, parts)

@@ -15,7 +15,7 @@ from ..base.typing import Array, ArrayLike, DType, Reference
 from ..base.util import Noted, lazy_module
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
+from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, derived, numbers, read
 from ..core.primitive import (
     Cotangent,
     Higher,
@@ -262,12 +262,10 @@ def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool | None],
     the other inputs. Returns the program with, per linear input, whether its cotangent is among the
     outputs (all are if `instantiate_out`). Cached on the program.
     """
-    linear_in, nonzero_ct = tuple(linear_in), tuple(nonzero_ct)
-    return closed.derived(
-        ("transpose", linear_in, nonzero_ct, instantiate_out),
-        lambda: _transpose_program(closed, linear_in, nonzero_ct, instantiate_out))
+    return _transpose_program(closed, tuple(linear_in), tuple(nonzero_ct), instantiate_out)
 
 
+@derived
 def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ...],
                        nonzero_ct: tuple[bool, ...], instantiate_out: bool
                        ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +25,7 @@ from ..base.typing import (
 )
 from ..base.util import lazy_module
 from ..core.identity import Firsts
-from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
+from ..core.ir import ClosedOlympuspr, Olympuspr, Var, derived, variables
 from ..core.primitive import Primitive, subolympusprs
 from ..core.staging import stage
 from ..devices.devices import incompatible
@@ -199,8 +198,7 @@ class ModuleContext:
         Not on several devices: Shardy would not shard alike the two sides of a kept call, nor would
         XLA join its collectives with others.
         """
-        return self.alone is not None and not self.alone.derived(
-            "names devices", functools.partial(names_devices, self.alone.olympuspr))
+        return self.alone is not None and not names_devices(self.alone)
 
     @property
     def takes_kernels(self) -> bool:
@@ -561,8 +559,10 @@ def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int,
     return f"<@{symbol}, [{', '.join(dims)}]{more}>"
 
 
-def names_devices(pr: Olympuspr) -> bool:
+@derived
+def names_devices(closed: ClosedOlympuspr) -> bool:
     """Whether an equation of a program, or of one within, says on which devices a value is."""
+    pr = closed.olympuspr
     pending, seen, kinds = [pr], {pr}, set[type]()
     while pending:
         pr = pending.pop()

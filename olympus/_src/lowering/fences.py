@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from ..base.typing import ArrayLike, DimSize, DType
-from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
 from ..types import dtypes
 from ..types.avals import Aval, is_float0
 from ..types.shape import SymbolicDim
@@ -123,7 +123,12 @@ def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
     if not module.fences:
         return _NOTHING
     nested = closed is not module.fenced_from
-    return closed.derived(("fences", nested), lambda: _Pass(closed, nested).plan())
+    return _plan(closed, nested)
+
+
+@derived
+def _plan(closed: ClosedOlympuspr, nested: bool) -> Plan:
+    return _Pass(closed, nested).plan()
 
 
 class _Inexact(dict[Aval, bool]):

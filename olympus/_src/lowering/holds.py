@@ -25,7 +25,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 from ..base.typing import Array
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived, variables
 from ..core.primitive import Fusion, Higher, Primitive, subolympusprs
 from ..types.avals import ShapedArray, physical_aval
 from ..types.mesh import AbstractMesh, Mesh
@@ -88,8 +88,13 @@ def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapp
     pr = closed.olympuspr
     if len(pr.outvars) < 2 and max(map(_kind, pr.primitives), default=_FUSED) < _MOVES:
         return {}       # One kernel computes it all.
+    return _holds(closed, cut)
+
+
+@derived
+def _holds(closed: ClosedOlympuspr, cut: frozenset[int]) -> Mapping[Var, int]:
     # The analysis is not kept: it takes more memory than the program.
-    return closed.derived(("holds", cut), lambda: _Fusion(pr, cut).holds())
+    return _Fusion(closed.olympuspr, cut).holds()
 
 
 def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] = frozenset()
@@ -108,14 +113,14 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
             or fusion.kinds[n] < _REDUCES and type(fusion.readers.get(v)) is list)])
 
 
+@derived
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The values that calls that stay read, also those in functions that are called."""
     pr = closed.olympuspr
     calls = {prim for prim in pr.primitives if isinstance(prim, Higher)}
     if not calls:
         return frozenset()
-    return closed.derived("read apart", lambda: frozenset().union(*[
-        _apart(eqn) for eqn in pr.eqns if eqn.primitive in calls]))
+    return frozenset().union(*[_apart(eqn) for eqn in pr.eqns if eqn.primitive in calls])
 
 
 def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | None, ShapedArray]]
@@ -170,8 +175,9 @@ def _apart(eqn: OlympusprEqn) -> list[Var]:
     return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
+@derived
 def _called(closed: ClosedOlympuspr, cut: frozenset[int]) -> _Called:
-    return closed.derived(("called", cut), lambda: _Fusion(closed.olympuspr, cut, True).as_called())
+    return _Fusion(closed.olympuspr, cut, True).as_called()
 
 
 def _kind(prim: Primitive) -> int:

@@ -180,7 +180,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         context.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
     elif symbolic:
         context.unheld = "sizes are symbolic"
-    elif context.exported and (several or context.given or names_devices(closed.olympuspr)
+    elif context.exported and (several or context.given or names_devices(closed)
                                  or any(getattr(a, "explicit", False) for a in closed.in_avals)):
         context.unheld = "it is exported over several devices"
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 
-from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, derived
 
 __all__ = ["LIMIT", "is_brief", "nanoseconds"]
 
@@ -22,9 +22,10 @@ _EQUATION = 20.0    # the least time of an equation: it bounds how many are visi
 _STEP = 400.0       # the time that an equation, as a kernel of its own, adds to each step of a loop
 
 
+@derived
 def is_brief(closed: ClosedOlympuspr) -> bool:
     """Whether a program of one CPU device is estimated to take less than `LIMIT`."""
-    return closed.derived("brief", lambda: nanoseconds(closed.olympuspr) <= LIMIT)
+    return nanoseconds(closed.olympuspr) <= LIMIT
 
 
 def nanoseconds(pr: Olympuspr, limit: float | None = None) -> float:
