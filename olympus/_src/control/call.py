@@ -34,8 +34,6 @@ from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program, 
 from ..interpreters.transpose import linear_flags, transpose_program
 from .groups import Bodied
 
-__all__ = ["Call", "Defined", "bound_in", "call_p", "linearize_program"]
-
 Picked = Callable[[Any, Any, Any, Any], Any]
 _parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
 

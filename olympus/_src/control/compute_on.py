@@ -21,8 +21,6 @@ from ..types.tree import flatten_axes, tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 from .call import Call
 
-__all__ = ["compute_on", "compute_on2", "compute_on_p"]
-
 _TYPES = ("device_host", "device", "tpu_sparsecore")
 
 

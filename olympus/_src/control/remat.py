@@ -37,11 +37,6 @@ from .cond import cond_p
 from .scan_primitive import scan_p
 from .shard_map import shard_map_p
 
-__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
-           "checkpoint_name_fwd", "checkpoint_p",
-           "checkpoint_policies", "name_p"]
-
-
 Prevent = bool | tuple[bool, ...]
 
 

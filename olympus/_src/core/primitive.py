@@ -55,10 +55,6 @@ if TYPE_CHECKING:
 else:
     Builder = Any
 
-__all__ = ["Axis", "Builder", "Cotangent", "Facts", "Fusion", "GivenFacts", "Higher", "Indexed",
-           "Linear", "OpenPrimitive", "Primitive", "RuleView", "Tangent", "Transposed", "Zero",
-           "linear_jvp", "program_uses_axis", "programs_in", "spread_tangents"]
-
 _MEMO_LIMIT = 8192
 
 
@@ -501,7 +497,7 @@ class Primitive(Facts):
         check_varying(self, avals)
         if MUTABLE and not self.takes_refs:
             refuse_references(self, avals)
-        if HIGH and self.in_parts is None:
+        if HIGH and self.in_parts is None and self.on_cells is None:
             refuse_users_types(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 

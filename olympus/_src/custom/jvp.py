@@ -41,8 +41,6 @@ from .rules import (
     with_consts,
 )
 
-__all__ = ["custom_jvp", "custom_jvp_call_p"]
-
 
 class custom_jvp(Ruled[P, R]):
     """Decorator: derivatives of the function come from the rule given to `defjvp` or `defjvps`.

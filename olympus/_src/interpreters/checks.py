@@ -62,10 +62,6 @@ from ..types import dtypes
 from ..types.avals import Aval, ShapedArray
 from ..types.shape import definitely_equal, maximum, prod
 
-__all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
-           "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
-           "looked_for", "looking", "no_failure", "place_of", "raise_failure", "words_of"]
-
 _index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
 
 KINDS = ("user", "nan", "index", "div")
@@ -442,7 +438,9 @@ class Checks:
         elif prim.makes_nan and "nan" in self.kinds:
             for var, out in zip(eqn.outvars, outs if prim.multiple_results else [outs],
                                 strict=True):
-                if dtypes.is_inexact(typeof(out).dtype) and var not in self.handed_on:
+                aval = typeof(out)
+                if (aval.is_array and dtypes.is_inexact(aval.dtype)
+                        and var not in self.handed_on):
                     self.look(is_nan(out), prim, "nan", ins)
         return outs
 

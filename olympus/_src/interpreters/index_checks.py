@@ -20,8 +20,6 @@ from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
 from ..types.shape import definitely_equal, exceeds
 
-__all__ = ["first_place", "outside"]
-
 INT32 = dtypes.as_dtype("int32")
 Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...], tuple[int, ...]]]
 

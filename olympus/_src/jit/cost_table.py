@@ -14,8 +14,6 @@ from ..devices.devices import counting_client, default_platform
 from ..lowering.module import Lowering, lower_program
 from ..types.shape import is_static
 
-__all__ = ["Cost", "CostLine", "CostTable", "Costs", "cost_table", "operation_cost"]
-
 
 class Cost(NamedTuple):
     """Floating-point operations, calls of functions like exp, and bytes read and written."""

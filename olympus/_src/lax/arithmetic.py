@@ -41,13 +41,6 @@ from .families import (
 )
 from .shape import zeros_of
 
-__all__ = ["RoundingMethod", "abs", "abs_p", "ceil", "ceil_p", "complex", "complex_p", "conj",
-           "conj_p", "div", "div_p", "floor", "floor_p", "imag", "imag_p", "integer_pow",
-           "integer_pow_p", "is_finite", "is_finite_p", "max", "max_p", "min", "min_p", "mul",
-           "mul_p", "neg", "neg_p", "nextafter", "nextafter_p", "one_minus_square",
-           "one_minus_square_p", "over_real", "real", "real_p", "reciprocal", "rem", "rem_p",
-           "round", "round_p", "sign", "sign_p", "square", "square_p", "sub", "sub_p"]
-
 # Sums and products -------------------------------------------------------------------------------
 
 class Product(Elementwise):

@@ -11,9 +11,6 @@ from ..core.trace import typeof
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 
-__all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "random_clone_p",
-           "stop_gradient", "stop_gradient_p"]
-
 
 class Same(Primitive, abstract=True):
     """The operand as it is."""

@@ -27,10 +27,6 @@ from .families import INEXACT, Elementwise, Partial, operand
 if TYPE_CHECKING:
     from .accuracy import AccuracyMode
 
-__all__ = ["Mend", "MendedElementwise", "mend_acos", "mend_acosh", "mend_asinh", "mend_atanh",
-           "mend_cos", "mend_cosh", "mend_exp", "mend_expm1", "mend_log", "mend_sinh", "mend_sqrt",
-           "mend_tanh", "mended_pow", "turned"]
-
 Parts = tuple[Array, Array]
 Mend = Callable[[Array, Array, Array, Array], Parts]
 

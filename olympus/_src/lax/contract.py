@@ -30,9 +30,6 @@ from .precision import CanonicalPrecision, PrecisionLike, canonical_precision, p
 from .shape import shifted, transpose
 from .sharding import as_typed, constrain, settled, undecided
 
-__all__ = ["DotDimensionNumbers", "batch_matmul", "check_terms", "dot", "dot_general",
-           "dot_general_p"]
-
 Dims = tuple[int, ...]
 FLOAT32 = dtypes.as_dtype("float32")
 _INT = frozenset((int,))

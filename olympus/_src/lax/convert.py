@@ -22,9 +22,6 @@ from .families import FLOATING, Elementwise
 from .families import operand as as_literal
 from .shape import broadcast_in_dim, move_axis, reduce_sum
 
-__all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type",
-           "convert_element_type_p", "reduce_precision", "reduce_precision_p"]
-
 
 class ConvertElementType(Primitive):
     """Elements as the nearest values of another dtype; complex to real keeps the real part."""

@@ -19,8 +19,6 @@ from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
 from .sharding import constrain, move, sharding_like
 
-__all__ = ["broadcasted_iota", "empty", "fill_literal", "full", "full_like", "iota"]
-
 
 class Iota(Primitive):
     """0, 1, 2 … along one axis."""

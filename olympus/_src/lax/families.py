@@ -40,11 +40,6 @@ from .shape import (
     reduce_sum,
 )
 
-__all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
-           "Comparison", "Elementwise", "add", "add_p", "binary", "check_dtypes", "check_operands",
-           "comparison", "elementwise", "full_shape", "map_elementwise", "match_shapes", "operand",
-           "product_rule", "unary"]
-
 Partial = Callable[..., Any]     # (t, out, *operands, **params) -> a part of the tangent, or None
 Combine = Callable[[Array, Array], Array]
 Identity = Callable[[DType], StaticScalar]     # of a reduction, at a dtype

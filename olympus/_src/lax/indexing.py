@@ -52,9 +52,6 @@ from .shape import (
     zeros_of,
 )
 
-__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather",
-           "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_sub", "take_along"]
-
 
 class GatherDimensionNumbers(NamedTuple):
     """The corresponding axes of a gather's operand, indices and result.

@@ -15,8 +15,6 @@ from ..types.avals import ShapedArray
 from ..types.layout import Layout
 from ..types.tree import flatten_axes, tree_flatten
 
-__all__ = ["explicit_layout", "lay_out", "layout_constraint_p", "with_layout_constraint"]
-
 
 class LayoutConstraint(Primitive):
     """params: layout. Values stay; tangents and cotangents lie alike."""

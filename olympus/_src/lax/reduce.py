@@ -29,9 +29,6 @@ from .shape import Dims, broadcast_in_dim, reduce_sum, reshape, shifted, transpo
 from .sharding import constrain
 from .slicing import pad, slice_in_dim
 
-__all__ = ["argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
-           "reduce_sum", "reduce_xor"]
-
 BOOL, FLOAT16, FLOAT32 = map(dtypes.as_dtype, (bool, "float16", "float32"))
 # From how many elements, and from which size of an axis on, extrema are combined by pieces.
 LARGE, LONG_AXIS = 8192, 16

@@ -37,8 +37,6 @@ from .shape import broadcast_in_dim, reshape, rev, zeros_of
 from .slicing import concatenate, slice_in_dim
 from .sort import sort_p
 
-__all__ = ["scatter_mul", "scatter_mul_p"]
-
 UINT32 = dtypes.as_dtype("uint32")
 
 

@@ -36,10 +36,6 @@ from ..types.shape import (
 from ..types.sharding import ShardingLike
 from .sharding import as_typed, constrain, move, settled
 
-__all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_scalar",
-           "broadcast_to_rank", "collapse", "cut", "expand_dims", "merge", "move_axis",
-           "reduce_sum", "reshape", "rev", "shifted", "squeeze", "tile", "transpose", "zeros_of"]
-
 Dims = tuple[int, ...]
 
 

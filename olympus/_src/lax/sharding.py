@@ -42,10 +42,6 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 from .layout import lay_out
 
-__all__ = ["as_typed", "auto_axes", "constrain", "deal_p", "device_put_p", "explicit_axes", "move",
-           "reshard", "reshard_p", "resolve_sharding", "settled", "sharding_constraint_p",
-           "sharding_like", "undecided", "with_sharding_constraint"]
-
 
 class ShardingConstraint(Primitive):
     """params: sharding. Values stay; tangents and cotangents are spread alike."""

@@ -65,10 +65,6 @@ from .shape import (
     zeros_of,
 )
 
-__all__ = ["concatenate", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-           "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
-           "index_in_dim", "index_take", "pad", "slice", "slice_in_dim", "split"]
-
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
 

@@ -13,8 +13,6 @@ from ..types.shape import canonical_axis, sequence, static_int
 from .shape import align, expand_dims, inserted, instantiate, shifted
 from .slicing import concatenate, index_in_dim
 
-__all__ = ["stack", "stack_p", "unstack", "unstack_p"]
-
 
 class Stack(Primitive):
     """Operands side by side along a new axis."""

@@ -62,13 +62,6 @@ from .families import (
 )
 from .shape import zeros_of
 
-__all__ = ["acos", "acos_p", "acosh", "acosh_p", "asin", "asin_p", "asinh", "asinh_p", "atan",
-           "atan2", "atan2_p", "atan_p", "atanh", "atanh_p", "cbrt", "cbrt_p", "cos", "cos_p",
-           "cosh", "cosh_p", "exp", "exp2", "exp2_p", "exp_p", "expm1", "expm1_p", "log", "log10",
-           "log10_p", "log1p", "log1p_p", "log2", "log2_p", "log_p", "logistic", "logistic_p",
-           "pow", "pow_p", "rsqrt", "rsqrt_p", "sin", "sin_p", "sinh", "sinh_p", "sqrt", "sqrt_p",
-           "tan", "tan_p", "tanh", "tanh_p"]
-
 _LN2 = math.log(2.0)
 
 # Roots and powers --------------------------------------------------------------------------------

@@ -39,8 +39,6 @@ from ..lax.shape import broadcast, instantiate, zeros_of
 from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..types.avals import make_aval
 
-__all__ = ["checkpointed_while_p", "counted_while_p"]
-
 INT = np.dtype(np.int32)
 INDEX = make_aval((), INT)
 Values = Sequence[Array]
@@ -89,8 +87,8 @@ def _with_count(program: ClosedOlympuspr, consts: int, counts: bool) -> ClosedOl
     """A condition or a body, behind whose constants is the number of iterations; a body counts it.
     """
     def run(*xs: Array) -> list[Array]:
-        outs = eval_closed(program, *xs[:consts], *xs[consts + 1:])
-        return [add(xs[consts], _int(1)), *outs] if counts else outs
+        count = [add(xs[consts], _int(1))] if counts else []
+        return [*count, *eval_closed(program, *xs[:consts], *xs[consts + 1:])]
 
     avals = program.in_avals
     return stage(run, [*avals[:consts], INDEX, *avals[consts:]])

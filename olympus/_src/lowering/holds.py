@@ -32,8 +32,6 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import less, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of
 
-__all__ = ["cut_sizes", "holds_of", "kept_of", "read_apart"]
-
 # Operations that a hold must save of further kernels, and of further places within kernels, where
 # half are enough for arrays that are not small. Found with tools/hold_corpus.py: with 16 a net with
 # RMS norm is slower; with 48 or 128 for places, short integrations of small arrays are.

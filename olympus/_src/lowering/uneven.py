@@ -10,8 +10,6 @@ from __future__ import annotations
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import subolympusprs
 
-__all__ = ["uneven_sizes"]
-
 
 def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> frozenset[int]:
     """The sizes of axes that a program, and those within it, cut out of axes of the sizes `cut`, or

@@ -23,9 +23,6 @@ from ..lax.slicing import slice_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray
 
-__all__ = ["U32", "U64", "Cipher", "philox2x32_p", "philox4x32_p", "threefry2x32_p",
-           "threefry4x32_p", "widen"]
-
 U32, U64 = dtypes.as_dtype("uint32"), dtypes.as_dtype("uint64")
 Rounds = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
 

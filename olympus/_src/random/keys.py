@@ -32,11 +32,6 @@ from ..types.shape import canonical_shape, static_int
 from ..types.sharding import DeviceLike
 from .generators import GENERATORS, Generator
 
-__all__ = ["Key", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "generator_of", "key",
-           "key_data", "key_dtype", "key_impl", "random_bits_p", "random_clone_p",
-           "random_fold_in_p", "random_seed_p", "random_split_p", "random_unwrap_p",
-           "random_wrap_p", "seeded", "split", "typed", "typed_scalar", "wrap_key_data"]
-
 Dims = tuple[int, ...]
 # For annotations: an array of typed keys, and what `impl=` names a generator by.
 Key = NewType("Key", Array)

@@ -13,8 +13,6 @@ import math
 
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, derived
 
-__all__ = ["LIMIT", "is_brief", "nanoseconds"]
-
 # In nanoseconds. At 100 us a call that is waited for gains a third, and a loop of calls that nobody
 # waits for as much as it loses where another core is free.
 LIMIT = 1e5

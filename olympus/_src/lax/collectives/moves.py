@@ -30,7 +30,8 @@ from ...types.shape import (
     prod,
     sequence,
 )
-from ...types.tree import register_pytree_node, tree_map
+from ...types.tree import tree_map
+from ...types.tree_registry import register_pytree_node
 from ..arithmetic import mul
 from ..comparison import eq, ge, select_n
 from ..creation import full, iota
@@ -63,10 +64,6 @@ from .axes import (
     varying,
 )
 from .states import changed, unreduced
-
-__all__ = ["all_gather", "all_gather_invariant_p", "all_gather_p", "all_to_all", "all_to_all_p",
-           "ppermute", "ppermute_p", "pshuffle", "psum_scatter", "psum_scatter_start", "pswapaxes",
-           "reduce_scatter_p"]
 
 Dims = Sequence[int | None]
 

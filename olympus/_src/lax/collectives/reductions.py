@@ -50,9 +50,6 @@ from .axes import (
 from .moves import gathered, lookup, where_rows
 from .states import changed, state, unreduced
 
-__all__ = ["fit", "pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin",
-           "pmin_p", "psum", "psum_invariant_p", "psum_p", "pvary_p", "summed"]
-
 
 class Reduction(Exchange, abstract=True):
     """psum, pmax, pmin: reduce over named axes; every element gets the result."""

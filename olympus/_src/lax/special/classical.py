@@ -20,10 +20,6 @@ from ..families import FLOATING, Elementwise, add, binary, elementwise
 from ..transcendental import exp, rsqrt
 from .series import Computed
 
-__all__ = ["bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "digamma", "digamma_p",
-           "erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "lgamma", "lgamma_p",
-           "polygamma", "polygamma_p"]
-
 # Error functions ---------------------------------------------------------------------------------
 
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)

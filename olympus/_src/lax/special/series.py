@@ -33,8 +33,6 @@ from ..families import FLOATING, Elementwise, Partial, add, full_shape
 from ..reduce import reduce_or
 from ..transcendental import log1p
 
-__all__ = ["Computed", "iterate", "least_normal", "log1p_minus", "polynomial_in", "tolerance"]
-
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 Step = Callable[[Array, Sequence[Array], Sequence[Array]], tuple[Array, Sequence[Array]]]
 

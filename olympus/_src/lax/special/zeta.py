@@ -50,8 +50,6 @@ from ..slicing import concatenate, slice_in_dim
 from ..transcendental import exp, log, log1p, pow
 from .series import Computed
 
-__all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
-
 # Hurwitz zeta ------------------------------------------------------------------------------------
 
 # Euler-Maclaurin summation (DLMF 25.11.7), which XLA expands: finite operands, s > 1.

@@ -23,9 +23,6 @@ from ...numpy.promote import broadcast_to, promote, to_array
 from ...numpy.selection import where
 from ...types import dtypes
 
-__all__ = ["Special", "apply", "chebyshev", "even", "flat", "horner", "inside", "log1p", "nowhere",
-           "normal", "operands", "outside", "whole"]
-
 
 def flat(t: ArrayLike, y: ArrayLike, *xs: ArrayLike, **params: Any) -> None:
     """The tangent of an operand on which the value does not depend smoothly: none."""
