@@ -126,7 +126,8 @@ class JVPTrace(Trace):
     def wrap(self, primal: ArrayLike, tangent: ArrayLike | Zero) -> Array:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
-    def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
+    def process(  # noqa: PLR0912 - hot: a call would be a frame for each operation
+            self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
         # Hot path: `split` once more, where nothing is made if nothing is active.
         primals, tangents, active, zeros = [], [], False, False
         for a in args:

@@ -141,11 +141,12 @@ class _Sums:
         return add(x, y)
 
 
-def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
-                   cts: Given, scopes: _Scopes, into: Into
-                   ) -> Sequence[Cotangent]:
-    # Forward: `env` has `Linear` for each linear variable, and for the others, which are
-    # coefficients, the value. Equations that read a linear variable wait; the others run now.
+def _forward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
+                  scopes: _Scopes) -> tuple[dict[Any, Any], list[OlympusprEqn]]:
+    """The values by variable, and the equations that read a linear one, which wait.
+
+    A linear variable has `Linear` for its value; the others are coefficients.
+    """
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
     pending = []
@@ -160,7 +161,13 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
             found = eqn.primitive.bind(*ins, **eqn.params)
             env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found],
                            strict=True))
+    return env, pending
 
+
+def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
+                   cts: Given, scopes: _Scopes, into: Into
+                   ) -> Sequence[Cotangent]:
+    env, pending = _forward_pass(pr, consts, args, scopes)
     # Backward, with x linear:
     #
     #     program    a = f x        b = g a        c = h a b

@@ -577,6 +577,11 @@ class JitFunction:
                 return tree_unflatten(program.out_tree, outs), None, False
             if program.flat is not None:
                 return program.on_contents(program.flat, operands), None, False
+        return self._of_arguments(args, kwargs, key, base)
+
+    def _of_arguments(self, args: tuple, kwargs: dict[str, PyTree], key: tuple | None, base: bool
+                      ) -> Missed:
+        """`_miss` of a call that its shorter key, if it has one, does not tell yet."""
         arguments = self.signature.arguments(args, kwargs)
         if self.library and Literal in map(type, arguments.leaves):
             return self._with_arrays(arguments), None, False

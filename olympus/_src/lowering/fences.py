@@ -166,7 +166,7 @@ class _Pass:
         self.held: set[Var] = set()
         self.inexact, self.reciprocals = _Inexact(), _Reciprocals()
 
-    def plan(self) -> Plan:
+    def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
         made, get, inexact, reciprocals = self.made, self.made.get, self.inexact, self.reciprocals
         pairs, steps = _PAIRS.get, _STEPS
         for eqn in self.pr.eqns:

@@ -309,7 +309,7 @@ class _Fusion:
         kinds.append(_OPAQUE)
         return kinds
 
-    def _look(self) -> None:
+    def _look(self) -> None:    # noqa: C901, PLR0912 - hot: without calls for most equations
         """Find the readers of values and the state of those with several, and make trees."""
         # The hot path: for one result that is fused there are no calls, most of the time.
         kinds, readers, homes, trees, leaves = (

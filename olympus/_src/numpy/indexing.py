@@ -86,7 +86,7 @@ def _how(mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: Any, wrap
 
 # Reading -----------------------------------------------------------------------------------------
 
-def getitem(self: Array, index: Any) -> Array:
+def getitem(self: Array, index: Any) -> Array:  # noqa: PLR0912 - hot: a frame is a tenth of it
     """`x[index]`: NumPy's basic and advanced indexing.
 
     Traced integers outside of the bounds read the nearest element, and its derivative is that

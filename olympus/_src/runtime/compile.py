@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import re
@@ -519,21 +520,15 @@ before_compiling: list[Callable[[Client], None]] = []
 def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Device, ...],
                    options: CompilerOptions | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
-    check_process(f"compiling {context.name}")
-    if context.dimension_names:
-        raise ValueError(
-            f"compile: {context.name} of symbolic sizes {context.dimension_names} given; XLA "
-            "compiles for numbers; export it, and call the export at any size.")
+    (device, *others), key, size, code = devices, None, 0, None
+    _check_module(context, device)
     if context.refined:
         module = mlir.refine(module)
-    (device, *others), key, size, code = devices, None, 0, None
-    if context.foreign:
-        foreign.check_targets(tuple(context.foreign.values()), rules_of(device))
     digest, chosen = b"", ()
     hosts: Sequence[Callable[..., object]] = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
     # process may be equal and call different functions.
-    if not context.inspected and not context.hooks:
+    if not _is_inspected(context):
         digest, size = mlir.digest(module)
         chosen = tuple(context.chosen_outputs) if others else ()
     if digest and not hosts:
@@ -551,39 +546,14 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     owner: Client = device.client       # a user's plugin may call its devices as we call ours
     for watch in before_compiling:
         watch(owner)
-
-    def compile_now() -> LoadedExecutable:
-        try:
-            with timed(context.name, log="XLA compilation"):
-                return lib.compile(owner, module, devices,
-                                   options={**_of_process(), **(options or {})},
-                                   host_callbacks=hosts,
-                                   chosen_outputs=context.chosen_outputs,
-                                   in_this_thread=bool(context.hooks))
-        except lib.CompilerOptionError:
-            raise
-        except lib.XlaRuntimeError as error:
-            if context.failures:
-                raise context.failures.pop() from None
-            raise user_error(error, f"compiling {context.name}",
-                             tuple(context.foreign.values())) from None
-
+    compile_now = functools.partial(_compile_now, module, context, devices, options, hosts)
     with timed(context.name, event="backend_compile"):
-        if not _kept_on_disk(device):
+        on_disk = _kept_on_disk(device)
+        unfit = on_disk and _unfit_for_disk(context)
+        if not on_disk or unfit:
             xla = compile_now()
-        elif not digest:
-            xla = compile_now()
-            disk_cache.explain(context.name, "it is inspected while it is compiled")
-        elif any([h.transfers for h in context.host_callbacks]):
-            xla = compile_now()
-            disk_cache.explain(context.name, "it calls the host by transfers")
-        elif context.nest.deepest > LOADABLE:
-            xla = compile_now()
-            disk_cache.explain(context.name, _too_deep(context.nest.deepest))
-        elif context.written > _MOST_CONSTANTS:
-            xla = compile_now()
-            disk_cache.explain(context.name, f"its constants have {context.written >> 20} MB, more "
-                               f"than {_MOST_CONSTANTS >> 20}; pass large arrays as arguments")
+            if unfit:
+                disk_cache.explain(context.name, unfit)
         else:
             if config.compilation_cache_include_metadata_in_key.value:
                 digest, _ = mlir.digest(module, locations=True)
@@ -600,6 +570,55 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if key is not None:
         _executables.use(loaded)
     return loaded
+
+
+def _compile_now(module: IrModule, context: ModuleContext, devices: tuple[Device, ...],
+                 options: CompilerOptions | None, hosts: Sequence[Callable[..., object]]
+                 ) -> LoadedExecutable:
+    owner: Client = devices[0].client   # a user's plugin may call its devices as we call ours
+    try:
+        with timed(context.name, log="XLA compilation"):
+            return lib.compile(owner, module, devices,
+                               options={**_of_process(), **(options or {})}, host_callbacks=hosts,
+                               chosen_outputs=context.chosen_outputs,
+                               in_this_thread=bool(context.hooks))
+    except lib.CompilerOptionError:
+        raise
+    except lib.XlaRuntimeError as error:
+        if context.failures:
+            raise context.failures.pop() from None
+        raise user_error(error, f"compiling {context.name}",
+                         tuple(context.foreign.values())) from None
+
+
+def _check_module(context: ModuleContext, device: Device) -> None:
+    """ValueError for a module that cannot be compiled here."""
+    check_process(f"compiling {context.name}")
+    if context.dimension_names:
+        raise ValueError(
+            f"compile: {context.name} of symbolic sizes {context.dimension_names} given; XLA "
+            "compiles for numbers; export it, and call the export at any size.")
+    if context.foreign:
+        foreign.check_targets(tuple(context.foreign.values()), rules_of(device))
+
+
+def _is_inspected(context: ModuleContext) -> bool:
+    """Whether compiling a module calls functions of this process."""
+    return bool(context.inspected or context.hooks)
+
+
+def _unfit_for_disk(context: ModuleContext) -> str:
+    """The reason for which a module's executable is not kept on disk; "" if there is none."""
+    if _is_inspected(context):
+        return "it is inspected while it is compiled"
+    if any(h.transfers for h in context.host_callbacks):
+        return "it calls the host by transfers"
+    if context.nest.deepest > LOADABLE:
+        return _too_deep(context.nest.deepest)
+    if context.written > _MOST_CONSTANTS:
+        return (f"its constants have {context.written >> 20} MB, more than "
+                f"{_MOST_CONSTANTS >> 20}; pass large arrays as arguments")
+    return ""
 
 
 def _kept_on_disk(device: Device) -> bool:
