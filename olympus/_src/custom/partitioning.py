@@ -55,7 +55,7 @@ class CustomPartitioning(Primitive):
             return b.call_inline(whole, args)
         part = partitioner.on(module)
         types = [b.type(a) for a in whole.out_avals]
-        key = lib.mlir.ir.StringAttr.get(lib.partitioner_key(module.hook(part)))
+        key = lib.mlir.ir.StringAttr.get(lib.partitioner_key(module.calls.hook(part)))
         attributes = {"api_version": b.attr("2 : i32"), "has_side_effect": b.attr("false"),
                       "backend_config": key}
         rule = partitioner.rule([x.type for x in args], types, part.mesh)

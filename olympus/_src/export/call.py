@@ -191,7 +191,7 @@ def _note_foreign(b: Builder, exported: ExportedProgram, module: IrModule) -> No
     within = f"{exported.fun_name}, an export called at "
     for target, op in custom_calls(module):
         if "api_version" in op.attributes and op.attributes["api_version"] == typed:
-            b.module.note_foreign(target, lib.TYPED, (), (), (), b.source, within)
+            b.module.calls.note(target, lib.TYPED, (), (), (), b.source, within)
 
 
 def _check_module(exported: ExportedProgram, linked: Linked) -> None:

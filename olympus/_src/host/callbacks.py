@@ -231,7 +231,7 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]], t
                 '{_xla_host_transfer_handler_name = "pjrt_rendezvous", '
                 f'_xla_host_transfer_rendezvous = "{channel}"}}')}, types)
         if module.manual is None:
-            module.host_calls.append(op)
+            module.calls.host.append(op)
         return op.results
 
     token = token or b.new_token()

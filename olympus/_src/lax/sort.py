@@ -316,7 +316,7 @@ class TopK(Primitive):
         if dtypes.itemsize_bits(aval.dtype) >= 8:
             outs = list(b.ops("chlo.top_k", [x], count).results)
             # XLA:CPU sorts all, 60 times slower, where it can merge a reader's slice with its own.
-            return outs if b.module.hold == "off" or b.module.alone is None else [
+            return outs if b.module.holds.hold == "off" or b.module.alone is None else [
                 b.hold(out, a) for out, a in zip(outs, b.avals_out, strict=True)]
         values, indices = b.avals_out       # XLA fails on narrower ones
         out, places = b.ops("chlo.top_k", [b.convert(x, aval.update(dtype=FLOAT32))], count,

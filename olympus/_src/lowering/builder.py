@@ -412,7 +412,7 @@ class Builder(Emitter):
             attributes["output_operand_aliases"] = call_aliases(aliases, len(types))
         op = self.ops("stablehlo.custom_call", operands, attributes, types)
         if on_host and self.module.manual is None:
-            self.module.host_calls.append(op)
+            self.module.calls.host.append(op)
         return list(op.results)
 
     def put_in_memory(self, x: IrValue, kind: str) -> IrValue:
@@ -560,7 +560,7 @@ class Builder(Emitter):
         op = self.raw("stablehlo.custom_call", [x], {
             "call_target_name": mlir.ir.StringAttr.get("InspectSharding"),
             "has_side_effect": attr("true"), "api_version": attr("1 : i32")}, [x.type])
-        self.module.inspected.append((op, callback, x.type.rank))
+        self.module.calls.inspected.append((op, callback, x.type.rank))
 
     def call_elsewhere(self, closed: ClosedOlympuspr, args: Sequence[IrValue], compute_type: str,
                        options: str | None) -> list[IrValue]:
@@ -698,7 +698,7 @@ class Builder(Emitter):
     def traced(self, fun: OfArrays, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
                ) -> list[IrValue]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
-        with self.module.holding("off"):
+        with self.module.holds.set("off"):
             return self._written_out(staged(fun, avals), xs)
 
     def by_rule(self, fun: OfArrays, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
@@ -709,7 +709,7 @@ class Builder(Emitter):
         """
         module, eqn = self.module, self.eqn
         closed = rule_program(eqn, self.avals_in, module.platform, fun, avals)
-        with module.holding("off"):
+        with module.holds.set("off"):
             # A function serves all of its calls: the operations in it can have no marks.
             if len(closed.eqns) <= LONG or self.marks is not None or not module.calls_rules:
                 return self._written_out(closed, xs)

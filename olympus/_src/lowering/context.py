@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,7 +33,7 @@ from ..types.avals import Aval, ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, axes_of, of_mesh
 from .attributes import attr, location, quoted_name
-from .holds import holds_of, kept_of, read_apart
+from .holds import Holds, read_apart
 from .manual import ManualAxes
 from .nest import LOADABLE, Nest
 from .spreading import named
@@ -97,6 +97,44 @@ def concrete(shardings: Sequence[NamedSharding | None], devices: tuple[Device, .
     return tuple([s and s.update(mesh=mesh_of(s.mesh, devices)) for s in shardings])
 
 
+class Calls:
+    """What a module calls outside of itself, but for the functions in `host_callbacks`."""
+
+    __slots__ = ("host", "foreign", "inspected", "hooks", "failures")
+
+    def __init__(self) -> None:
+        self.host: list[Any] = []       # operations that one device must make
+        self.foreign: dict[Hashable, ForeignCall] = {}      # each once, in the order of the module
+        # Functions that XLA's partitioner calls while it compiles, and their errors.
+        self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
+        self.hooks: list[Any] = []
+        self.failures: list[BaseException] = []
+
+    def note(self, target: str, version: int, attributes: tuple[tuple[str, str], ...],
+             operands: Sequence[Aval], results: Sequence[Aval], source: Source | None,
+             within: str = "") -> None:
+        """Take note of a call of a foreign function, as `ForeignCall` has it; `within` an export.
+        """
+        key = target, attributes, (*operands,), (*results,), source
+        if key not in self.foreign:
+            where = "" if source in (None, CALLERS) else summarize(source)
+            self.foreign[key] = ForeignCall(
+                target, version, attributes, tuple(map(str, operands)), tuple(map(str, results)),
+                f"{within}{where}")
+
+    def hook(self, call: Callable[..., R]) -> Callable[..., R]:
+        """A wrapper that XLA may call while it compiles the module; `call`'s exception is kept."""
+        def called(*args: object) -> R:
+            try:
+                return call(*args)
+            except BaseException as error:
+                self.failures.append(error)
+                raise
+
+        self.hooks.append(called)
+        return called
+
+
 class ModuleContext:
     """The state that all functions of one module share: `ctx.module_context` of a lowering rule.
 
@@ -112,13 +150,12 @@ class ModuleContext:
 
     __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
                  "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "result_memories", "given", "manual", "uneven_sizes",
+                 "calls", "result_memories", "given", "manual", "holds",
                  "rules", "imported", "refined", "constrained", "dimension_names", "dimension_aval",
-                 "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
-                 "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "is_aside", "convolutions", "identities", "held_values",
-                 "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct", "fenced_from", "hidden", "combining", "foreign", "kernels", "taken",
+                 "laid_out", "groups", "deviceless", "parts", "out_shardings", "platforms",
+                 "hints", "donated", "alone", "is_aside", "convolutions", "reordered",
+                 "combiners", "reductions", "by_others", "distinct", "fenced_from", "hidden",
+                 "combining", "kernels", "taken",
                  "_takes")
 
     def __init__(self, platform: str | None, name: str,
@@ -138,29 +175,18 @@ class ModuleContext:
         self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
         self.distinct = Firsts()    # the programs that are functions
         self.host_callbacks: list[lib.HostFunction] = []
-        self.foreign: dict[Hashable, ForeignCall] = {}      # each once, in the order of the module
         self.written = 0    # bytes of the constants in the module
-        self.host_calls: list[Any] = []     # operations that one device must make
+        self.calls, self.holds = Calls(), Holds()
         self.result_memories: list[str | None] = []     # None: the devices' own
         self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
         self.laid_out: dict[Any, str] = {}      # and those whose layout is
-        # Functions that XLA's partitioner calls while it compiles, and their errors.
-        self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
-        self.hooks: list[Any] = []
         self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
         self.groups: list[list[Any]] = []       # operations that require equal shardings
         self.hints: list[Any] = []      # operations that XLA takes of one device only
-        self.failures: list[BaseException] = []
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
         self.is_aside = False   # whether emitted operations stay out of XLA's main computation
         self.convolutions = 0   # how many were emitted: what depends on `is_aside`
-        self.hold = "off"       # whether values with many readers are held, as `jit` takes it
-        self.unheld = ""        # why none is, whatever that says
-        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
-        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
-        self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
-        self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
         self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
@@ -217,36 +243,17 @@ class ModuleContext:
         """
         return self.keeps and len(self.nest.eqns) < LOADABLE // 2
 
-    @contextlib.contextmanager
-    def holding(self, hold: str) -> Iterator[None]:
-        """Holds are chosen among equations: what one is written out in is part of it."""
-        outer, self.hold = self.hold, hold
-        try:
-            yield
-        finally:
-            self.hold = outer
-
     def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
         """The values of a program that are computed once, however many read them.
 
         `results` are those that a caller wants to be among them.
         """
-        saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
         read = {*variables(closed.olympuspr.outvars[i] for i in results)}
         apart = read_apart(closed)
         if apart and self.keeps:
             read |= apart
-        if not saved and not read:
-            return frozenset()
         # In a manual computation each device has a part of its own.
-        whole = self.manual is not None and self.manual.all_manual
-        sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
-        if sizes and saved:
-            uneven = self.uneven_sizes()
-            saved = {v: saves for v, saves in holds_of(closed, sizes).items()
-                     if uneven.isdisjoint(v.aval.shape)}
-        self.held_values.append((closed, saved))
-        return {*saved, *kept_of(closed, read, sizes)}
+        return self.holds.of(closed, read, self.manual is not None and self.manual.all_manual)
 
     @property
     def fences(self) -> bool:
@@ -255,10 +262,10 @@ class ModuleContext:
 
     def identity(self, kind: IrType) -> str:
         """The symbol of a function that returns its argument, of an MLIR type."""
-        found = self.identities.get(kind)
+        found = self.holds.identities.get(kind)
         if found is None:
             ir, loc = mlir.ir, location("", None)
-            found = self.identities[kind] = self.symbol("held")
+            found = self.holds.identities[kind] = self.symbol("held")
             _, block = emit_header(found, "private", [kind], [kind], [loc], loc,
                                    ir.InsertionPoint(self.module.body))
             ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
@@ -286,18 +293,6 @@ class ModuleContext:
                     if self.uses[id(sub)] == 1:
                         pending.append(sub)
         return self.uses[id(pr)] == 1
-
-    def note_foreign(self, target: str, version: int, attributes: tuple[tuple[str, str], ...],
-                     operands: Sequence[Aval], results: Sequence[Aval], source: Source | None,
-                     within: str = "") -> None:
-        """Take note of a call of a foreign function, as `ForeignCall` has it; `within` an export.
-        """
-        key = target, attributes, (*operands,), (*results,), source
-        if key not in self.foreign:
-            where = "" if source in (None, CALLERS) else summarize(source)
-            self.foreign[key] = ForeignCall(
-                target, version, attributes, tuple(map(str, operands)), tuple(map(str, results)),
-                f"{within}{where}")
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
         """Take note of the devices that a sharding names: all must name the same in one order."""
@@ -432,38 +427,27 @@ class ModuleContext:
         for what, count in (("mhlo.num_partitions", len(self.devices) or self.parts),
                             ("mhlo.num_replicas", 1)):
             self.module.operation.attributes[what] = attr(f"{count} : i32")
-        if self.host_calls and len(self.devices) > 1:
+        calls = self.calls
+        if calls.host and len(self.devices) > 1:
             one = self._declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
             every = self._declare("every_device", f'#sdy.mesh<["all"={len(self.devices)}]>')
-            for op in self.host_calls:
+            for op in calls.host:
                 values = ", ".join([f"<@{one}, []>"] * max(len(op.results), 1))
                 op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
                 self._copy_to_every_device(op, every)
-        if self.hold == "report":
+        if self.holds.hold == "report":
             LOGGER.warning("%s", self.hold_report)
         foreign = self.hints
         if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
             foreign = [op for group in self.groups for op in group]
         for op in foreign:
             op.erase()
-        for op, callback, ndim in self.inspected:
+        for op, callback, ndim in calls.inspected:
             if len(self.devices) > 1:
-                key = lib.inspection_key(self.hook(self._inspector(callback, ndim)))
+                key = lib.inspection_key(calls.hook(self._inspector(callback, ndim)))
                 op.attributes["backend_config"] = mlir.ir.StringAttr.get(key)
             else:
                 op.erase()
-
-    def hook(self, call: Callable[..., R]) -> Callable[..., R]:
-        """A wrapper that XLA may call while it compiles the module; `call`'s exception is kept."""
-        def called(*args: object) -> R:
-            try:
-                return call(*args)
-            except BaseException as error:
-                self.failures.append(error)
-                raise
-
-        self.hooks.append(called)
-        return called
 
     def _inspector(self, callback: Callable[[Sharding], None], ndim: int
                    ) -> Callable[[object], None]:
@@ -487,8 +471,9 @@ class ModuleContext:
     @property
     def hold_report(self) -> HoldReport:
         """The report of held values, once the program is lowered."""
+        holds = self.holds
         return _reports.hold_report(
-            f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
+            f"jit({self.name})", holds.values, holds.unheld, holds.cut_sizes())
 
     @property
     def interface(self) -> Interface:
@@ -496,7 +481,7 @@ class ModuleContext:
         return Interface(self.name, self.devices, tuple(self.meshes),
                          tuple(self.result_memories), tuple(self.host_callbacks),
                          tuple(self.out_shardings), tuple(self.donated),
-                         tuple(self.foreign.values()))
+                         tuple(self.calls.foreign.values()))
 
     def symbol(self, name: str) -> str:
         """A function name that the module does not have yet: name, name_0, name_1 …"""

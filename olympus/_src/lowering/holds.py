@@ -19,9 +19,10 @@ there. That pass alone enters every equation, as most programs have little to ho
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from ..base.typing import Array
@@ -62,6 +63,45 @@ _STORED = 1     # the kernel that leaves a value in memory
 _CYCLE = _SIZE - 1      # equations whose kernels or operations are told apart
 _BITS = [2 << n for n in range(_CYCLE)]
 _NOWHERE, _APART = -1, -2   # no tree, and a tree of its own for each operand
+
+
+class Holds:
+    """The values that a module holds: whether any may be, and which are."""
+
+    __slots__ = ("hold", "unheld", "cut_sizes", "uneven_sizes", "values", "identities")
+
+    def __init__(self) -> None:
+        self.hold = "off"       # whether values with many readers are held, as `jit` takes it
+        self.unheld = ""        # why none is, whatever that says
+        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
+        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
+        self.values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []   # with what each saves
+        self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
+
+    @contextlib.contextmanager
+    def set(self, hold: str) -> Iterator[None]:
+        """Holds are chosen among equations: what one is written out in is part of it."""
+        outer, self.hold = self.hold, hold
+        try:
+            yield
+        finally:
+            self.hold = outer
+
+    def of(self, closed: ClosedOlympuspr, read: Set[Var], whole: bool) -> Set[Var]:
+        """The values of a program that are held, those of `read` among them, if they can be.
+
+        whole: whether what devices share is not cut here.
+        """
+        saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
+        if not saved and not read:
+            return frozenset()
+        sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
+        if sizes and saved:
+            uneven = self.uneven_sizes()
+            saved = {v: saves for v, saves in holds_of(closed, sizes).items()
+                     if uneven.isdisjoint(v.aval.shape)}
+        self.values.append((closed, saved))
+        return {*saved, *kept_of(closed, read, sizes)}
 
 
 class _Called(NamedTuple):

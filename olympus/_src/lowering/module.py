@@ -163,23 +163,24 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         context.fenced_from = closed
     if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
-    context.hold, context.kernels = hold, config.kernels.value == "auto"
+    holds = context.holds
+    holds.hold, context.kernels = hold, config.kernels.value == "auto"
     # Where there is one device, nothing is cut that is compiled here.
     if not on_cpu or context.exported or device_count("cpu") > 1:
-        context.cut_sizes = functools.cache(functools.partial(
+        holds.cut_sizes = functools.cache(functools.partial(
             cut_sizes, closed, [*zip(program.shardings, closed.in_avals),
                                 *zip(program.out_shardings, closed.out_avals)]))
-        context.uneven_sizes = functools.cache(lambda: uneven_sizes(
-            closed, context.cut_sizes(), len(context.devices)))
+        holds.uneven_sizes = functools.cache(lambda: uneven_sizes(
+            closed, holds.cut_sizes(), len(context.devices)))
     if hold == "off":
-        context.unheld = 'hold is "off"'
+        holds.unheld = 'hold is "off"'
     elif not on_cpu:
-        context.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
+        holds.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
     elif symbolic:
-        context.unheld = "sizes are symbolic"
+        holds.unheld = "sizes are symbolic"
     elif context.exported and (several or context.given or names_devices(closed)
-                                 or any(getattr(a, "explicit", False) for a in closed.in_avals)):
-        context.unheld = "it is exported over several devices"
+                               or any(getattr(a, "explicit", False) for a in closed.in_avals)):
+        holds.unheld = "it is exported over several devices"
 
 
 def _context_of(program: Lowering) -> ModuleContext:

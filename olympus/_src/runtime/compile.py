@@ -560,10 +560,10 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
             stable = disk_cache.stable_digest(digest, _settings(options), chosen)
             xla, code = disk_cache.load_or_compile(context.name, stable, owner, devices,
                                                    compile_now, hosts)
-    if context.failures:
-        raise context.failures.pop()
+    if context.calls.failures:
+        raise context.calls.failures.pop()
     if not others:      # no partitioner says it
-        for _, callback, _ in context.inspected:
+        for _, callback, _ in context.calls.inspected:
             callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
                      else lib.single_device_sharding(device))
     loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, is_brief)
@@ -581,14 +581,14 @@ def _compile_now(module: IrModule, context: ModuleContext, devices: tuple[Device
             return lib.compile(owner, module, devices,
                                options={**_of_process(), **(options or {})}, host_callbacks=hosts,
                                chosen_outputs=context.chosen_outputs,
-                               in_this_thread=bool(context.hooks))
+                               in_this_thread=bool(context.calls.hooks))
     except lib.CompilerOptionError:
         raise
     except lib.XlaRuntimeError as error:
-        if context.failures:
-            raise context.failures.pop() from None
+        if context.calls.failures:
+            raise context.calls.failures.pop() from None
         raise user_error(error, f"compiling {context.name}",
-                         tuple(context.foreign.values())) from None
+                         tuple(context.calls.foreign.values())) from None
 
 
 def _check_module(context: ModuleContext, device: Device) -> None:
@@ -598,13 +598,13 @@ def _check_module(context: ModuleContext, device: Device) -> None:
         raise ValueError(
             f"compile: {context.name} of symbolic sizes {context.dimension_names} given; XLA "
             "compiles for numbers; export it, and call the export at any size.")
-    if context.foreign:
-        foreign.check_targets(tuple(context.foreign.values()), rules_of(device))
+    if context.calls.foreign:
+        foreign.check_targets(tuple(context.calls.foreign.values()), rules_of(device))
 
 
 def _is_inspected(context: ModuleContext) -> bool:
     """Whether compiling a module calls functions of this process."""
-    return bool(context.inspected or context.hooks)
+    return bool(context.calls.inspected or context.calls.hooks)
 
 
 def _unfit_for_disk(context: ModuleContext) -> str:
