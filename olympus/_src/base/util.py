@@ -408,7 +408,7 @@ class Memo(dict[Any, Any]):
         with self._lock:
             self._set(key, value)
 
-    def setdefault(self, key: Hashable, default: Any = None) -> Any:
+    def setdefault(self, key: Hashable, default: R) -> R:
         """The value of the key: the given one, unless there is one already."""
         with self._lock:
             if key not in self:

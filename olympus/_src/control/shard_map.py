@@ -313,10 +313,10 @@ class ShardMap(Call):
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr,
               mesh: Mesh | AbstractMesh, in_specs: Specs, out_specs: Specs,
               newly_manual_axes: frozenset[str], check_vma: bool) -> list[IrValue]:
-        mesh = b.module.mesh_of(mesh)
+        mesh = b.module.places.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
-        if ordered and not b.module.manual_over(mesh, names).all_manual:
+        if ordered and not b.module.places.manual_over(mesh, names).all_manual:
             # XLA ends the process where a token enters an operation that it still partitions.
             raise NotImplementedError(
                 f"shard_map: the function has effects that keep their order "
@@ -326,7 +326,7 @@ class ShardMap(Call):
         outs = b.manual_computation(
             mesh, names, args, in_specs, out_specs, list(parts), list(results),
             lambda *xs: b.call_inline(olympuspr, xs))
-        if b.module.manual is None and mesh.are_all_axes_auto and len(names) == len(
+        if b.module.places.manual is None and mesh.are_all_axes_auto and len(names) == len(
                 mesh.axis_names):       # else types say where results are, or XLA has a say
             b.module.constrained.update({x: NamedSharding(mesh, spec)
                                          for x, spec in zip(outs, out_specs, strict=True)})

@@ -4,7 +4,7 @@ At run time it is `lowering.builder.Builder`, in a room above the rules, with a 
 of these methods. Checkers compare the two where a `Builder` is given to a function of `lowering`.
 """
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeAlias
 
 import numpy as np
@@ -14,7 +14,6 @@ from ..base.source import Source
 from ..base.typing import (
     Array,
     AxisIndexGroups,
-    Device,
     DimSize,
     DType,
     IrAttribute,
@@ -24,7 +23,7 @@ from ..base.typing import (
     IrValue,
     StaticScalar,
 )
-from ..lowering.context import Calls
+from ..lowering.context import Calls, Places, Symbols
 from ..lowering.holds import Holds
 from ..types.avals import Aval, ShapedArray
 from ..types.mesh import AbstractMesh, Mesh
@@ -72,13 +71,16 @@ class Module(Protocol):
 
     by_others: Builder | None
     convolutions: int
-    reordered: bool
     refined: bool
     taken: list[Taken]
     @property
     def platform(self) -> str | None: ...
     @property
     def module(self) -> IrModule: ...
+    @property
+    def symbols(self) -> Symbols: ...
+    @property
+    def places(self) -> Places: ...
     @property
     def calls(self) -> Calls: ...
     @property
@@ -98,14 +100,6 @@ class Module(Protocol):
     @property
     def dimension_aval(self) -> ShapedArray: ...
     @property
-    def devices(self) -> tuple[Device, ...]: ...
-    @property
-    def meshes(self) -> Collection[Mesh | AbstractMesh]: ...
-    @property
-    def given(self) -> list[Any]: ...
-    @property
-    def manual(self) -> ManualAxes | None: ...
-    @property
     def nest(self) -> Nest: ...
     @property
     def constrained(self) -> dict[IrValue, NamedSharding]: ...
@@ -117,14 +111,8 @@ class Module(Protocol):
     def host_callbacks(self) -> list[Any]: ...
     @property
     def imported(self) -> dict[Hashable, Any]: ...
-    def symbol(self, name: str) -> str: ...
     def combiner(self, combine: Callable[[Array, Array], Array], aval: ShapedArray
                  ) -> ClosedOlympuspr: ...
-    def use_devices(self, devices: tuple[Device, ...]) -> None: ...
-    def mesh_of(self, mesh: Mesh | AbstractMesh) -> Mesh | AbstractMesh: ...
-    def manual_over(self, mesh: Mesh | AbstractMesh, names: Sequence[Hashable]) -> ManualAxes: ...
-    def sharding_attrs(self, sharding: NamedSharding | None, aval: Aval
-                       ) -> dict[str, IrAttribute]: ...
 
 class Emitter(Protocol):
     """Emits operations at the end of a block."""

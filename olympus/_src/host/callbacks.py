@@ -98,7 +98,7 @@ class HostCall(Primitive, abstract=True):
         return call
 
     def lower(self, b: Builder, *xs: IrValue, **params: Any) -> Sequence[IrValue]:
-        effects, manual = self.effects((), params), b.module.manual
+        effects, manual = self.effects((), params), b.module.places.manual
 
         def call(*xs: IrValue) -> list[IrValue]:
             return self.emit(b, xs, params, bool(effects))
@@ -230,7 +230,7 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]], t
             "mhlo.frontend_attributes": b.attr(
                 '{_xla_host_transfer_handler_name = "pjrt_rendezvous", '
                 f'_xla_host_transfer_rendezvous = "{channel}"}}')}, types)
-        if module.manual is None:
+        if module.places.manual is None:
             module.calls.host.append(op)
         return op.results
 

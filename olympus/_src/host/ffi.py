@@ -172,7 +172,7 @@ def _partitioned(b: Builder, added: int) -> dict[str, IrAttribute]:
     if not count:
         return {}
     marks = {FRONTEND: value_attr({"num_batch_dims": str(count)})}
-    if len(b.module.devices) > 1:       # Shardy knows no operation: it is told which axes are one
+    if len(b.module.places.devices) > 1:    # Shardy is told which axes of an operation are one
         sdy, sizes = lib.mlir.sdy_attributes, list(shapes[0][:count])
         mappings = []
         for shape in shapes:

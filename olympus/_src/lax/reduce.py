@@ -151,7 +151,7 @@ class Extremum(Reduction):
         if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
         alone = module.keeps and b.block.sizes is None
-        apart = module.manual is not None and module.manual.all_manual and not module.exported
+        apart = module.places.apart and not module.exported
         if not (alone or apart):
             return self._checked(b, x, axes)
         narrow = aval.dtype.itemsize < FLOAT32.itemsize     # XLA:CPU has no vectors of these

@@ -122,7 +122,8 @@ class Builder(Emitter):
         types = [x.type for x in inits]
         # A custom call has no region: it names a function that combines.
         with self.loc:
-            fn = mlir.func.FuncOp(module.symbol("reducer"), ir.FunctionType.get(types * 2, types),
+            kind = ir.FunctionType.get(types * 2, types)
+            fn = mlir.func.FuncOp(module.symbols.new("reducer"), kind,
                                   ip=ir.InsertionPoint(module.module.body))
             fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
         self.region(fn, 0, types * 2, combine, "func.return")
@@ -219,7 +220,7 @@ class Builder(Emitter):
         # Shardy sums an unreduced value in front of a loop that reads it from outside, and takes
         # the sum for terms within. So these are values of the loop, and constrained in each
         # iteration, or it would find that they never change and read them from outside again.
-        terms = [i for i, a in enumerate(const_avals) if self.module.is_unreduced(a)]
+        terms = [i for i, a in enumerate(const_avals) if self.module.places.is_unreduced(a)]
         count = len(init)
 
         def read(held: Sequence[IrValue]) -> list[IrValue]:
@@ -411,7 +412,7 @@ class Builder(Emitter):
         if aliases is not None:
             attributes["output_operand_aliases"] = call_aliases(aliases, len(types))
         op = self.ops("stablehlo.custom_call", operands, attributes, types)
-        if on_host and self.module.manual is None:
+        if on_host and self.module.places.manual is None:
             self.module.calls.host.append(op)
         return list(op.results)
 
@@ -428,7 +429,7 @@ class Builder(Emitter):
 
     def manual_axes(self, names: Sequence[Hashable]) -> ManualAxes:
         """The manual axes of these names; NameError unless each is manual here."""
-        manual = self.module.manual
+        manual = self.module.places.manual
         if manual is None or not set(names) <= set(manual.names):
             bound = ", ".join(map(repr, manual.names)) if manual is not None else "none"
             raise NameError(f"{self.eqn.primitive.name}: axes {tuple(names)} given; the manual "
@@ -523,8 +524,9 @@ class Builder(Emitter):
           types: the MLIR types of the results, which `out_specs` put together.
           body: gives the parts of the results. Its ordered effects are threaded.
         """
-        module, outer, ordered = self.module, self.module.manual, self.ordered
-        module.manual = manual = module.manual_over(mesh, names)
+        places, ordered = self.module.places, self.ordered
+        outer = places.manual
+        places.manual = manual = places.manual_over(mesh, names)
         try:
             if prod([mesh.shape[name] for name in names]) == 1:
                 return list(body(*args))    # the part of the one device is the whole
@@ -537,13 +539,13 @@ class Builder(Emitter):
                 in_specs, out_specs = [PartitionSpec(), *in_specs], [PartitionSpec(), *out_specs]
             quoted = ", ".join(map(quoted_name, names))
             op = self.ops("sdy.manual_computation", args, {
-                "in_shardings": module.part_shardings(manual, in_specs, [x.type for x in args]),
-                "out_shardings": module.part_shardings(manual, out_specs, types),
+                "in_shardings": places.part_shardings(manual, in_specs, [x.type for x in args]),
+                "out_shardings": places.part_shardings(manual, out_specs, types),
                 "manual_axes": attr(f"#sdy<manual_axes{{{quoted}}}>")}, types, regions=1)
             self.region(op, 0, parts, body, "sdy.return")
             return self._outputs(op, ordered)
         finally:
-            module.manual = outer
+            places.manual = outer
 
     # Programs
 
@@ -602,14 +604,14 @@ class Builder(Emitter):
           Its symbol and its result types.
         """
         module = self.module
-        manual = module.manual and (module.manual.mesh, module.manual.names)
+        manual = module.places.manual and (module.places.manual.mesh, module.places.manual.names)
         key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, module.platform, held
         found = module.functions.get(key) or module.functions.get((key, module.is_aside))
         if found is None and (first := module.distinct.first(closed, name)) is not closed:
             return self.function(first, name, held, line)
         if found is None:
             convolutions = module.convolutions
-            symbol = module.symbol(name)
+            symbol = module.symbols.new(name)
             module.depth += 1
             # Its own levels are kept with it: each further call adds them to those around it.
             nest, outer = module.nest, module.nest.deepest
@@ -663,7 +665,7 @@ class Builder(Emitter):
 
     def spread(self, x: IrValue, aval: Aval) -> IrValue:
         """A result, cut as its type says."""
-        attributes = self.module.type_attrs(aval) if aval.tagged else {}
+        attributes = self.module.places.type_attrs(aval) if aval.tagged else {}
         if not attributes:
             return x
         out = self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},

@@ -228,7 +228,7 @@ class Emitter:
         hidden = self.module.hidden
         for v in variables:
             # Shardy would sum the terms in front of a fence.
-            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
+            if not (v.aval.tagged and self.module.places.is_unreduced(v.aval)):
                 x = env[v]
                 env[v] = out = mlir.ir.Operation.create(
                     "stablehlo.optimization_barrier", [x.type], [x],
@@ -236,7 +236,7 @@ class Emitter:
                 if not v.aval.shape:
                     hidden[id(out)] = out
         for v in repeated:
-            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
+            if not (v.aval.tagged and self.module.places.is_unreduced(v.aval)):
                 # Another object for the value: its earlier repetitions have no fence.
                 env[v] = out = mlir.ir.Value(env[v])
                 hidden[id(out)] = out

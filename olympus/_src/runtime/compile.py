@@ -564,8 +564,9 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         raise context.calls.failures.pop()
     if not others:      # no partitioner says it
         for _, callback, _ in context.calls.inspected:
-            callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
-                     else lib.single_device_sharding(device))
+            meshes = context.interface.meshes
+            callback(NamedSharding(meshes[0], PartitionSpec()) if meshes else
+                     lib.single_device_sharding(device))
     loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, is_brief)
     if key is not None:
         _executables.use(loaded)
