@@ -297,6 +297,7 @@ class Facts:
     # For `lowering.fences`: how a compiler that simplifies algebra sees it; "": nothing that is
     # merged with the operations before or after it.
     algebra: str = ""
+    multiplies: bool = False    # whether it multiplies elements of its operand with each other
     # For `lowering.holds`: how XLA:CPU fuses it; whether it cuts parts out of axes, or joins parts;
     # whether each device runs its body, on parts as `mesh`, `in_specs` and `out_specs` among the
     # params say.
@@ -337,6 +338,10 @@ class Facts:
         given: Any = params[self.along] if self.along else ()
         return given if isinstance(given, tuple) else (given,)
 
+
+    def summed_axes(self, params: Params) -> Sequence[int] | None:
+        """The axes of its first operand along which it sums products of two; None: it does not."""
+        return None
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
         """About how many nanoseconds it takes on one core, for shapes of operands and results."""

@@ -57,6 +57,9 @@ class DotGeneral(Primitive):
     hands_on_nan = True
     contracts = True
 
+    def summed_axes(self, params: Params) -> Sequence[int]:
+        return params["dimension_numbers"][0][0]
+
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
         (contracted, _), _ = params["dimension_numbers"]
         return 0.1 * prod(outs[0]) * prod([ins[0][axis] for axis in contracted])

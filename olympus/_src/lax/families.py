@@ -228,6 +228,7 @@ class Comparison(Elementwise):
     scalars = single = True
     algebra = "comparison"
     cells = staticmethod(reuse.read)
+    is_value = True     # see `core.identity`
 
     def __init__(self, name: str, direction: str, kinds: str, total: bool = False,
                  **facts: Unpack[GivenFacts]) -> None:

@@ -259,6 +259,7 @@ class Product(Reduction):
     """Products; the derivative is right where factors are zero."""
 
     fusion = "reduces"
+    multiplies = True
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims
             ) -> tuple[Array, Tangent]:

@@ -53,6 +53,7 @@ class View(ByKey):
     """
 
     __slots__ = ()
+    is_value = True     # see `core.identity`
 
     def _key(self) -> tuple[Reference, ...]:
         return ()

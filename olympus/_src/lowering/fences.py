@@ -498,18 +498,18 @@ class _Pass:
         combines elements of is none, but a contraction over one element is a product.
         """
         prim, operands, outs = eqn.primitive, eqn.invars, eqn.outvars
-        name, axes = ("", None) if prim.foreign else (prim.name, eqn.params.get("axes"))
+        axes = None if prim.foreign else eqn.params.get("axes")
+        summed = prim.summed_axes(eqn.params)
         scaled = _SCALED | _SCALED << _MINUS
-        if name == "dot_general":
+        if summed is not None:
             x, y = operands
             if self._of(x)[0] & self._of(y)[0] & scaled:    # of vectors: the sum of the products
                 self._fence(eqn, x)
-            summed = eqn.params["dimension_numbers"][0][0]
             if all(_is_one(x.aval.shape[axis]) for axis in summed) and self._joined(operands)[0]:
                 self._fence(eqn, *self._those(operands, _MERGED))
                 self.made[outs[0]] = _SCALED, None
             return
-        if name == "reduce_prod":       # LLVM multiplies the factors of one kernel in another order
+        if prim.multiplies:     # LLVM multiplies the factors of one kernel in another order
             self.held.update(self._those(operands, scaled))
         bits, number = self._joined(operands)
         bits &= _FIXED | _MERGED | _REPEATED | _SPREAD
