@@ -40,7 +40,7 @@ from .tags import by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 
 if TYPE_CHECKING:
-    from .builder_type import Builder  # `lowering.builder.Builder`, which is above what calls it
+    from ..lowering.builder import Builder  # which is above all that has rules
 else:
     Builder = Any
 

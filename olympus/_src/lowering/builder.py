@@ -35,6 +35,9 @@ from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec, Sharding
 from . import dimensions
 from .attributes import (
+    Attributes,
+    Body,
+    Number,
     attr,
     call_aliases,
     call_layouts,
@@ -52,11 +55,10 @@ from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
 from .recipes import has_recipes, note_recipe
-from .rule_programs import LONG, rule_program, staged
+from .rule_programs import LONG, OfArrays, rule_program, staged
 from .tokens import TokenSet
 
 if TYPE_CHECKING:
-    from ..core.builder_type import Attributes, Body, Number, OfArrays
     from .fences import Plan
 
 INT32 = dtypes.as_dtype("int32")
