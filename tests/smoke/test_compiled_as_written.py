@@ -84,6 +84,9 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[flo
                    lambda M, T: [[M * .3] * 2, [2.] * 2, [np.floor(np.log2(M))] * 2]),
     "exp(x) ** y": (lambda xp, m, x, y: xp.exp(x) ** y, lambda M, T: [[-np.inf, 0], [0, 1]]),
     "log(x ** y)": (lambda xp, m, x, y: xp.log(x ** y), lambda M, T: [[-1, 1], [3, -np.inf]]),
+    "1 / (x + 0)": (lambda xp, m, x: 1 / (x + 0.0), lambda M, T: [[-0.0, 1]]),
+    "1 / (0 - -x + zeros)": (lambda xp, m, x: 1 / (0.0 - -x + full(xp, 0, x)),
+                             lambda M, T: [[-0.0, 1]]),
     "max(clip(x), c)": (lambda xp, m, x: xp.maximum(xp.minimum(xp.maximum(x, .1), .1), x),
                         lambda M, T: [[3, -1]])}
 
@@ -135,6 +138,26 @@ def test_complex_numbers_are_not_real_ones_either(f):
         np.testing.assert_allclose(found, f(*args.astype("complex128")), 1e-6)
 
 
+def test_zeros_lose_their_sign_in_sums():
+    """-0 + 0 is 0, as NumPy has it: for arrays of zeros, other constants, and complex numbers."""
+    zeros = np.zeros(2, "float32")
+    sums = [lambda x: x + zeros, lambda x: (x + 0.0) + 0.0, lambda x: x - np.float32(-0.0),
+            lambda x: lax.complex(x, x) + 0j, lambda x: x - zeros, lambda x: x + np.float32(-0.0)]
+    x = np.float32([-0.0, 3])
+    for found in olympus.jit(lambda x: [f(x) for f in sums[:4]])(x):
+        assert not np.signbit([np.real(found), np.imag(found)]).any()
+    for found in olympus.jit(lambda x: [f(x) for f in sums[4:]])(x):
+        assert np.signbit(found).tolist() == [True, False]
+
+
+def test_complex_constants_whose_absolute_value_overflows():
+    """Python's abs raises an OverflowError for them."""
+    c = complex(1.7e308, 1.7e308)
+    with olympus.enable_x64(True):
+        found = olympus.jit(lambda x: (x * 2.0) * (x * c))(np.complex128(1e-200))
+    np.testing.assert_allclose(found, 2e-200 * (1e-200 * c), 1e-12)
+
+
 INTS: dict[str, tuple[Callable[[Any, Any], Any], int, object]] = {
     "x * x < 0": (lambda xp, x: x * x < 0, 50000, True),
     "x * x >= 0": (lambda xp, x: x * x >= 0, 50000, False),
@@ -165,6 +188,30 @@ def test_an_integer_by_itself(f, name):
         x = onp.asarray([0, 1, 3], name)
         found = np.asarray(olympus.jit(f)(x)).astype("int64").astype("uint64")
     assert found.tolist()[1:] == [1, 1] and int(found[0]) % 16 == 15
+
+
+@pytest.mark.parametrize("name", ["int4", "int32", "uint16", "uint64"])
+def test_no_integer_is_divided_by_zero(name):
+    """Each divisor that may be 0 is another number where it is 0, in what XLA is given: it would
+    end the process where it divides two constants itself.
+    """
+    def run(x, y):
+        zeros = lax.full((3,), 0, name)
+        return (lax.div(x, y), lax.rem(x, y), lax.div(x, zeros), lax.rem(x, zeros),
+                lax.div(x, y & 0), lax.rem(x, 0))
+
+    with olympus.enable_x64(True):
+        x, y = onp.asarray([0, 5, 7], name), onp.asarray([0, 0, 2], name)
+        lowered = olympus.jit(run).lower(x, y)
+        found = [np.asarray(r).astype("int64") for r in lowered.compile()(x, y)]
+        ones = int(np.asarray(onp.asarray(-1, "int64").astype(name)).astype("int64"))
+    assert [r.tolist() for r in found] == [[ones, ones, 3], [0, 5, 1], [ones] * 3, [0, 5, 7],
+                                           [ones] * 3, [0, 5, 7]]
+    lines = lowered.as_text().splitlines()
+    selected = {line.split()[0] for line in lines if "stablehlo.select" in line}
+    divisors = {line.split(":")[0].split(", ")[-1].strip() for line in lines
+                if "stablehlo.divide" in line or "stablehlo.remainder" in line}
+    assert divisors and divisors <= selected
 
 
 @pytest.mark.parametrize("name", FLOATS)

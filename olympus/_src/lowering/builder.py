@@ -63,7 +63,7 @@ INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; other operations' bodies combine or order
 # elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
-_NONE: tuple[None, Sequence[Var], Sequence[Var]] = None, (), ()
+_NONE: tuple[None, Sequence[Var], Sequence[Var], Any] = None, (), (), None
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 __all__ = ["Builder", "emit_function"]
@@ -797,14 +797,16 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         env[var] = emit_constant(b, value, var.aval)
     plan: Plan = _fences.plan_of(closed, b.module)
     held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
-    # The next equation that reads through fences, and which operands.
-    fenced, behind, repeated = next(fences, _NONE)
+    # The next equation that reads through fences, which operands, and the equation to lower.
+    fenced, behind, repeated, instead = next(fences, _NONE)
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
     block, create, platform = b.block, mlir.ir.Operation.create, b.module.rules_of
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
+        if reads_fences := eqn is fenced:
+            eqn = instead
         if eqn.ctx is not scope:
             scope = eqn.ctx
             marks = around if scope.compute_type is None and scope.metadata is None else (
@@ -820,9 +822,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
-        if eqn is fenced:
+        if reads_fences:
             b.put_behind_fences(env, behind, repeated)
-            fenced, behind, repeated = next(fences, _NONE)
+            fenced, behind, repeated, instead = next(fences, _NONE)
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)

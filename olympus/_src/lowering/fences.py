@@ -102,15 +102,23 @@ def has_no_reciprocal(numbers: ArrayLike | SymbolicDim, dtype: DType) -> bool:
     return bool(((sizes > 1 / least) | (sizes < 1 / most)).any())
 
 
-class Plan(NamedTuple):
-    """The fences of a program, and the values that are held in memory besides.
-
-    `fences` are equations, in order, with the operands that they and later ones read through a
-    fence, and the scalars whose repetitions alone are read so; `results` are those that a caller
-    reads through a fence.
+class Fences(NamedTuple):
+    """The operands that an equation and later ones read through a fence, the scalars whose
+    repetitions alone are read so, and the equation to lower in its place.
     """
 
-    fences: Sequence[tuple[OlympusprEqn, Sequence[Var], Sequence[Var]]]
+    eqn: OlympusprEqn
+    whole: list[Var]
+    repeated: list[Var]
+    lowered: OlympusprEqn
+
+
+class Plan(NamedTuple):
+    """The fences of a program, in the order of its equations, the results that a caller reads
+    through a fence, and the values that are held in memory besides.
+    """
+
+    fences: Sequence[Fences]
     results: Sequence[Var]
     held: frozenset[Var]
 
@@ -157,7 +165,7 @@ class _Pass:
             self.made.update(dict.fromkeys(pr.invars, _GIVEN))
         self.constants = bool(self.made)    # whether arrays may be constants
         self.moved: dict[Atom, Atom] = {}   # what of `made` has other's elements: whose
-        self.fences: list[tuple[OlympusprEqn, list[Var], list[Var]]] = []
+        self.fences: list[Fences] = []
         self.fenced: set[Atom] = set()
         self.hidden: set[Atom] = set()      # scalars, where they are repeated
         self.held: set[Var] = set()
@@ -307,7 +315,7 @@ class _Pass:
         if q[0] & _DIVISORS:
             self._fence(eqn, y)
         elif y.aval.shape != aval.shape and y not in self.hidden and y not in self.fenced:
-            self._entry(eqn)[2].append(y)
+            self._entry(eqn).repeated.append(y)
             self.hidden.add(y)
         self.made[out] = (_QUOTIENT | p[0] & _MERGED, None) if q[0] & _FIXED else _DIVIDED
 
@@ -337,6 +345,11 @@ class _Pass:
         if turned:
             x, y, p, q = y, x, q, p
         if q[0] & _FIXED:
+            if not (turned and sign < 0) and self._is_zero(y, q, sign):
+                # XLA takes x + 0 for x, which may be -0.
+                lowered = eqn.replace(primitive=eqn.primitive.plus_zero, invars=[x])
+                self.fences[-1:] = [self._entry(eqn)._replace(lowered=lowered)]
+                return
             if p[0] & _SHIFTED and not (turned and sign < 0) and (
                     not _is_joint(p[1], _value(q), aval.dtype)):
                 self._fence(eqn, x)
@@ -347,6 +360,13 @@ class _Pass:
                 p[1] == q[1] or p[1] is None or q[1] is None):
             self._fence(eqn, x)     # x * c + y * c, c a power of 2
         self._note(eqn, _SHIFTED if x.aval.shape != y.aval.shape else 0)
+
+    def _is_zero(self, atom: Atom, made: Made, sign: int) -> bool:
+        """Whether a constant term is 0, not -0, in each element."""
+        number, array = _value(made), self.closed_over.get(self.moved.get(atom, atom))
+        if array is not None:
+            return sign > 0 and np.size(array) <= _SEARCHED and not np.any(array)
+        return number == 0 and math.copysign(1, number.real) > 0
 
     def _square(self, eqn: OlympusprEqn) -> None:
         x, aval = eqn.invars[0], eqn.outvars[0].aval
@@ -382,7 +402,7 @@ class _Pass:
             bits, number = self._of(x)
             if bits:        # the square has none
                 bits = (bits | bits >> _MINUS & _KINDS) & ~_SHIFTED
-                self.made[out] = bits, None if number is None else abs(number)
+                self.made[out] = bits, None if number is None else _size(number)
             return
         self._fence(eqn, *self._those(eqn.invars, _SIGNED))
         self._note(eqn, 0 if self.inexact[out.aval] else _UNSIGNED)
@@ -552,7 +572,7 @@ class _Pass:
         known = self._joined(eqn.invars)[0] & _ALIKE
         if bits & _SCALED:
             number = None if made[1] is None or number is None else made[1] * number
-        if number is None or abs(number) == 1:
+        if number is None or _size(number) == 1:
             known |= bits & _MERGED
             number = None if bits & _SHIFTED else number
         self.made[eqn.outvars[0]] = known | bits & _FACTORS | _SCALED, number
@@ -591,17 +611,17 @@ class _Pass:
         get = self.made.get
         return [a for a in atoms if type(a) is not Literal and get(a, _UNKNOWN)[0] & kinds]
 
-    def _entry(self, eqn: OlympusprEqn) -> tuple[OlympusprEqn, list[Var], list[Var]]:
-        """The fences of an equation, the last one of the plan."""
-        if not self.fences or self.fences[-1][0] is not eqn:
-            self.fences.append((eqn, [], []))
+    def _entry(self, eqn: OlympusprEqn) -> Fences:
+        """The fences of an equation, the last ones of the plan."""
+        if not self.fences or self.fences[-1].eqn is not eqn:
+            self.fences.append(Fences(eqn, [], [], eqn))
         return self.fences[-1]
 
     def _fence(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
         """Fence operands of an equation, so that nothing is known of them to it and later ones."""
         for atom in atoms:
             if type(atom) is not Literal and atom not in self.fenced:
-                self._entry(eqn)[1].append(atom)
+                self._entry(eqn).whole.append(atom)
                 self.fenced.add(atom)
                 self.made.pop(atom, None)
 
@@ -672,6 +692,11 @@ def _number(literal: Literal) -> Number:
     return complex(value) if dtypes.is_complex(literal.aval.dtype) else float(value)
 
 
+def _size(number: complex) -> float:
+    """The absolute value; infinite where Python's `abs` of a complex number overflows."""
+    return math.hypot(number.real, number.imag)
+
+
 def _is_one(size: DimSize) -> bool:
     return isinstance(size, int) and size == 1
 
@@ -688,7 +713,7 @@ def _is_safe(a: Number, b: Number, dtype: DType) -> bool:
     if isinstance(a * b, complex) and (a * b).imag:     # the parts of a product cancel
         return False
     least, most = _limits(dtype)
-    return least <= abs(a * b) <= most or a == 0 or b == 0
+    return least <= _size(a * b) <= most or a == 0 or b == 0
 
 
 def _is_joint(a: Number, b: Number, dtype: DType) -> bool:
