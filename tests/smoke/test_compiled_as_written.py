@@ -142,7 +142,8 @@ def test_zeros_lose_their_sign_in_sums():
     """-0 + 0 is 0, as NumPy has it: for arrays of zeros, other constants, and complex numbers."""
     zeros = np.zeros(2, "float32")
     sums = [lambda x: x + zeros, lambda x: (x + 0.0) + 0.0, lambda x: x - np.float32(-0.0),
-            lambda x: lax.complex(x, x) + 0j, lambda x: x - zeros, lambda x: x + np.float32(-0.0)]
+            lambda x: lax.complex(x, x) + 0j, lambda x: x - zeros, lambda x: x + np.float32(-0.0),
+            lambda x: x + -zeros]
     x = np.float32([-0.0, 3])
     for found in olympus.jit(lambda x: [f(x) for f in sums[:4]])(x):
         assert not np.signbit([np.real(found), np.imag(found)]).any()

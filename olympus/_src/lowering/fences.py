@@ -365,7 +365,8 @@ class _Pass:
         """Whether a constant term is 0, not -0, in each element."""
         number, array = _value(made), self.closed_over.get(self.moved.get(atom, atom))
         if array is not None:
-            return sign > 0 and np.size(array) <= _SEARCHED and not np.any(array)
+            return sign > 0 and np.size(array) <= _SEARCHED and not np.frombuffer(
+                np.asarray(array).tobytes(), np.uint8).any()
         return number == 0 and math.copysign(1, number.real) > 0
 
     def _square(self, eqn: OlympusprEqn) -> None:
