@@ -230,7 +230,17 @@ NAN = {
     "exp2": lambda x: onp.exp2(x + onp.nan), "sigmoid": lambda x: nn.sigmoid(x * onp.nan),
     "silu": lambda x: nn.silu(x + onp.nan), "elu": lambda x: nn.elu(x * onp.nan),
     "logsumexp": lambda x: nn.logsumexp(onp.stack([x, x]) * onp.nan),
-    "softmax": lambda x: nn.softmax(onp.stack([x, x]) + onp.nan)}
+    "softmax": lambda x: nn.softmax(onp.stack([x, x]) + onp.nan),
+    "an array": lambda x: onp.exp(x + np.full(8, np.nan, x.dtype)),
+    "inf * 0": lambda x: onp.exp(x + onp.full(8, onp.inf, x.dtype) * 0),
+    "inf - inf": lambda x: onp.exp(x - (onp.full(8, onp.inf) - onp.full(8, onp.inf))),
+    "0 / 0": lambda x: onp.exp(onp.zeros(8, x.dtype) / 0 * x),
+    "in a loop": lambda x: lax.map(lambda r: onp.exp(r * onp.nan), onp.stack([x, x])),
+    "given": lambda x: olympus.jit(lambda x, c: onp.exp(x * c))(x, onp.nan),
+    "an array given": lambda x: olympus.jit(lambda x, c: onp.exp(x * c))(
+        x, onp.full(8, onp.nan, x.dtype)),
+    "a scalar given": lambda x: olympus.checkpoint(lambda x, c: onp.exp(x + c))(
+        x, onp.asarray(onp.nan, x.dtype))}
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])

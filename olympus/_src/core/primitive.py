@@ -246,7 +246,6 @@ class Primitive:
     #: how a compiler that simplifies algebra sees it, for `lowering.fences`; "": nothing that is
     #: merged with the operations before or after it
     algebra = ""
-    plus_zero: Any = None   # of sums and differences: the operation x + 0, not x, on one operand
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
     open = False            # whether its params may be any hashable values: compared by their bits
     foreign = False         # whether functions of users are called by its rules, or when it runs

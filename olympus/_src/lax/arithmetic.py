@@ -32,7 +32,6 @@ from .families import (
     REAL,
     Combine,
     Elementwise,
-    Sum,
     add,
     add_p,
     binary,
@@ -93,8 +92,8 @@ class Quotient(Elementwise):
 
 neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,))
 # A tangent has the type of the operand in whose place it is bound: nothing is to be promoted.
-sub_p = Sum("sub", "stablehlo.subtract", NUMERIC, [
-    lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t)], (0, 1))
+sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
+                    lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1))
 mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
                 [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1))
 div_p = Quotient("div", "stablehlo.divide", NUMERIC, [

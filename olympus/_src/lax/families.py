@@ -31,9 +31,9 @@ from .shape import (
 )
 
 __all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
-           "Comparison", "Elementwise", "Sum", "add", "add_p", "binary", "check_dtypes",
-           "check_operands", "comparison", "elementwise", "full_shape", "map_elementwise",
-           "match_shapes", "operand", "product_rule", "unary"]
+           "Comparison", "Elementwise", "add", "add_p", "binary", "check_dtypes", "check_operands",
+           "comparison", "elementwise", "full_shape", "map_elementwise", "match_shapes", "operand",
+           "product_rule", "unary"]
 
 Partial = Callable[..., Any]     # (t, out, *operands, **params) -> a part of the tangent, or None
 Combine = Callable[[Array, Array], Array]
@@ -346,34 +346,8 @@ def unary(prim: Primitive, x: ArrayLike, accuracy: AccuracyLike = None) -> Array
 
 
 # The one operation that the family itself needs: it sums partials.
-class PlusZero(Elementwise):
-    """x + 0, which is 0 where x is -0: sums that XLA would drop are lowered as this."""
-
-    scalars = True
-
-    def lower(self, b: Builder, x: IrValue) -> IrValue:
-        x, = b.expand([x])
-        aval = b.avals_out[0]
-        if not dtypes.is_complex(aval.dtype):
-            return self.part(b, x, aval)
-        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
-        return b.op("stablehlo.complex", [
-            self.part(b, b.op(f"stablehlo.{name}", [x], None, part), part)
-            for name in ("real", "imag")])
-
-    def part(self, b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
-        zero = b.full(aval, 0.0)
-        is_zero = b.compare("EQ", x, zero, "FLOAT", aval.update(dtype=BOOL))
-        return b.op("stablehlo.select", [is_zero, zero, x], None, aval)
-
-
-class Sum(Elementwise):
-    """x + y, or x - y."""
-
-    plus_zero = PlusZero("plus_zero", "", INEXACT, None)
-
-
-add_p = Sum("add", "stablehlo.add", NUMERIC, [lambda t, z, x, y: t, lambda t, z, x, y: t], (0, 1))
+add_p = elementwise("add", "stablehlo.add", NUMERIC, lambda t, z, x, y: t, lambda t, z, x, y: t,
+                    linear=(0, 1))
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:

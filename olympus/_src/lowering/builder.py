@@ -791,11 +791,10 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     `results` are those that a caller wants to be held.
     """
     pr = closed.olympuspr
-    env: dict[Any, Any] = dict(zip(pr.invars, args))
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
-    for var, value in zip(pr.constvars, closed.consts):
-        env[var] = emit_constant(b, value, var.aval)
     plan: Plan = _fences.plan_of(closed, b.module)
+    env = emit_constants(b, closed, plan)
+    env.update(zip(pr.invars, args))
     held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
     # The next equation that reads through fences, which operands, and the equation to lower.
     fenced, behind, repeated, instead = next(fences, _NONE)
@@ -875,6 +874,17 @@ def host_value(value: Any, aval: ShapedArray) -> np.ndarray:
     value = stored(value)
     array = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
     return array.astype(physical_aval(aval).dtype, copy=False)
+
+
+def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Any, Any]:
+    """The MLIR values of closed-over arrays, and of literals that a plan hides, by variable."""
+    found = {var: emit_constant(b, value, var.aval)
+             for var, value in zip(closed.olympuspr.constvars, closed.consts)}
+    for var in plan.constants:
+        literal = plan.constants[var]
+        x = found[var] if literal is None else b.scalar(literal.val, var.aval.dtype)
+        found[var] = _fences.hidden(b, x, var.aval)
+    return found
 
 
 def emit_constant(b: Builder, value: ArrayLike, aval: ShapedArray) -> IrValue:

@@ -22,21 +22,24 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..base.typing import ArrayLike, DimSize, DType
+from ..base.typing import ArrayLike, DimSize, DType, IrValue
 from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.primitive import Builder, Primitive
 from ..types import dtypes
-from ..types.avals import Aval, is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.shape import SymbolicDim
+from .attributes import i64s
 
 if TYPE_CHECKING:
     from .context import ModuleContext
 
-__all__ = ["Plan", "has_no_reciprocal", "plan_of"]
+__all__ = ["Plan", "has_no_reciprocal", "hidden", "plan_of"]
 
 _SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have any
 
@@ -115,15 +118,17 @@ class Fences(NamedTuple):
 
 class Plan(NamedTuple):
     """The fences of a program, in the order of its equations, the results that a caller reads
-    through a fence, and the values that are held in memory besides.
+    through a fence, the values that are held in memory besides, and the constants that are hidden
+    in memory, with literals in whose place they are.
     """
 
     fences: Sequence[Fences]
     results: Sequence[Var]
     held: frozenset[Var]
+    constants: Mapping[Var, Literal | None]
 
 
-_NOTHING = Plan((), (), frozenset())
+_NOTHING = Plan((), (), frozenset(), {})
 
 
 def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
@@ -168,8 +173,11 @@ class _Pass:
         self.fences: list[Fences] = []
         self.fenced: set[Atom] = set()
         self.hidden: set[Atom] = set()      # scalars, where they are repeated
-        self.held: set[Var] = set()
+        self.constant_vars: dict[Var, Literal | None] = {}
         self.inexact, self.reciprocals = _Inexact(), _Reciprocals()
+        self.held: set[Var] = set()
+        self.made.update((v, (_CONSTANT | _FIXED, math.nan)) for v in pr.constvars
+                         if self.inexact[v.aval] and _are_nan(self.closed_over[v]))
 
     def plan(self) -> Plan:
         made, get, inexact, reciprocals = self.made, self.made.get, self.inexact, self.reciprocals
@@ -241,7 +249,7 @@ class _Pass:
                     continue
             steps[algebra](self, eqn)
         results = self._those(self.pr.outvars, _MERGED) if self.nested else ()
-        return Plan(self.fences, results, frozenset(self.held))
+        return Plan(self.fences, results, frozenset(self.held), self.constant_vars)
 
     # The steps, by algebra: what to fence of operands, and what to know of results.
 
@@ -253,7 +261,8 @@ class _Pass:
             self._note(eqn, _UNSIGNED if x is y else 0)
             return
         p, q = self._of(x), self._of(y)
-        self._hold_nan(eqn, p, q)
+        if self._is_nan(eqn, p, q, operator.mul):
+            return
         if (p[0] & q[0]) >> _MINUS:
             p, q = _negated(p), _negated(q)
         if p[0] & _FIXED and not (p[0] & _SCALED and q[0] & _FIXED):
@@ -296,8 +305,9 @@ class _Pass:
             return
         p, number = self._of(x), None
         q = self._of(y)
+        if self._is_nan(eqn, p, q, _ratio):
+            return
         if type(y) is Literal:
-            self._hold_nan(eqn, q)
             number = q[1]
             reciprocals = not has_no_reciprocal(y.val, aval.dtype)
             number = 1 / number if number else None
@@ -337,18 +347,17 @@ class _Pass:
             self._note(eqn)     # integers wrap: operations that merge give the same ones
             return
         p, q = self._of(x), self._of(y)
-        self._hold_nan(eqn, p, q)
         if q[1] is not None and sign < 0:
             q = q[0], -q[1]
+        if self._is_nan(eqn, p, q, operator.add):
+            return
         # XLA leaves c - (y + d) as it is.
         turned = p[0] & _FIXED and not (p[0] & _SHIFTED and q[0] & _FIXED)
         if turned:
             x, y, p, q = y, x, q, p
         if q[0] & _FIXED:
             if not (turned and sign < 0) and self._is_zero(y, q, sign):
-                # XLA takes x + 0 for x, which may be -0.
-                lowered = eqn.replace(primitive=eqn.primitive.plus_zero, invars=[x])
-                self.fences[-1:] = [self._entry(eqn)._replace(lowered=lowered)]
+                self._lower_as(eqn, _plus_zero_p, x)
                 return
             if p[0] & _SHIFTED and not (turned and sign < 0) and (
                     not _is_joint(p[1], _value(q), aval.dtype)):
@@ -497,6 +506,7 @@ class _Pass:
         if read:
             self._fence(eqn, *self._those(eqn.invars, read))
         if algebra == "called":
+            self._hold_given(eqn)
             self.constants = True
             self.made.update(dict.fromkeys(outs, _GIVEN))
         elif all(type(a) is Literal for a in eqn.invars):
@@ -626,14 +636,99 @@ class _Pass:
                 self.fenced.add(atom)
                 self.made.pop(atom, None)
 
-    def _hold_nan(self, eqn: OlympusprEqn, *operands: Made) -> None:
-        """Hold the result of arithmetic with NaN in memory.
+    # LLVM takes an exponential of a known NaN for undefined: it gives what was in memory.
 
-        LLVM takes an exponential of a known NaN for undefined.
+    def _is_nan(self, eqn: OlympusprEqn, p: Made, q: Made,
+                operation: Callable[[complex, complex], complex]) -> bool:
+        """Whether the result is NaN, as an operand is, or as constants give it. It is hidden then.
         """
-        for bits, number in operands:
-            if bits & _CONSTANT and number is not None and number != number:
-                self.held.add(eqn.outvars[0])
+        x, y = _value(p), _value(q)
+        nan = x is not None and x != x, y is not None and y != y
+        out = eqn.outvars[0]
+        if x is not None and y is not None and (z := operation(x, y)) != z:
+            self.made[out] = _CONSTANT | _FIXED, math.nan
+        elif True not in nan:
+            return False
+        elif dtypes.is_complex(out.aval.dtype) or out.aval.dtype.itemsize == 1:
+            self.held.add(out)
+        else:
+            self._lower_as(eqn, _nan_p, eqn.invars[nan[0]])
+        return True
+
+    def _hold_given(self, eqn: OlympusprEqn) -> None:
+        """Hold constants that are NaN, where a function or body is given them, in memory."""
+        for atom in eqn.invars:
+            number = _value(self._of(atom))
+            if number is not None and number != number:
+                if type(atom) is not Literal:
+                    if atom in self.closed_over:
+                        self.constant_vars[atom] = None
+                    else:
+                        self.held.add(atom)
+                    continue
+                var = Var(atom.aval)
+                self.constant_vars[var] = atom
+                entry = self._entry(eqn)
+                self.fences[-1] = entry._replace(lowered=entry.lowered.replace(
+                    invars=[var if x is atom else x for x in entry.lowered.invars]))
+
+    def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, x: Atom) -> None:
+        """Lower another operation, of one operand, in the place of an equation."""
+        entry = self._entry(eqn)
+        self.fences[-1] = entry._replace(lowered=eqn.replace(primitive=primitive, invars=[x]))
+
+
+def hidden(b: Builder, constant: IrValue, aval: ShapedArray) -> IrValue:
+    """A constant that is held in memory. XLA folds calls of scalars, but not of repeated ones."""
+    if aval.shape:
+        return b.hold(constant, aval)
+    pair = b.hold(b.broadcast(constant, aval.update(shape=(2,)), ()), aval)
+    one = b.op("stablehlo.slice", [pair], {
+        "start_indices": i64s([0]), "limit_indices": i64s([1]), "strides": i64s([1])},
+        aval.update(shape=(1,)))
+    return b.op("stablehlo.reshape", [one], None, aval)
+
+
+class _Instead(Primitive, abstract=True):
+    """An operation that is lowered only, in the place of another one."""
+
+    infer = jvp = transpose = vmap = None
+
+
+class _PlusZero(_Instead):
+    """x + 0, which is 0 where x is -0; XLA takes the sum for x."""
+
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
+        x, = b.expand([x])
+        aval = b.avals_out[0]
+        if not dtypes.is_complex(aval.dtype):
+            return self.part(b, x, aval)
+        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+        return b.op("stablehlo.complex", [
+            self.part(b, b.op(f"stablehlo.{name}", [x], None, part), part)
+            for name in ("real", "imag")])
+
+    def part(self, b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
+        zero = b.full(aval, 0.0)
+        is_zero = b.compare("EQ", x, zero, "FLOAT", aval.update(dtype=dtypes.as_dtype(bool)))
+        return b.op("stablehlo.select", [is_zero, zero, x], None, aval)
+
+
+class _Nan(_Instead):
+    """NaN, of the bits of an operand, so that LLVM does not know it."""
+
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
+        x, = b.expand([x])
+        aval = b.avals_out[0]
+        of = dtypes.as_dtype(f"uint{aval.dtype.itemsize * 8}")
+        bits = aval.update(dtype=of)
+        nan = np.asarray(math.nan, aval.dtype).view(of)[()]
+        found = b.op("stablehlo.or", [b.op("stablehlo.bitcast_convert", [x], None, bits),
+                                      b.full(bits, int(nan))], None, bits)
+        return b.op("stablehlo.bitcast_convert", [found], None, aval)
+
+
+_plus_zero_p, _nan_p = _PlusZero("plus_zero"), _Nan("nan")
 
 
 # What an elementwise operation without algebra may leave of its operands.
@@ -691,6 +786,17 @@ def _number(literal: Literal) -> Number:
     if isinstance(value, SymbolicDim) or is_float0(literal.aval):
         return None
     return complex(value) if dtypes.is_complex(literal.aval.dtype) else float(value)
+
+
+def _are_nan(array: ArrayLike) -> bool:
+    """Whether all elements of an array are NaN."""
+    x = np.asarray(array).reshape(-1)
+    return x.size > 0 and x[0] != x[0] and bool((x != x).all())
+
+
+def _ratio(x: complex, y: complex) -> complex:
+    """x / y, also by zero: NaN where both are, else infinite."""
+    return x / y if y else math.nan if x == 0 or x != x else math.inf
 
 
 def _size(number: complex) -> float:
