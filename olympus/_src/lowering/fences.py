@@ -278,11 +278,7 @@ class _Pass:
             unknown = self.constants and (p[1] is None or q[1] is None)
             repeated = (p[0] | q[0]) & (_REPEATED | _SPREAD)    # XLA computes it once, as a scalar
             if unknown or repeated or _is_single(x.aval.shape) or _is_single(y.aval.shape):
-                if p[1] is None or q[1] is None or not _is_safe(p[1], q[1], aval.dtype):
-                    self._fence(eqn, x)     # (x * c) * (y * d)
-                else:
-                    self._note(eqn, _SCALED, p[1] * q[1])
-                    return
+                self._fence(eqn, x)     # (x * c) * (y * d): x * y may be infinite
         elif p[0] & _SCALED and self._is_repeated(y, q, aval):
             self._fence(eqn, x)         # XLA multiplies the scalar with the constant
         elif q[0] & _SCALED and self._is_repeated(x, p, aval):
