@@ -81,6 +81,7 @@ _GIVEN: Made = _FIXED, None         # an argument, the result of a call
 _KNOWN: Made = _CONSTANT | _FIXED, None
 _COPIES: Made = _REPEATED | _SPREAD, None
 _SPREADS: Made = _SPREAD, None
+_SPREAD_CONSTANT = _CONSTANT | _FIXED | _SPREAD
 _DIVIDED: Made = _QUOTIENT, None
 _REAL = float, int
 
@@ -183,8 +184,8 @@ class _Pass:
         made, get, inexact, reciprocals = self.made, self.made.get, self.inexact, self.reciprocals
         pairs, steps = _PAIRS.get, _STEPS
         for eqn in self.pr.eqns:
-            # The hot path, without calls: what most equations make can be told by a glance at how
-            # their operands were computed. The steps are for the others.
+            # The hot path, without calls: a glance at how the operands of most equations were
+            # computed tells what these make. The steps are for the others.
             prim, operands = eqn.primitive, eqn.invars
             algebra = prim.algebra
             if not algebra:
@@ -240,8 +241,18 @@ class _Pass:
                         continue
             elif algebra == "broadcast":
                 x = operands[0]
-                if type(x) is not Literal and x not in made:
+                if type(x) is Literal:
+                    if type(number := x.val) in _REAL:
+                        made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
+                        continue
+                elif x not in made:
                     made[eqn.outvars[0]] = _COPIES
+                    continue
+            elif algebra == "choice":
+                which, x, y = operands[0], operands[1], operands[-1]
+                if type(which) is not Literal and which not in made and (
+                        type(x) is not Literal and x not in made
+                        or type(y) is not Literal and y not in made):
                     continue
             elif algebra in _MOVES and len(operands) == 1:
                 x = operands[0]
