@@ -173,6 +173,8 @@ INTS: dict[str, tuple[Callable[[Any, Any], Any], int, object]] = {
     "x * x % 8": (lambda xp, x: x * x % 8, 50001, 1),
     "rem(x * x, 8)": (lambda xp, x: lax.rem(x * x, xp.int32(8)), 50001, -7),
     "sign(x * x)": (lambda xp, x: xp.sign(x * x), 50000, -1),
+    "max(clamp(x), 60000)": (lambda xp, x: xp.maximum(lax.clamp(y := x + 10000, x, x), y), 50000,
+                             60000),
     "max(x * x, 0)": (lambda xp, x: xp.maximum(x * x, 0), 50000, 0),
     "x * x >> 3": (lambda xp, x: x * x >> 3, 50000, -224370912)}
 

@@ -181,8 +181,8 @@ class _Pass:
                          if self.inexact[v.aval] and _are_nan(self.closed_over[v]))
 
     def plan(self) -> Plan:
-        made, get, inexact, reciprocals = self.made, self.made.get, self.inexact, self.reciprocals
-        pairs, steps = _PAIRS.get, _STEPS
+        made, get, pairs, steps = self.made, self.made.get, _PAIRS.get, _STEPS
+        inexact, reciprocals = self.inexact, self.reciprocals
         for eqn in self.pr.eqns:
             # The hot path, without calls: a glance at how the operands of most equations were
             # computed tells what these make. The steps are for the others.
@@ -259,8 +259,8 @@ class _Pass:
                 if type(x) is not Literal and x not in made:
                     continue
             steps[algebra](self, eqn)
-        results = self._those(self.pr.outvars, _MERGED) if self.nested else ()
-        return Plan(self.fences, results, frozenset(self.held), self.constant_vars)
+        return Plan(self.fences, self._those(self.pr.outvars, _MERGED) if self.nested else (),
+                    frozenset(self.held), self.constant_vars)
 
     # The steps, by algebra: what to fence of operands, and what to know of results.
 
@@ -455,6 +455,9 @@ class _Pass:
     def _clamp(self, eqn: OlympusprEqn) -> None:
         least, x, most = eqn.invars
         self._other(eqn)
+        out = eqn.outvars[0]
+        bits, number = self.made.get(out, _UNKNOWN)
+        self.made[out] = bits | _CLAMPED, number
         if self.inexact[eqn.outvars[0].aval]:
             self._bounded(eqn, x, (least, most))
 
@@ -753,7 +756,7 @@ _PAIRS = {"comparison": (0, None, _FIXED | _SIGNED, 0),
 _READ = {"called": _MERGED, "clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
          "extremum": _SIGNED, "logarithm": _INVERTIBLE | _POWER | _QUOTIENT | _ROOT,
          "sign": _SIGNED}
-_MADE = {"clamp": _CLAMPED, "exponential": _EXPONENTIAL,
+_MADE = {"exponential": _EXPONENTIAL,
          "logistic": _QUOTIENT,     # 1 / (1 + exp(-x))
          "root": _ROOT}
 _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
