@@ -240,13 +240,12 @@ class _Pass:
                         made[eqn.outvars[0]] = _DIVIDED
                         continue
             elif algebra == "broadcast":
-                x = operands[0]
-                if type(x) is Literal:
-                    if type(number := x.val) in _REAL:
-                        made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
+                if type(x := operands[0]) is not Literal:
+                    if x not in made:
+                        made[eqn.outvars[0]] = _COPIES
                         continue
-                elif x not in made:
-                    made[eqn.outvars[0]] = _COPIES
+                elif type(number := x.val) in _REAL:
+                    made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
                     continue
             elif algebra == "choice":
                 which, x, y = operands[0], operands[1], operands[-1]
