@@ -217,8 +217,9 @@ class HiPrim:
         dce(used_outs, live_ins)                used arguments, results that are left, the operation
 
     `effects` are those on references among the arguments: `{olympus.extend.state.WriteEffect(0)}`
-    for an `expand` that writes the first one. `nzs` says of each array whether it has a tangent. Without `vjp_fwd` reverse mode goes by `jvp`
-    or `lin`. NotImplementedError where a rule is needed that there is no way to.
+    for an `expand` that writes the first one. `nzs` says of each array whether it has a tangent.
+    Without `vjp_fwd` reverse mode goes by `jvp` or `lin`. NotImplementedError where a rule is
+    needed that there is no way to.
 
     >>> from olympus.experimental import hiolympus
     >>> class Cube(hiolympus.HiPrim):

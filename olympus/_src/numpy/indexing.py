@@ -55,8 +55,8 @@ from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, entries_of, halves, parse, refuse_empty
 from .masks import Layout, Masked, masked_index
 
-__all__ = ["concrete", "fit_values", "getitem", "loses", "need_size", "nonzero", "put_along_axis", "read",
-           "take", "take_along_axis", "write"]
+__all__ = ["concrete", "fit_values", "getitem", "loses", "need_size", "nonzero",
+           "put_along_axis", "read", "take", "take_along_axis", "write"]
 
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 ArrayImpl = lib.ArrayImpl
@@ -97,6 +97,8 @@ def getitem(self: Array, index: Any) -> Array:
     known integers outside of the bounds, and for too many; a TypeError that is one too for float
     indices; NonConcreteBooleanIndexError for traced masks.
     """
+    if type(self) is not ArrayImpl and self.aval.mutable:
+        return self.aval.methods["__getitem__"](self, index)
     shape = self.aval.shape
     if type(self) is ArrayImpl and ctx.trace is BASE:   # hot: without loops, as a rule
         kind, window = type(index), None
@@ -124,8 +126,6 @@ def getitem(self: Array, index: Any) -> Array:
                 return _slice_at_once(self, *window)
         except (*FAILURES, IndexError):
             pass        # the call below makes it plain
-    elif self.aval.mutable:
-        return self.aval.methods["__getitem__"](self, index)
     try:
         plan, operands, _ = parse(shape, index)
         if plan.empty is not None:
