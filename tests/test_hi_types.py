@@ -484,6 +484,9 @@ class TupType(hi.HiType):
     def to_tangent_aval(self):
         return self._each("to_tangent_aval")
 
+    def normalize(self):
+        return self._each("normalize")
+
     def vspace_zero(self):
         return make_tup(*[onp.zeros(t.shape, t.dtype) if t.is_array else t.vspace_zero()
                           for t in self.types])
@@ -519,7 +522,7 @@ class TupCut(hi.HiPspec):
         return self.items
 
 
-hi.register_hitype(Tup, lambda t: TupType(tuple(olympus.typeof(x).normalize() for x in t.items)))
+hi.register_hitype(Tup, lambda t: TupType(tuple(map(olympus.typeof, t.items))))
 
 
 class MakeTup(hi.HiPrim):
