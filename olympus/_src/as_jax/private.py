@@ -34,6 +34,13 @@ def trace_state_clean() -> bool:
     return ctx.trace is ThreadState.trace
 
 
+def cur_qdd(x: Any) -> object:
+    """The type of the content of a value that may change it, by the value's own answer; no type of
+    ours has values of this kind.
+    """
+    return x.cur_qdd()
+
+
 def supports_inf(dtype: Any) -> bool:
     """Whether a floating dtype has an infinity."""
     return bool(np.isinf(np.asarray(np.inf, dtypes.as_dtype(dtype))))
