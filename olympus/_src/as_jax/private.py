@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import MappingProxyType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -34,7 +34,11 @@ def trace_state_clean() -> bool:
     return ctx.trace is ThreadState.trace
 
 
-def cur_qdd(x: Any) -> object:
+class _OfChangingType(Protocol):
+    def cur_qdd(self) -> object: ...
+
+
+def cur_qdd(x: _OfChangingType) -> object:
     """The type of the content of a value that may change it, by the value's own answer; no type of
     ours has values of this kind.
     """

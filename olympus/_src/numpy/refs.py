@@ -16,7 +16,6 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, Reference
 from ..base.util import Memo, clipped
 from ..core.cells import Ref, at_hand, check_value, is_ref
-from ..core.ir import Literal
 from ..core.staging import stage
 from ..core.trace import FOREIGN_AVALS, ThreadState, Tracer, ctx, describe, typeof
 from ..lax.convert import bitcast_convert_type
