@@ -7,7 +7,7 @@ carry, then ys (stacked). The body takes consts, carry and one slice of each x.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import compress, repeat
+from itertools import compress, repeat, zip_longest
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, IrValue, T
@@ -178,14 +178,14 @@ class Scan(Runs):
         r_read, r_each = [[a for a in g if type(a) is not Linear] for g in (read, each)]
         flags[len(read):len(read) + len(carry)] = [True] * len(carry)
         placed = [type(a) is Linear and _sums_in_place(a.aval.to_cotangent_aval()) for a in read]
-        flags_in = [None if p else f for p, f in zip(placed, flags)] + flags[len(read):]
-        back, _ = transpose_program(closed, flags_in, (True,) * len(cts))
+        back, _ = transpose_program(closed, [
+            None if p else flag for p, flag in zip_longest(placed, flags)], (True,) * len(cts))
         nl, nr, nk = len(l_read), len(r_read), len(carry)
         # The sum is rounded once, though the terms have 16 bits.
         ct_avals = [a.aval.to_cotangent_aval() for a in l_read]
         acc_avals = list(map(wide_aval, ct_avals))
 
-        #   back        residuals and references, in the order of `read` | rows, cts  ->  lin, ct_k, ...
+        # `back` takes references among the residuals, as `read` has them.
         known = [p for p, a in zip(placed, read, strict=True) if p or type(a) is not Linear]
         which = [*known, *[False] * (len(back.in_avals) - len(known))]
         where = [p for p, a in zip(placed, read, strict=True) if type(a) is Linear]

@@ -221,12 +221,11 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 own = not (prim.foreign or isinstance(prim, Higher))
                 record.source = (not prim.foreign and eqn.source) or (here if own else outer)
             ctx.transposed = eqn
-            if prim.grown is not None and sums.grow(eqn, ins, out_cts):
-                continue
-            in_cts = prim.transpose(out_cts, *ins, **eqn.params)
-            if type(in_cts) is not list or len(in_cts) != len(ins):
-                check_count(prim, "transpose", "cotangents", in_cts, len(ins))
-            sums.add(eqn.invars, ins, in_cts)
+            if prim.grown is None or not sums.grow(eqn, ins, out_cts):
+                in_cts = prim.transpose(out_cts, *ins, **eqn.params)
+                if type(in_cts) is not list or len(in_cts) != len(ins):
+                    check_count(prim, "transpose", "cotangents", in_cts, len(ins))
+                sums.add(eqn.invars, ins, in_cts)
         for v, dtype in wide.items():
             acc[v] = in_dtype(acc[v], dtype)
     finally:
