@@ -18,8 +18,6 @@ from ..types.tree_registry import PyTreeDef, register_pytree_node
 if TYPE_CHECKING:
     from .derivatives import Pullback
 
-__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "into", "with_refs"]
-
 
 class _Mark:
     """What is wanted of a gradient, or what became of it; in pytrees a node without leaves."""

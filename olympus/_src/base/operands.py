@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .source import Location
 
-__all__ = ["named_operands"]
-
 _MOST_LINES = 12
 _MISSING = object()
 

@@ -29,10 +29,7 @@ from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, maximum
 from .groups import Runs, woven
 
-__all__ = ["Scan", "scan_p"]
-
 _refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
-
 _BFLOAT16, _UINT16 = map(dtypes.as_dtype, ("bfloat16", "uint16"))
 
 

@@ -22,9 +22,6 @@ from ..numpy.grids import arange
 from ..numpy.refs import freeze, new_ref
 from ..types.tree import tree_flatten, tree_map
 
-__all__ = ["AccumEffect", "ReadEffect", "RefEffect", "WriteEffect", "discharge_state", "for_loop",
-           "run_state"]
-
 
 class _OfKind(type):
     """Effects on references, by kind: an `InputEffect` is an instance of the class of its kind."""

@@ -55,9 +55,6 @@ from ..types.tree import (
 from ..types.tree_paths import keystr
 from ..types.tree_registry import PyTreeDef, is_tree_node
 
-__all__ = ["GradAccum", "HiPrim", "HiPrimitive", "NullAccum", "RefAccum", "ValAccum", "lacks",
-           "made_of", "register_hitype", "rule_pair", "tangents_of", "transposed"]
-
 _mapped: Any = lazy_module("olympus._src.extend.mapped_rules")
 
 

@@ -24,8 +24,6 @@ from ..core.staging import stage
 from ..core.trace import ctx
 from ..types.refs import inner
 
-__all__ = ["content", "discharge", "has_refs", "makes_refs", "put_back", "stores_of", "written"]
-
 
 def has_refs(closed: ClosedOlympuspr) -> bool:
     """Whether a program takes or makes references; kept with it."""

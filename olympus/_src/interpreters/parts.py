@@ -25,9 +25,6 @@ from ..lax.convert import convert_element_type_p
 from ..types.avals import Aval, ShapedArray
 from ..types.refs import inner
 
-__all__ = ["PartsTrace", "bodies_in_parts", "counts", "has_high", "high_types", "in_parts",
-           "part_types", "parts_of", "raised", "repeated"]
-
 
 def part_types(aval: Aval) -> list[ShapedArray]:
     """The types of the parts of a value: of an array its own."""

@@ -23,8 +23,6 @@ from .dce import dce_closed
 _discharge: Any = lazy_module("olympus._src.interpreters.discharge")    # where there are references
 _parts: Any = lazy_module("olympus._src.interpreters.parts")            # for users' types
 
-__all__ = ["arrays_only", "stores_of", "without_dead_code"]
-
 
 def arrays_only(closed: ClosedOlympuspr, whole: bool = False) -> ClosedOlympuspr:
     """The program on arrays; itself if it knows no other values.

@@ -38,11 +38,6 @@ from ..types.tree_registry import register_pytree_node_class
 
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
-__all__ = ["BatchedError", "DivisionByZeroError", "Error", "ErrorCategory", "FailedCheckError",
-           "NaNError", "OOBError", "all_checks", "automatic_checks", "check", "check_error",
-           "checkify", "debug_check", "div_checks", "float_checks", "index_checks", "init_error",
-           "kinds_of", "nan_checks", "raising", "user_checks", "with_error"]
-
 
 class CheckException(Exception):
     """A finding of a check. Its classes are the categories of errors that `checkify` looks for."""

@@ -31,10 +31,11 @@ from ..core.ir import OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Primitive, Tangent, Zero
 from ..core.staging import JitTracer, StagingTrace
 from ..core.tags import by_body
-from ..core.trace import ThreadState, ctx, typeof
+from ..core.trace import ThreadState, Tracer, ctx, typeof
 from ..types.avals import ShapedArray, matches
 from ..types.memory import Space
 from ..types.refs import RefAval, inner, ref_aval
+from ..types.shape import less, maximum
 from .arithmetic import sub
 from .convert import convert_element_type_p
 from .creation import full
@@ -43,9 +44,6 @@ from .indexing import gather_p
 from .shape import as_array, broadcast_axis, instantiate, move_axis
 from .sharding import move
 from .slicing import dynamic_slice_p, dynamic_update_slice, slice_p
-
-__all__ = ["WHOLE", "Mapped", "View", "Viewed", "addupdate_p", "empty_ref_p",
-           "free_ref_p", "freeze_p", "get_p", "made_ref", "new_ref_p", "swap_p"]
 
 
 class View(ByKey):
@@ -67,6 +65,10 @@ class View(ByKey):
     def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
         """The type of the part."""
         return inner
+
+    def check_inside(self, inner: ShapedArray, *ops: Reference) -> None:
+        """ValueError for a part that is known to leave the array: a part may, only masked reads and
+        writes of it are meant so."""
 
     def read(self, x: Array, *ops: ArrayLike) -> Array:
         """The part."""
@@ -134,6 +136,11 @@ class Viewed(View):
         for view, its in self._parts(ops):
             inner = view.aval(inner, *its)
         return inner
+
+    def check_inside(self, inner: ShapedArray, *ops: Reference) -> None:
+        for view, its in self._parts(ops):
+            view.check_inside(inner, *its)
+            inner = view.aval(inner, *map(typeof, its))
 
     def read(self, x: Array, *ops: ArrayLike) -> Array:
         for view, its in self._parts(ops):
@@ -259,8 +266,24 @@ class Window(View):
     def _key(self) -> tuple[object, ...]:
         return self.params
 
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The window's shape."""
+        return dict(self.params)["slice_sizes"]
+
     def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
-        return dynamic_slice_p.result_avals((inner, *ops), dict(self.params))
+        # A window that leaves its array has a type, too.
+        room = inner.update(shape=tuple(map(maximum, inner.shape, self.sizes)))
+        return dynamic_slice_p.result_avals((room, *ops), dict(self.params))
+
+    def check_inside(self, inner: ShapedArray, *ops: Reference) -> None:
+        for axis, (start, size, n) in enumerate(zip(ops, self.sizes, inner.shape, strict=True)):
+            first = 0 if isinstance(start, Tracer) else int(start)
+            if less(n, first + size):
+                raise ValueError(
+                    f"ds: Out of bound slice: elements {first} to {first + size - 1} of axis {axis}"
+                    f" of {inner} given; they must be within; take fewer, or read and write them "
+                    "under a mask: load and store of pallas.triton.")
 
     def read(self, x: Array, *ops: ArrayLike) -> Array:
         return dynamic_slice_p.bind(x, *ops, **dict(self.params))

@@ -23,8 +23,6 @@ from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["check_axes", "is_axis", "mapped_arguments", "vmap"]
-
 _ENTRIES = ("{0}: {0} in_axes must be an int, None, or a tuple of entries corresponding to the "
             "positional arguments passed to the function")
 

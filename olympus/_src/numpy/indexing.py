@@ -55,9 +55,6 @@ from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, entries_of, halves, parse, refuse_empty
 from .masks import Layout, Masked, masked_index
 
-__all__ = ["concrete", "fit_values", "getitem", "loses", "need_size", "nonzero",
-           "put_along_axis", "read", "take", "take_along_axis", "write"]
-
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 ArrayImpl = lib.ArrayImpl
 _INT32, _INT64 = dtypes.as_dtype("int32"), dtypes.as_dtype("int64")

@@ -47,9 +47,6 @@ from .index_plan import consumed, entries_of, parse
 from .indexing import fit_values, getitem, loses, write
 from .manipulation import reshape, transpose
 
-__all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
-
-
 # Views of indices --------------------------------------------------------------------------------
 
 class _Operand:
@@ -265,12 +262,9 @@ def _windowed(shape: tuple[int, ...], entries: tuple[Reference, ...]
     sizes, within, axis = list(shape), [], 0
     for entry in entries:
         if type(entry) is Slice:
-            start, span = entry.start, (entry.size - 1) * entry.stride + 1 if entry.size else 0
-            n = shape[axis] if axis < len(shape) else 0
-            if span > n or (not entry.is_dynamic_start and start + span > n):
-                raise ValueError(f"ds: Out of bound slice: {entry} given for an axis of {n} "
-                                 "elements; it must be within; take fewer.")
-            starts[axis], sizes[axis] = start, span
+            if axis < len(shape):       # for an axis too many, the view of the rest raises
+                starts[axis] = entry.start
+                sizes[axis] = (entry.size - 1) * entry.stride + 1 if entry.size else 0
             entry = slice(None, None, None if entry.stride == 1 else entry.stride)
         within.append(entry)
         axis += len(shape) - taken if entry is Ellipsis else consumed(entry)
@@ -419,6 +413,14 @@ def _whole_view(name: str, aval: RefAval, index: object) -> View:
                     "its parts.")
 
 
+def _place_inside(name: str, ref: Reference, index: object
+                  ) -> tuple[Reference, View, Sequence[Reference]]:
+    """`_place` of an index that is read or written as it is; ValueError for one known to leave."""
+    ref, view, ops = _place(name, ref, index)
+    view.check_inside(ref.aval.inner, *ops)
+    return ref, view, ops
+
+
 def _described(x: object) -> str:
     if isinstance(x, Tracer):
         return describe(x)
@@ -493,7 +495,7 @@ def _getitem(ref: Reference, index: object) -> Array:
                     if found is content:
                         ref._lent = True
                 return found
-        ref, view, ops = _place("ref[...]", ref, index)
+        ref, view, ops = _place_inside("ref[...]", ref, index)
         return get_p.bind(ref, *ops, view=view)
     except (*FAILURES, IndexError) as error:
         source.filter_traceback(error)
@@ -534,7 +536,7 @@ def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> N
         whole = _getitem(ref, Ellipsis)
         _write("set", name, ref, Ellipsis, write(op, whole, index, x))
         return
-    ref, view, ops = _place(name, ref, index)
+    ref, view, ops = _place_inside(name, ref, index)
     v = _fitted(name, x, _part_aval(ref, view, ops))
     if op == "add":
         addupdate_p.bind(ref, v, *ops, view=view)
@@ -696,7 +698,7 @@ def swap(ref: Reference, idx: object, value: Reference, _function_name: str = "r
     >>> print(olympus.ref.swap(ref, 1, 7), ref[...])
     1 [0 7 2]
     """
-    ref, view, ops = _place(_function_name, ref, Ellipsis if idx is None else idx)
+    ref, view, ops = _place_inside(_function_name, ref, Ellipsis if idx is None else idx)
     v = _fitted(_function_name, value, _part_aval(ref, view, ops))
     if type(ref) is Ref and ref._trace is None and not ref.aval.inner.is_high and at_hand(ref):
         v = argument_array(v)

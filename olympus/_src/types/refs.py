@@ -14,8 +14,6 @@ from ..base.typing import DimSize, MappedAxis, Reference
 from .avals import MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from .sharding import Entry, Sharding
 
-__all__ = ["RefAval", "inner", "ref_aval"]
-
 
 def _inner(name: str, doc: str) -> property:
     return property(attrgetter(f"inner.{name}"), doc=doc)
