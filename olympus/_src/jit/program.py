@@ -79,7 +79,8 @@ class Program:
     def on_parts(self) -> Program:
         """The program on arrays: in its trees a value of a user's type is a tuple of its parts."""
         if not self.high:
-            return self
+            return self._with(_parts.in_parts(self.closed)) if HIGH and _parts.has_high(
+                self.closed) else self
         if self.parts is None:
             n, repeated, closed = len(self.lead), _parts.repeated, self.closed
             ins, outs = closed.in_avals[n:], closed.out_avals
@@ -93,6 +94,11 @@ class Program:
                 repeated(self.demanded, outs) if self.demanded else (), self.hold)
             made.whole = self
         return self.parts
+
+    def _with(self, closed: ClosedOlympuspr) -> Program:
+        """The same for another program of the same types."""
+        return Program(closed, self.lead, self.in_tree, self.out_tree, self.arg_names, self.donated,
+                       self.name, self.keep_unused, self.options, self.demanded, self.hold)
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, tuple[bool, ...]]:
         """(the program to lower, flags of the inputs that the module takes)."""
