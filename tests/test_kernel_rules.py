@@ -755,3 +755,29 @@ def test_order_statistics_in_transformations() -> None:
     q = np.array([0.2, 0.8], "float32")
     mapped = jit(vmap(lambda q: onp.quantile(x[0], q, method="lower")))(q)
     np.testing.assert_array_equal(mapped, np.quantile(x[0], q, method="lower"))
+
+
+# Options
+
+def test_jit_says_whether_kernels_are_taken_and_logs_them(caplog: pytest.LogCaptureFixture
+                                                          ) -> None:
+    def fun(x: Any) -> Any:
+        return olympus.numpy.argmax(x)
+
+    x = np.arange(20_000, dtype="float32")
+    counts = {mode: len(jit(fun, kernels=mode).lower(x)._context.taken)
+              for mode in (None, "auto", "off")}
+    assert counts == {None: 1, "auto": 1, "off": 0}
+    with kernels("off"):
+        assert len(jit(fun, kernels="auto").lower(x)._context.taken) == 1
+        assert jit(fun).lower(x)._context.taken == []
+    for mode in ("off", "auto"):        # the outermost function's counts
+        inner = jit(fun, kernels="off" if mode == "auto" else "auto")
+        text = jit(lambda x: inner(x) + 1, kernels=mode).lower(x)
+        assert len(text._context.taken) == (mode == "auto")
+    assert olympus.debug.kernels(jit(fun, kernels="off"), x).reason == 'kernels is "off"'
+    with caplog.at_level("WARNING"):
+        assert int(jit(fun, kernels="report")(x)) == 19_999
+    assert "kernels of Olympus compute 1 operations" in caplog.text
+    with pytest.raises(ValueError, match="jit: kernels='on' given; 'auto', 'off', 'report'"):
+        jit(fun, kernels="on")

@@ -19,7 +19,7 @@ else:
 __all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
            "DType", "DTypeToCheckers", "Device", "DTypeLike", "DimSize", "DimToCheckers",
            "DuckTypedArray", "F", "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType",
-           "IrValue", "MappedAxis", "P", "Params", "PyTree", "R", "Shape", "StaticScalar",
+           "IrValue", "MappedAxis", "Modes", "P", "Params", "PyTree", "R", "Shape", "StaticScalar",
            "SupportsDType", "T", "Value"]
 
 
@@ -66,6 +66,7 @@ P = ParamSpec("P")      # the parameters and the result of a user's function, wh
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 # For rules and passes; tangents are beside `Zero` and `Linear`, in `core/primitive.py`.
+Modes: TypeAlias = tuple[str | None, str | None]    # `hold` and `kernels`, as `jit` takes them
 Params: TypeAlias = dict[str, Any]      # of an equation, by name
 IrValue: TypeAlias = "ir.Value"
 IrType: TypeAlias = "ir.Type"
