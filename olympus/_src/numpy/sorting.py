@@ -357,7 +357,7 @@ def _search(a: Array, v: Array, *, side: str, compare_all: bool) -> Array:
     if not is_static((n,)):     # so many steps that they are not written out
         def halved(k: Array, last: Array) -> Array:
             size = shift_right_logical(np.int32(1 << bit_length(n) - 1), k)
-            inside = last + size < n
+            inside = size <= n - 1 - last
             place, found = step(where(inside, size, 0).astype(dtype), last)
             return where(inside & found, place, last)
 
