@@ -8,8 +8,6 @@ from ..base.typing import PyTree
 from ..lowering.kernel_report import KernelReport
 from .jit import jit
 
-__all__ = ["kernels"]
-
 
 def kernels(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> KernelReport:
     """The operations that `jit` compiles by kernels of Olympus, by line of the source.

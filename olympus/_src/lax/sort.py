@@ -47,8 +47,6 @@ from .reduce import check_kind, reduce_or_p, smallest
 from .shape import align, move_axis
 from .slicing import slice_in_dim
 
-__all__ = ["key_of_bits", "sort", "sort_key_val", "top_k"]
-
 BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
     "bool", "int32", "int64", "uint32", "uint64", "float32", "float64"))
 
@@ -62,6 +60,7 @@ class Sort(Primitive):
     memory = staticmethod(tags.in_memory_inferred)
     multiple_results = True
     transpose = None
+    makes_nan = False
 
     def infer(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
               ) -> list[ShapedArray]:
@@ -284,6 +283,7 @@ class TopK(Primitive):
     spread = staticmethod(tags.along("axis"))
     multiple_results = True
     transpose = None
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, "biuf")

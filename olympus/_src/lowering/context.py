@@ -44,9 +44,6 @@ if TYPE_CHECKING:
     from .hold_report import HoldReport
     from .kernel_report import KernelReport
 
-__all__ = ["ForeignCall", "Interface", "ModuleContext", "concrete", "emit_header",
-           "names_devices"]
-
 # For who asks for one.
 _reports: Any = lazy_module("olympus._src.lowering.hold_report")
 _kernel_reports: Any = lazy_module("olympus._src.lowering.kernel_report")

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from ..base.source import summarize
 from ..core.kernels import Taken
 
-__all__ = ["KernelLine", "KernelReport", "kernel_report"]
-
 
 class KernelLine(NamedTuple):
     """Equations of one line of the source that one kernel computes.

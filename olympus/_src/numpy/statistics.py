@@ -51,12 +51,6 @@ from .promote import (
 )
 from .reductions import Axes, expand, is_nan, reduce_sum, reduction_args
 
-__all__ = [
-    "average", "diff", "ediff1d", "gradient", "mean", "median", "nanmean", "nanmedian",
-    "nanpercentile", "nanquantile", "nanstd", "nanvar", "percentile", "ptp", "quantile", "std",
-    "trapezoid", "var",
-]
-
 
 def _mean_dtype(name: str, x: Array, dtype: DTypeLike | None) -> DType:
     if dtype is None:

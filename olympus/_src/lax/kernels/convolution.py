@@ -27,8 +27,6 @@ from ..windows import dilated
 from .fourier import by_transforms, is_long
 from .reductions import pieces, tree
 
-__all__ = ["KERNELS"]
-
 Pairs = tuple[tuple[int, int], ...]
 Sizes = tuple[int, ...]
 # Found with tools/kernel_table.py. With fewer products XLA is as fast, or compiling costs more than

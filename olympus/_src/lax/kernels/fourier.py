@@ -32,8 +32,6 @@ from ..shape import broadcast_in_dim, reduce_sum, reshape, rev, transpose, zeros
 from ..slicing import pad, slice
 from ..transcendental import sqrt
 
-__all__ = ["by_transforms", "is_long"]
-
 Pairs = tuple[tuple[int, int], ...]
 Sizes = tuple[int, ...]
 FLOAT32, FLOAT64, INT32 = map(dtypes.as_dtype, ("float32", "float64", "int32"))

@@ -27,8 +27,6 @@ from ..slicing import dynamic_index_in_dim, dynamic_slice, dynamic_update_slice
 from ..sort import key_of_bits
 from ..stack import stack
 
-__all__ = ["KERNELS"]
-
 OfArray = Callable[[Array], Array]
 OfTwo = Callable[[Array, Array], Array]
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))

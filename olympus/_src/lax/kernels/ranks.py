@@ -29,8 +29,6 @@ from ..slicing import index_in_dim, pad
 from ..stack import stack
 from .reductions import FEW, pieces
 
-__all__ = ["KERNELS"]
-
 INT32 = dtypes.as_dtype("int32")
 # Found with tools/kernel_table.py: fewer elements, shorter rows, or more ranks cost as much as
 # sorting.
