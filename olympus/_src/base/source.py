@@ -25,8 +25,8 @@ from .messages import in_lines, in_our_words, miscalled, with_where
 from .util import lazy_module
 
 __all__ = ["CALLERS", "Location", "Source", "api_boundary", "bounded", "filter_traceback",
-           "format_source", "location", "respell", "source_line", "summarize", "traced_function",
-           "user_frame", "written_at"]
+           "format_source", "line_text", "location", "respell", "source_line", "summarize",
+           "traced_function", "user_frame", "written_at"]
 
 _naming: Any = lazy_module("olympus._src.base.operands")      # for messages
 Source = tuple[CodeType, int]
@@ -208,7 +208,12 @@ def source_line(source: Source | None) -> str:
     if source is None or source is CALLERS:
         return ""
     at = location(source)
-    return linecache.getline(at.file, at.line).strip()
+    return line_text(at.file, at.line)
+
+
+def line_text(file: str, line: int) -> str:
+    """The text of a line of a file, stripped; empty if the file cannot be read."""
+    return linecache.getline(file, line).strip()
 
 
 def clipped_line(source: Source | None) -> str:
