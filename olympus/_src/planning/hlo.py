@@ -700,7 +700,7 @@ def _along(ids: np.ndarray, names: Sequence[str], axes: str) -> Groups:
         before, middle = (1, whole) if part is None or part[1] is None else (
             int(part[1]), int(part[2]))
         along += [len(sizes) + 1] if part is not None else []
-        sizes += [before, middle, whole // (before * middle)]
+        sizes += [before, middle, divmod(whole, before * middle)[0]]
     rest = [n for n in range(len(sizes)) if n not in along]
     count = prod(sizes[n] for n in along)
     return ids.reshape(sizes).transpose(*rest, *along).reshape(-1, count).tolist()

@@ -267,7 +267,8 @@ class _Run(NamedTuple):
     def too_large(self, lowered: Lowered, sizes: Mapping[str, int], error: str, start: float,
                   label: str) -> Plan:
         """The plan of a program that the compiler refuses: as it would be on a roomier chip."""
-        notes = [f"the compiler says: {error.partition('(RESOURCE_EXHAUSTED: ')[2] or error}"]
+        said = error.partition("RESOURCE_EXHAUSTED: ")[2].partition("); ")[0]
+        notes = [f"the compiler says: {said or error}"]
         found = _roomier(self.where)
         if found is not None:
             larger = self._replace(where=found)
