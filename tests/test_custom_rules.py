@@ -403,6 +403,16 @@ def _nondiff():
     return h
 
 
+def test_a_cotangent_may_stand_where_the_argument_is_none():
+    """A rule for an optional argument gives its cotangent always; None has none."""
+    f = custom_vjp(lambda x, y=None: (x * 2 if y is None else x * y["b"][0]))
+    f.defvjp(lambda x, y=None: (f(x, y), (x, y)),
+             lambda r, ct: (ct * 3, ct if r[1] is None else {"a": ct, "b": (r[0] * ct, ct)}))
+    assert grad(f)(X, None) == jit(grad(f))(X, None) == 3
+    y = {"a": None, "b": (X, None)}
+    assert grad(f, 1)(X, y) == {"a": None, "b": (X, None)}
+
+
 @pytest.mark.parametrize("dtype, ct_dtype", [
     ("float32", "float16"), ("bfloat16", "float32"), ("float16", "bfloat16"),
     ("float32", "int32"), ("complex64", "float32"), ("float32", "bool")])

@@ -433,6 +433,25 @@ def test_masked_windows_are_not_moved(start):
     assert ref[...].tolist() == want.tolist()
 
 
+def test_parts_that_leave_are_read_and_written_under_masks():
+    """A known window, also one of another, has a shape; only what reads it whole is refused."""
+    def kernel(x, o):
+        mask = onp.arange(64) < 50
+        part = x.at[pl.ds(0, 64)]
+        assert part.shape == (64,) and part.at[pl.ds(48, 4)].shape == (4,)
+        assert load(part.at[pl.ds(48, 4)], mask=mask[48:52], other=-1).shape == (4,)
+        for refused in (lambda: part[...], lambda: part.__setitem__(..., 1.),
+                        lambda: part.at[pl.ds(48, 4)][...],
+                        lambda: olympus.ref.swap(x, pl.ds(40, 16), 1.),
+                        lambda: olympus.ref.addupdate(part, ..., 1.)):
+            with pytest.raises(ValueError, match="Out of bound slice.* under a mask"):
+                refused()
+        found = load(part, mask=mask, other=-1.)
+        store(o.at[pl.ds(0, 64)], None, onp.where(mask, found, onp.inf), mask=mask)
+    x = np.arange(50, dtype=F32)
+    assert called(kernel, out(50))(x).tolist() == x.tolist()
+
+
 def test_masked_places_do_not_race():
     ref = olympus.new_ref(onp.zeros(3, I32))
     old = swap(ref, onp.array([0, 0, 2]), onp.array([5, 6, 7]),
@@ -529,6 +548,10 @@ def test_cost_and_sizes():
     cost = pl.estimate_cost(lambda x: onp.exp(x) @ x.T, x)
     assert cost.flops >= 2 * 8 * 8 * 16 and cost.transcendentals == 128
     assert cost.bytes_accessed == 4 * (8 * 16 + 8 * 8)
+
+    def scaled(x, twice, y):        # an option is a Python value, an array is not
+        return x * y if twice else x
+    assert pl.estimate_cost(scaled, x, twice=True, y=x).flops == 8 * 16
     assert [pl.cdiv(a, 4) for a in (0, 1, 4, 5)] == [0, 1, 1, 2]
     assert pl.cdiv(onp.int32(5), 4) == 2 and pl.align_to(5, 4) == 8
     assert pl.next_power_of_2(9) == 16 and pl.strides_from_shape((2, 3)) == (3, 1)

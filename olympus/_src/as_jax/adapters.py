@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["NOTHING", "ROWS", "Adapter", "adapter_of"]
-
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 

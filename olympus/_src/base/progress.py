@@ -8,8 +8,6 @@ import threading
 import time
 from collections.abc import Iterator
 
-__all__ = ["step"]
-
 
 @contextlib.contextmanager
 def step(name: str, quiet: bool = False) -> Iterator[None]:

@@ -33,8 +33,6 @@ from ..types.avals import ShapeDtypeStruct
 from ..types.scopes import SymbolicScope, symbolic_shape
 from ..types.sharding import PartitionSpec
 
-__all__ = ["CommandError", "function", "named", "specs", "values"]
-
 _TYPE = re.compile(r"(?P<weak>~?)(?P<dtype>[A-Za-z]\w*(?:<\w+>)?)\[")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?!=)")
 _WORD = re.compile(r"[^\s,:\[\](){}'\"]+")

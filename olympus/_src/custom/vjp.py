@@ -64,9 +64,6 @@ from .rules import (
     with_consts,
 )
 
-__all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p",
-           "custom_vjp_primal_tree_values"]
-
 # (residuals, cotangents of outs) -> cotangents of primals.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
 Forward = tuple[Sequence[Array], Sequence[ArrayLike], Backward]     # outs, residuals, bwd
@@ -235,15 +232,16 @@ def _cotangent_leaves(what: str, in_tree: PyTreeDef, result: PyTree) -> list[PyT
             leaves += found
             continue
         argument = tree.unflatten(range(tree.num_leaves))
-        try:
-            spread = broadcast_prefix(ct, argument, is_leaf=_is_none)
+        try:        # for each leaf of the argument the place of its cotangent among those found
+            places = broadcast_prefix(structure.unflatten(range(len(found))), argument)
         except ValueError:
-            spread = []
-        if sum(x is not None for x in spread) != sum(x is not None for x in found) or \
-                len(spread) != tree.num_leaves:
+            places = None
+        # A cotangent may stand where the argument is None: nothing is done with it.
+        if places is None or any(places.count(k) > 1 for k in places if found[k] is not None):
             check_structure(what, argument, ct, "must produce cotangents with the same container "
                             f"(pytree) structure as the arguments: at [{i}]")
-        leaves += spread
+            places = []
+        leaves += [found[k] for k in places]
     return leaves
 
 
@@ -396,6 +394,7 @@ class CustomVjpCall(CustomCall):
     kept = ("fwd", "bwd")
     staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
     with_failure, with_contents = _VjpWithFailure, "VjpWithContents"
+    looked_into = True
 
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:

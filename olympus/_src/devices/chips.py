@@ -13,8 +13,6 @@ from collections.abc import Mapping
 from math import prod
 from typing import NamedTuple
 
-__all__ = ["CHIPS", "Chip", "Target", "parse_target"]
-
 
 class Chip(NamedTuple):
     """An accelerator.

@@ -23,12 +23,6 @@ from ..base.util import clear_all, lazy_module
 from ..job.state import current as job
 from ..types.shape import static_int
 
-__all__ = ["PLATFORMS", "backend_xla_version", "backends", "clear_backends", "client",
-           "counting_client", "default_backend", "default_device", "device_count",
-           "devices", "host_count", "host_id", "host_ids", "incompatible", "local_device_count",
-           "local_devices", "print_environment_info", "process_count", "process_index",
-           "process_indices", "register_backend_factory", "register_pjrt_plugin", "rules_of"]
-
 PluginOptions = dict[str, str | int | float | bool]
 metadata: Any = lazy_module("importlib.metadata")
 _clients = job.clients

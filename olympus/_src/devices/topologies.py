@@ -11,9 +11,6 @@ from .chips import CHIPS, Target, parse_target
 from .devices import PLATFORMS, client
 from .mesh_utils import create_device_mesh
 
-__all__ = ["TopologyDescription", "get_attached_topology", "get_topology_desc", "make_mesh",
-           "target_devices"]
-
 
 class TopologyDescription:
     """The devices of a topology; those that are not attached can be compiled for, and no more.

@@ -14,9 +14,6 @@ from ..devices.devices import counting_client, default_platform
 from ..lowering.module import Lowering, lower_program
 from ..types.shape import is_static
 
-__all__ = ["NOTHING", "PRODUCTS", "Cost", "CostLine", "CostTable", "Costs", "Lines", "cost_table",
-           "operation_cost"]
-
 #: Operations that matrix units do.
 PRODUCTS = {"dot_general", "conv_general_dilated", "ragged_dot_general", "scaled_matmul"}
 

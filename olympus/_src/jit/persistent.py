@@ -33,9 +33,6 @@ from .program import Program, anew, trace_program
 from .signature import Arguments, Signature
 from .stable_key import StableKey, UnstableError, options_of_now, software
 
-__all__ = ["PersistentPrograms"]
-
-
 # Frames below these belong to the import system, and to modules.
 _IMPORTS = tuple(getattr(_bootstrap, name).__code__
                  for name in ("_find_and_load", "_find_spec"))

@@ -46,9 +46,6 @@ from ..types.tree_paths import flatten_error
 from ..types.tree_registry import PyTreeDef, dispatch_registry
 from .program import Program
 
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced",
-           "Wrapped"]
-
 if TYPE_CHECKING:
     from .cost_table import CostTable
 
@@ -212,6 +209,13 @@ class Traced(Stage):
         program, placement = self._program, self._placement
         if not program.high:
             return self
+        for i in program.refs:
+            aval: Any = program.closed.in_avals[i]
+            if aval.inner.is_high:
+                raise NotImplementedError(
+                    f"lower: {aval} is argument {program.arg_names[i]} of "
+                    f"{self.fun_name}; a function is compiled ahead for references to arrays only; "
+                    "pass the value and return the new one, or call the jitted function.")
         ins = program.closed.in_avals
         placement = placement._replace(**{field: tuple(_parts.repeated(given, ins))
                                           for field in ("shardings", "memories", "layouts")

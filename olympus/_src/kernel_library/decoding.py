@@ -24,9 +24,6 @@ from ..numpy.selection import where
 from ..types.shape import mod
 from .logits import DEFAULT_MASK_VALUE, capped
 
-__all__ = ["gqa_reference", "grouped_query_attention_reference", "mha_reference", "mqa_reference",
-           "paged_attention_reference"]
-
 _F32 = np.float32
 
 

@@ -17,8 +17,6 @@ from ..numpy.elementary import exp
 from ..numpy.selection import where
 from .logits import DEFAULT_MASK_VALUE, SegmentIds, causal_rule, same_segment
 
-__all__ = ["mha_reference", "mha_reference_bwd", "mha_reference_no_custom_vjp"]
-
 _F32 = np.float32
 
 def _flash_logits(q: Array, k: Array, ab: Array | None, segment_ids: SegmentIds | None,

@@ -15,8 +15,6 @@ from ..numpy.einsum import einsum
 from ..numpy.selection import where
 from .logits import SegmentIds, causal_rule, same_segment
 
-__all__ = ["mha_reference", "segment_mask"]
-
 _F32 = np.float32
 
 def segment_mask(q_segment_ids: Array, kv_segment_ids: Array) -> Array:

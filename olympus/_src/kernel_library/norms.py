@@ -10,7 +10,6 @@ from ..jit.jit import jit
 from ..lax.transcendental import rsqrt
 from ..numpy.arithmetic import maximum, square
 
-__all__ = ["layer_norm_reference", "rms_norm_reference"]
 
 @partial(jit, static_argnames=("eps",))
 def layer_norm_reference(x: Array, weight: Array, bias: Array, *, eps: float = 1e-5) -> Array:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 
 from ..base.config import pallas_enable_debug_checks, pallas_poison_buffers
 from ..base.source import api_boundary
@@ -19,11 +20,8 @@ from ..lax.precision import PrecisionLike
 from ..numpy.products import dot as numpy_dot
 from ..types import dtypes
 from ..types.shape import prod
+from ..types.tree import tree_leaves
 from .specs import CostEstimate
-
-__all__ = ["debug_check", "debug_checks_enabled", "debug_print", "dot", "enable_debug_checks",
-           "enable_poison_buffers", "estimate_cost", "lower_as_mlir", "multiple_of",
-           "pallas_export_experimental", "reciprocal"]
 
 enable_debug_checks = pallas_enable_debug_checks
 enable_poison_buffers = pallas_poison_buffers
@@ -92,7 +90,8 @@ def estimate_cost(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -
 
     Args:
       fun: a function of pytrees of arrays.
-      *args, **kwargs: its arguments, or `ShapeDtypeStruct`s.
+      *args, **kwargs: its arguments, or `ShapeDtypeStruct`s; keyword arguments without a dtype,
+        options, are given as they are.
 
     Returns:
       A `CostEstimate`; its bytes count arguments and results.
@@ -102,12 +101,18 @@ def estimate_cost(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -
     >>> pl.estimate_cost(onp.dot, x, x)
     CostEstimate(flops=1024, transcendentals=0, bytes_accessed=768, remote_bytes_transferred=0)
     """
-    closed = make_olympuspr(fun)(*args, **kwargs)
+    options = {name: x for name, x in kwargs.items() if not _has_arrays(x)}
+    arrays = {name: x for name, x in kwargs.items() if name not in options}
+    closed = make_olympuspr(partial(fun, **options))(*args, **arrays)
     lines = cost_table(closed, "cpu")
     size = sum(prod(a.shape) * dtypes.itemsize_bits(a.dtype) // 8
                for a in (*closed.in_avals, *closed.out_avals))
     return CostEstimate(round(sum(x.flops for x in lines)),
                         round(sum(x.transcendentals for x in lines)), size)
+
+
+def _has_arrays(x: PyTree) -> bool:
+    return any(hasattr(leaf, "dtype") for leaf in tree_leaves(x))
 
 
 @api_boundary

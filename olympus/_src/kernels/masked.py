@@ -30,8 +30,6 @@ from ..types.shape import minimum
 from .blocks import blank
 from .specs import INT32
 
-__all__ = ["load", "store", "swap"]
-
 BOOL = dtypes.as_dtype("bool")
 
 
@@ -40,17 +38,10 @@ class Unmoved(Window):
 
     __slots__ = ()
 
-    def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
-        return inner.update(shape=self._sizes)
-
-    @property
-    def _sizes(self) -> tuple[int, ...]:
-        return dict(self.params)["slice_sizes"]
-
     def _inside(self, x: Array, ops: Sequence[ArrayLike]
                 ) -> tuple[list[Array], list[Array], list[int]]:
         """Where the part that is inside begins, how far the window begins before, and its size."""
-        sizes = list(map(minimum, self._sizes, typeof(x).shape))
+        sizes = list(map(minimum, self.sizes, typeof(x).shape))
         lasts = [m - n for n, m in zip(sizes, typeof(x).shape, strict=True)]
         starts = [min(max(op, literal(0, INT32)), literal(last, INT32))
                   for op, last in zip(ops, lasts, strict=True)]
@@ -67,13 +58,13 @@ class Unmoved(Window):
     def read(self, x: Array, *ops: ArrayLike) -> Array:
         starts, by, sizes = self._inside(x, ops)
         part = dynamic_slice(x, starts, sizes, allow_negative_indices=False)
-        return self._moved(part, by, self._sizes, blank((), typeof(x).dtype))
+        return self._moved(part, by, self.sizes, blank((), typeof(x).dtype))
 
     def write(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
         starts, by, sizes = self._inside(x, ops)
         part = dynamic_slice(x, starts, sizes, allow_negative_indices=False)
         back = [sub(literal(0, INT32), b) for b in by]
-        meant = self._moved(full(self._sizes, True, BOOL), back, sizes, full((), False, BOOL))
+        meant = self._moved(full(self.sizes, True, BOOL), back, sizes, full((), False, BOOL))
         new = where(meant, self._moved(v, back, sizes, full((), 0, typeof(v).dtype)), part)
         return dynamic_update_slice(x, new, starts, allow_negative_indices=False)
 

@@ -5,20 +5,21 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from ..base.config import pallas_interpret
+from ..base.config import config, pallas_interpret
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, PyTree, Reference
+from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Reference
+from ..devices.devices import default_backend
+from ..lax.collectives.axes import axis_index
+from ..lax.convert import bitcast_convert_type
 from ..numpy.manipulation import roll as numpy_roll
-from .masked import load as load_at
-from .masked import store as store_at
+from ..types.dtypes import itemsize_bits
+from ..types.shape import floor_div, mod
+from . import masked
+from .control import when
 from .semaphores import AsyncCopy, make_async_copy
-from .specs import Spaces
-
-__all__ = ["CompilerParams", "GridDimensionSemantics", "InterpretParams", "MemorySpace",
-           "SideEffectType", "async_copy", "force_tpu_interpret_mode", "load", "roll", "store",
-           "sync_copy", "touch"]
+from .specs import SemaphoreRef, SemaphoreType, Spaces
 
 
 class MemorySpace(Spaces, enum.Enum):
@@ -56,6 +57,19 @@ class GridDimensionSemantics(enum.Enum):
     CORE_PARALLEL = "core_parallel"
     SUBCORE_PARALLEL = "subcore_parallel"
     ARBITRARY = "arbitrary"
+
+
+class CoreType(enum.Enum):
+    """The kind of core that runs a kernel.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.CoreType.TC.value
+    'tc'
+    """
+
+    TC = "tc"
+    SC_SCALAR_SUBCORE = "sc_scalar_subcore"
+    SC_VECTOR_SUBCORE = "sc_vector_subcore"
 
 
 class SideEffectType(enum.Enum):
@@ -150,6 +164,78 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Iterator[
         yield
 
 
+def set_tpu_interpret_mode(params: object = None) -> None:
+    """Interpret all kernels from now on: `olympus_pallas_interpret` is True.
+
+    Args:
+      params: an `InterpretParams`, which has no effect, or None.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.set_tpu_interpret_mode()
+    >>> olympus.config.update("olympus_pallas_interpret", False)
+    """
+    config.update("olympus_pallas_interpret", True)
+
+
+def reset_tpu_interpret_mode_state() -> None:
+    """Forget the state of interpreted kernels; they have none.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.reset_tpu_interpret_mode_state()
+    """
+
+
+def is_tpu_device() -> bool:
+    """Whether the default device is a TPU.
+
+    Returns:
+      A bool.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.is_tpu_device()
+    False
+    """
+    return default_backend() == "tpu"
+
+
+class TensorCoreMesh:
+    """The cores of a TPU, a mesh for `pl.core_map` and `pl.kernel`; here they run one by one.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.TensorCoreMesh("core", num_cores=2).shape
+    {'core': 2}
+    """
+
+    def __init__(self, axis_name: str, num_cores: int = 1) -> None:
+        self.axis_name, self.num_cores = axis_name, num_cores
+
+    @property
+    def shape(self) -> dict[str, int]:
+        """The number of cores by the axis's name."""
+        return {self.axis_name: self.num_cores}
+
+
+def create_tensorcore_mesh(axis_name: str, devices: PyTree = None, num_cores: int | None = None
+                           ) -> TensorCoreMesh:
+    """A mesh of the cores of a TPU; of one core if their number is left out.
+
+    Args:
+      axis_name: the name of the axis of cores.
+      devices: has no effect in interpret mode.
+      num_cores: the number of cores; None is one.
+
+    Returns:
+      A `TensorCoreMesh`.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.create_tensorcore_mesh("core").shape
+    {'core': 1}
+    """
+    return TensorCoreMesh(axis_name, 1 if num_cores is None else num_cores)
+
+
+# Operations --------------------------------------------------------------------------------------
+
 @api_boundary
 def async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference, *, priority: int = 0
                ) -> AsyncCopy:
@@ -208,7 +294,7 @@ def load(ref: Reference, *, mask: ArrayLike | None = None) -> Array:
     >>> print(pltpu.load(olympus.new_ref(onp.arange(3)).at[1:]))
     [1 2]
     """
-    return load_at(ref, mask=mask)
+    return masked.load(ref, mask=mask)
 
 
 @api_boundary
@@ -226,7 +312,7 @@ def store(ref: Reference, val: ArrayLike, *, mask: ArrayLike | None = None) -> N
     >>> print(ref[...])
     [7 1 7]
     """
-    store_at(ref, None, val, mask=mask)
+    masked.store(ref, None, val, mask=mask)
 
 
 @api_boundary
@@ -257,3 +343,82 @@ def touch(ref: PyTree) -> None:
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.touch(olympus.new_ref(1))
     """
+
+
+def run_on_first_core(core_axis_name: str) -> Callable[[Callable[[], None]], None]:
+    """Decorator: run a function at once, on the first core of an axis of the mesh only.
+
+    Args:
+      core_axis_name: the name of the axis.
+
+    Returns:
+      A decorator of functions without arguments.
+
+    >>> from olympus.experimental import pallas as pl
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> def f(x, o):
+    ...     @pltpu.run_on_first_core("core")
+    ...     def _():
+    ...         o[...] = x[...] + 1
+    >>> mesh = pltpu.create_tensorcore_mesh("core")
+    >>> out = olympus.ShapeDtypeStruct((2,), onp.float32)
+    >>> print(pl.kernel(f, out, mesh=mesh, interpret=True)(onp.ones(2)))
+    [2. 2.]
+    """
+    return when(axis_index(core_axis_name) == 0)
+
+
+def dma_semaphore() -> SemaphoreRef:
+    """The type of one semaphore of kind `DMA`.
+
+    Returns:
+      A `SemaphoreRef` of no axes.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.dma_semaphore().shape
+    ()
+    """
+    return SemaphoreType.DMA(())
+
+
+def bitcast(x: Array, ty: DTypeLike) -> Array:
+    """The bits of an array as another dtype; narrower and wider ones change the rows (axis -2).
+
+    Args:
+      ty: a dtype.
+
+    Returns:
+      An array of dtype `ty` with the bits of x.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.bitcast(onp.ones((8, 4), onp.int32), onp.int16).shape
+    (16, 4)
+    """
+    old, new = itemsize_bits(x.dtype), itemsize_bits(ty)
+    if old == new:
+        return bitcast_convert_type(x, ty)
+    *lead, rows, columns = x.shape
+    if old > new:
+        parts = bitcast_convert_type(x, ty)
+        return parts.swapaxes(-1, -2).reshape(*lead, -1, columns)
+    if mod(rows * old, new):
+        raise ValueError(f"bitcast: {x.aval} to {ty} given; rows whose bits make whole elements "
+                         "are required.")
+    parts = x.reshape(*lead, -1, floor_div(new, old), columns)
+    return bitcast_convert_type(parts.swapaxes(-1, -2), ty)
+
+
+def with_memory_space_constraint(x: Array, memory_space: object) -> Array:
+    """An array that the compiler keeps in a memory space; in interpret mode the array itself.
+
+    Args:
+      memory_space: a member of `MemorySpace`.
+
+    Returns:
+      x.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> print(pltpu.with_memory_space_constraint(onp.ones(2), pltpu.VMEM))
+    [1. 1.]
+    """
+    return x

@@ -19,7 +19,7 @@ from ..core.cells import Ref, at_hand, check_value, is_ref
 from ..core.ir import Literal
 from ..core.staging import stage
 from ..core.templates import by_identity
-from ..core.trace import ThreadState, Tracer, ctx, describe, typeof
+from ..core.trace import FOREIGN_AVALS, ThreadState, Tracer, ctx, describe, typeof
 from ..lax.convert import bitcast_convert_type
 from ..lax.refs import (
     WHOLE,
@@ -38,7 +38,7 @@ from ..lax.shape import as_array
 from ..lax.sharding import move
 from ..runtime.eager import FAILURES, argument_array
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import HIGH, ShapedArray
 from ..types.memory import Space
 from ..types.refs import RefAval
 from ..types.shape import SymbolicDim
@@ -46,11 +46,8 @@ from ..types.slices import Slice
 from . import promote
 from .creation import asarray, is_sequence
 from .index_plan import consumed, entries_of, parse
-from .indexing import fit_values, getitem, write
+from .indexing import fit_values, getitem, loses, write
 from .manipulation import reshape, transpose
-
-__all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
-
 
 # Views of indices --------------------------------------------------------------------------------
 
@@ -268,12 +265,9 @@ def _windowed(shape: tuple[int, ...], entries: tuple[Reference, ...]
     sizes, within, axis = list(shape), [], 0
     for entry in entries:
         if type(entry) is Slice:
-            start, span = entry.start, (entry.size - 1) * entry.stride + 1 if entry.size else 0
-            n = shape[axis] if axis < len(shape) else 0
-            if span > n or (not entry.is_dynamic_start and start + span > n):
-                raise ValueError(f"ds: Out of bound slice: {entry} given for an axis of {n} "
-                                 "elements; it must be within; take fewer.")
-            starts[axis], sizes[axis] = start, span
+            if axis < len(shape):       # for an axis too many, the view of the rest raises
+                starts[axis] = entry.start
+                sizes[axis] = (entry.size - 1) * entry.stride + 1 if entry.size else 0
             entry = slice(None, None, None if entry.stride == 1 else entry.stride)
         within.append(entry)
         axis += len(shape) - taken if entry is Ellipsis else consumed(entry)
@@ -403,7 +397,31 @@ def _place(name: str, ref: Reference, index: object) -> tuple[Reference, View, S
     if not is_ref(ref):
         raise TypeError(f"{name}: {_described(ref)} given; a reference is required, which new_ref "
                         "makes.")
+    if ref.aval.inner.is_high:
+        return ref, _whole_view(name, ref.aval, index), []
     return ref, *_view(ref.aval.shape, index)
+
+
+def _is_high(x: object) -> bool:
+    """Whether this is a value of a user's type."""
+    return bool(HIGH) and (isinstance(x, Tracer) or type(x) in FOREIGN_AVALS) and typeof(x).is_high
+
+
+def _whole_view(name: str, aval: RefAval, index: object) -> View:
+    """The view of the whole, which is all that a value of a user's type has."""
+    if index is Ellipsis or (type(index) is tuple and not index):
+        return WHOLE
+    raise TypeError(f"{name}: the index {clipped(index)} given for a reference {aval}; a value of "
+                    "a user's type is read and written whole: ref[...]; define an operation for "
+                    "its parts.")
+
+
+def _place_inside(name: str, ref: Reference, index: object
+                  ) -> tuple[Reference, View, Sequence[Reference]]:
+    """`_place` of an index that is read or written as it is; ValueError for one known to leave."""
+    ref, view, ops = _place(name, ref, index)
+    view.check_inside(ref.aval.inner, *ops)
+    return ref, view, ops
 
 
 def _described(x: object) -> str:
@@ -419,12 +437,29 @@ def _check_levels(name: str, ref: Ref, index: object) -> None:
             check_value(name, ref, entry)
 
 
+def _of_dtype(name: str, x: Reference, to: ShapedArray) -> Reference:
+    """A value, checked to lose nothing at a content's dtype: a place keeps its own."""
+    x = promote.operand(name, asarray(x) if is_sequence(x) else x, 1)
+    aval = typeof(x)
+    if aval.dtype != to.dtype and not dtypes.is_extended(to.dtype) and not dtypes.is_extended(
+            aval.dtype) and loses(to, aval):
+        raise ValueError(f"{name}: {aval} given for a reference to {to.dtype}, which cannot be "
+                         "cast safely; a value of the reference's dtype is required; cast it with "
+                         "astype.")
+    return x
+
+
 def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
     """A value as it is written to a part: broadcast, and converted where `.at[].set` converts."""
     aval = getattr(x, "aval", None)
     if aval is part:
         return x
-    x = promote.operand(name, asarray(x) if is_sequence(x) else x, 1)
+    if part.is_high:
+        if not _is_high(x) or typeof(x) != part:
+            raise TypeError(f"{name}: {_described(x)} given for a reference to {part}; a value of "
+                            "this type is required.")
+        return x
+    x = _of_dtype(name, x, part)
     x = promote.plain(fit_values(name, part, x, part.shape))
     x = promote.convert(x, part.dtype) if typeof(x).weak_type else x
     if not part.shape and type(x) is Literal:       # in a program it stays a number
@@ -444,6 +479,9 @@ def _getitem(ref: Reference, index: object) -> Array:
         if type(ref) is Ref and at_hand(ref):
             if index is Ellipsis:
                 return ref._content()
+            if ref.aval.inner.is_high:
+                _whole_view("ref[...]", ref.aval, index)
+                return ref._content()
             if not _has_windows(index):
                 with ref._held():
                     content = ref._value
@@ -451,7 +489,7 @@ def _getitem(ref: Reference, index: object) -> Array:
                     if found is content:
                         ref._lent = True
                 return found
-        ref, view, ops = _place("ref[...]", ref, index)
+        ref, view, ops = _place_inside("ref[...]", ref, index)
         return get_p.bind(ref, *ops, view=view)
     except (*FAILURES, IndexError) as error:
         source.filter_traceback(error)
@@ -472,12 +510,19 @@ def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> N
         check_value(name, ref, x)
         with ref._held():
             content = ref._value
-            if index is Ellipsis and op == "set":
-                new = as_array(_fitted(name, x, ref.aval.inner))
+            inner = ref.aval.inner
+            if inner.is_high:
+                view = _whole_view(name, ref.aval, index)
+                x = _fitted(name, x, inner)
+                new = x if op == "set" else view.add(content, x)
+            elif index is Ellipsis and op == "set":
+                new = as_array(_fitted(name, x, inner))
                 if ref._trace is None:
                     new = argument_array(new)
             else:
                 _check_levels(name, ref, index)
+                if getattr(x, "dtype", None) != inner.dtype:
+                    x = _of_dtype(name, x, inner)
                 new = write(op, content, index, x)
             ref._put(new, new is x)
         return
@@ -485,7 +530,7 @@ def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> N
         whole = _getitem(ref, Ellipsis)
         _write("set", name, ref, Ellipsis, write(op, whole, index, x))
         return
-    ref, view, ops = _place(name, ref, index)
+    ref, view, ops = _place_inside(name, ref, index)
     v = _fitted(name, x, _part_aval(ref, view, ops))
     if op == "add":
         addupdate_p.bind(ref, v, *ops, view=view)
@@ -501,7 +546,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: Space | None = None,
     """A reference: a mutable array, with a copy of `init_val` as its first content.
 
     Args:
-      init_val: array or number.
+      init_val: array, number, or value of a user's type, which is read and written whole.
       memory_space: the memory of the device that the content is kept in, an `olympus.memory.Space`;
         None is where `init_val` is.
       kind: a name for the reference in programs, without a meaning of its own.
@@ -510,7 +555,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: Space | None = None,
     Returns:
       A `Ref` of the shape and dtype of `init_val`.
 
-    Raises TypeError for anything but an array.
+    Raises TypeError for anything but an array or a value of a user's type.
 
     >>> ref = olympus.new_ref(onp.zeros(3))
     >>> def add_one(i):
@@ -522,11 +567,12 @@ def new_ref(init_val: ArrayLike, *, memory_space: Space | None = None,
     if is_ref(init_val) or type(init_val) is RefPart:
         raise TypeError(f"new_ref: a reference {_described(init_val)} given; an array is required; "
                         "pass ref[...], its content.")
-    x = promote.operand("new_ref", init_val)
-    x = as_array(promote.plain(x))
-    if ctx.trace is ThreadState.trace:
-        x = argument_array(x)
-        x = x.copy() if x is init_val else x
+    x: Any = init_val
+    if not _is_high(x):
+        x = as_array(promote.plain(promote.operand("new_ref", x)))
+        if ctx.trace is ThreadState.trace:
+            x = argument_array(x)
+            x = x.copy() if x is init_val else x
     return new_ref_p.bind(x, memory_space=_space(memory_space), kind=kind, pin=bool(pin))
 
 
@@ -646,9 +692,9 @@ def swap(ref: Reference, idx: object, value: Reference, _function_name: str = "r
     >>> print(olympus.ref.swap(ref, 1, 7), ref[...])
     1 [0 7 2]
     """
-    ref, view, ops = _place(_function_name, ref, Ellipsis if idx is None else idx)
+    ref, view, ops = _place_inside(_function_name, ref, Ellipsis if idx is None else idx)
     v = _fitted(_function_name, value, _part_aval(ref, view, ops))
-    if type(ref) is Ref and ref._trace is None and at_hand(ref):
+    if type(ref) is Ref and ref._trace is None and not ref.aval.inner.is_high and at_hand(ref):
         v = argument_array(v)
     return swap_p.bind(ref, v, *ops, view=view)
 

@@ -11,8 +11,6 @@ from ..types.sharding import NamedSharding, Sharding, axes_of
 from .hlo import Place
 from .result import ArgumentMemory, LineMemory, MemoryPlan, line_of
 
-__all__ = ["advice", "float64_line"]
-
 _SHARE = 0.1        # of all memory, from which something is worth a word
 _SMALL = 1 << 20    # bytes below which padding is not
 _MOST = 3           # sentences of one kind

@@ -14,8 +14,6 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-__all__ = ["COLLECTIVES", "Collective", "Held", "Place", "Program", "Reading", "read"]
-
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
                "collective-broadcast", "ragged-all-to-all")
 Place: TypeAlias = tuple[str, int, str]       # file, line, function
@@ -700,7 +698,7 @@ def _along(ids: np.ndarray, names: Sequence[str], axes: str) -> Groups:
         before, middle = (1, whole) if part is None or part[1] is None else (
             int(part[1]), int(part[2]))
         along += [len(sizes) + 1] if part is not None else []
-        sizes += [before, middle, divmod(whole, before * middle)[0]]
+        sizes += [before, middle, int(whole / before / middle)]
     rest = [n for n in range(len(sizes)) if n not in along]
     count = prod(sizes[n] for n in along)
     return ids.reshape(sizes).transpose(*rest, *along).reshape(-1, count).tolist()

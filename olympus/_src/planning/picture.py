@@ -10,8 +10,6 @@ from ..base.markup import PAPER, columns, escape
 from ..base.util import binary_size
 from .result import Plan, Plans, duration, mesh_text
 
-__all__ = ["body", "page"]
-
 _WIDTH, _HEIGHT = 900, 220      # of the picture of memory over the program
 _LEFT, _BOTTOM = 92, 24         # for its axes
 _MOST = 16                      # devices in a row or column of the mesh
@@ -138,7 +136,7 @@ def _over_time(plan: Plan) -> str:
     available = plan.memory.available
     shown = available and available < 1.6 * highest
     unit = _round(max(highest, available if shown else 0, 1) / 4)
-    top = 1.06 * max(highest, available if shown else 0, 1)
+    top = 1.12 * max(highest, available if shown else 0, 1)
     width, height = _WIDTH - _LEFT, _HEIGHT - _BOTTOM
 
     def y(size: float) -> float:
@@ -160,14 +158,15 @@ def _over_time(plan: Plan) -> str:
     peak = max(range(len(points)), key=lambda n: points[n][0])
     x, left = _LEFT + (peak + 0.5) * step, peak > len(points) / 2
     parts += [f'<circle cx="{x:.1f}" cy="{y(highest):.1f}" r="4" fill="#1b1b1f"/>',
-              _text(x + (-9 if left else 9), max(y(highest) + 1, 12),
+              _text(x + (-9 if left else 9), max(y(highest) - 7, 12),
                     f"{binary_size(highest)} at {points[peak][1]}", "end" if left else "start")]
     if shown:
         parts += [f'<line x1="{_LEFT}" x2="{_WIDTH}" y1="{y(available):.1f}" '
                   f'y2="{y(available):.1f}" stroke="#b3261e" stroke-width="2" '
                   'stroke-dasharray="6 4"/>',
-                  _text(_LEFT + 6, y(available) - 5, f"available {binary_size(available)}",
-                        "start", "#b3261e")]
+                  _text(_LEFT + 6 if left else _WIDTH - 6, y(available) - 5,
+                        f"available {binary_size(available)}", "start" if left else "end",
+                        "#b3261e")]
     # What is under the pointer says its line.
     parts += [f'<rect x="{_LEFT + n * step:.1f}" y="0" width="{step:.2f}" height="{height}" '
               f'fill="transparent"><title>{escape(f"{binary_size(size)}: {line}")}</title></rect>'

@@ -50,8 +50,6 @@ from .result import (
     mesh_text,
 )
 
-__all__ = ["MeshSizes", "Progress", "plan"]
-
 MeshSizes = Mapping[str, int | None]
 Progress = Callable[[str], contextlib.AbstractContextManager[None]]
 _POINTS = 400       # of memory over the program that are kept

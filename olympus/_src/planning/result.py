@@ -13,9 +13,6 @@ from ..base import source
 from ..base.util import binary_size, lazy_module, short_number
 from .hlo import Place
 
-__all__ = ["ArgumentMemory", "Exchange", "LineMemory", "MemoryPlan", "Plan", "Plans", "duration",
-           "line_of", "mesh_text"]
-
 _picture: Any = lazy_module("olympus._src.planning.picture")
 Json: TypeAlias = str | float | bool | None | list["Json"] | dict[str, "Json"]
 _MOST = 6       # rows of a table in the text

@@ -56,10 +56,6 @@ from ..types.tree_registry import PyTreeDef
 from .dumps import dump
 from .nans import debugging
 
-__all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "compile_program",
-           "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
-           "relaid", "release", "user_error"]
-
 brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
 _check: Any = util.lazy_module("olympus._src.core.check")       # under enable_checks
 foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
@@ -578,6 +574,9 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         elif not digest:
             xla = compile_now()
             disk_cache.explain(context.name, "it is inspected while it is compiled")
+        elif any([h.transfers for h in context.host_callbacks]):
+            xla = compile_now()
+            disk_cache.explain(context.name, "it calls the host by transfers")
         elif context.nest.deepest > LOADABLE:
             xla = compile_now()
             disk_cache.explain(context.name, _too_deep(context.nest.deepest))

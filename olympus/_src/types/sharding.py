@@ -22,12 +22,6 @@ from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
 
-__all__ = ["UNCONSTRAINED", "DeviceLike", "Entry", "NamedSharding", "NoMeshError", "PartitionSpec",
-           "Sharding", "ShardingLike", "SingleDeviceSharding",
-           "axes_of", "check_reduced", "demanded_memory", "device_tuple", "entry_of",
-           "make_single_device_sharding", "of_mesh", "over_mesh_around", "replica_ids",
-           "sharding_in_types", "space_of", "told_axes", "unreduced", "without_mesh"]
-
 _pictures: Any = lazy_module("olympus._src.types.pictures")
 Sharding = lib.Sharding
 SingleDeviceSharding = lib.SingleDeviceSharding

@@ -3,14 +3,12 @@
 import typing as _typing
 
 from ..._src.base.util import publish as _publish
-from ..._src.kernel_library.devices import (
-    MosaicParams as CompilerParams, GPUMemorySpace as MemorySpace,
-)
 from ..._src.kernels.cores import kernel
+from ..._src.kernels.device_only import device_only as _device_only
+from ..._src.kernels.mosaic_gpu import CompilerParams, MemorySpace
 from ..._src.kernels.semaphores import semaphore_signal, semaphore_wait
 from ..._src.kernels.specs import BlockSpec, SemaphoreType
 from ..._src.lax.creation import broadcasted_iota
-from ..._src.kernel_library.devices import device_only as _device_only
 
 GMEM, SMEM = MemorySpace.GMEM, MemorySpace.SMEM
 TMEM, REGS = MemorySpace.TMEM, MemorySpace.REGS

@@ -3,21 +3,19 @@
 import typing as _typing
 
 from ..._src.base.util import publish as _publish
-from ..._src.kernel_library.devices import (
-    CoreType, TensorCoreMesh, bitcast, create_tensorcore_mesh, dma_semaphore, is_tpu_device,
-    reset_tpu_interpret_mode_state, run_on_first_core, set_tpu_interpret_mode,
-    with_memory_space_constraint,
-)
-from ..._src.kernel_library.devices import device_only as _device_only
 from ..._src.kernels.debugging import reciprocal
+from ..._src.kernels.device_only import device_only as _device_only
 from ..._src.kernels.semaphores import (
     DeviceIdType, delay, make_async_copy, semaphore_read, semaphore_signal, semaphore_wait,
 )
 from ..._src.kernels.specs import MemorySpace as _MemorySpace
 from ..._src.kernels.specs import PrefetchScalarGridSpec, SemaphoreType, semaphore
 from ..._src.kernels.tpu import (
-    CompilerParams, GridDimensionSemantics, InterpretParams, MemorySpace, SideEffectType,
-    async_copy, force_tpu_interpret_mode, load, roll, store, sync_copy, touch,
+    CompilerParams, CoreType, GridDimensionSemantics, InterpretParams, MemorySpace,
+    SideEffectType, TensorCoreMesh, async_copy, bitcast, create_tensorcore_mesh, dma_semaphore,
+    force_tpu_interpret_mode, is_tpu_device, load, reset_tpu_interpret_mode_state, roll,
+    run_on_first_core, set_tpu_interpret_mode, store, sync_copy, touch,
+    with_memory_space_constraint,
 )
 
 VMEM, SMEM, CMEM, HBM = MemorySpace.VMEM, MemorySpace.SMEM, MemorySpace.CMEM, MemorySpace.HBM

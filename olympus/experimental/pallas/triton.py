@@ -3,12 +3,12 @@
 import typing as _typing
 
 from ..._src.base.util import publish as _publish
-from ..._src.kernel_library.devices import (
-    TritonParams as CompilerParams, approx_tanh, atomic_add, atomic_and, atomic_cas, atomic_max,
-    atomic_min, atomic_or, atomic_xchg, atomic_xor, debug_barrier, load, max_contiguous, store,
-)
 from ..._src.kernels.debugging import dot
-from ..._src.kernel_library.devices import device_only as _device_only
+from ..._src.kernels.device_only import device_only as _device_only
+from ..._src.kernels.triton import (
+    CompilerParams, approx_tanh, atomic_add, atomic_and, atomic_cas, atomic_max, atomic_min,
+    atomic_or, atomic_xchg, atomic_xor, debug_barrier, load, max_contiguous, store,
+)
 
 __all__ = [
     "CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max",

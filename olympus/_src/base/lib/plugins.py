@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from olympus._src.base.lib.calls import connect_plugin
+from olympus._src.base.lib.calls import connect_plugin, initialize_hybrid_kernels
 from olympus._src.base.lib.loading import _jax, jaxlib_version, warn_if_jax_loaded, xla_client
 from olympus._src.base.util import lazy_module
 
@@ -66,6 +66,7 @@ def make_plugin_client(name: str, options: PluginOptions, distributed_client: ob
     warn_if_jax_loaded()
     load_plugin(name)
     if name == "cuda":
+        initialize_hybrid_kernels()
         options = {**xla_client.generate_pjrt_gpu_plugin_options(), **options}
     return xla_client.make_c_api_client(name, {**options}, distributed_client)
 

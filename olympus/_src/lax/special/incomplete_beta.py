@@ -28,8 +28,6 @@ from .incomplete_gamma import RGAMMA, STIRLING, rgamma1p, stirling
 from .parameter_derivatives import bell, beta_order
 from .series import Computed, Step, iterate, least_normal, log1p_minus, polynomial_in
 
-__all__ = ["betainc", "regularized_incomplete_beta_p"]
-
 _LARGE, _SHORT, _STEPS = 16.0, 10.0, 100_000
 # From where the uniform expansion is right to the last digits, by the bits that are computed in.
 _UNIFORM = {64: 1e9, 32: 1e5}

@@ -28,9 +28,6 @@ from .classical import digamma, erfc
 from .parameter_derivatives import bell, gamma_order, log_gamma_cumulants
 from .series import Computed, Step, iterate, least_normal, log1p_minus, polynomial_in
 
-__all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
-           "random_gamma_grad", "random_gamma_grad_p"]
-
 # η / μ as a power series in η, where η²/2 = μ - ln(1+μ): the coefficients d of Gil, Segura and
 # Temme (2012), SIAM J. Sci. Comput. 34(6), A2965; exact rationals, rounded.
 _TEMME = (

@@ -30,8 +30,6 @@ from .classical import digamma, polygamma
 from .series import iterate, log1p_minus, polynomial_in
 from .zeta import zeta_sum_p
 
-__all__ = ["bell", "beta_order", "gamma_order", "log_gamma_cumulants"]
-
 _REACH = 44.0       # exp(-44) is below the last digit
 _NEWTON_STEPS = 12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from typing import Unpack
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ...base.util import memoize
 from ...core import tags
 from ...core.ir import ClosedOlympuspr
-from ...core.primitive import Builder, Primitive
+from ...core.primitive import Builder, GivenFacts, Primitive
 from ...core.staging import stage
 from ...core.trace import typeof
 from ...types import dtypes
@@ -31,8 +32,6 @@ from ..creation import full_like
 from ..families import FLOATING, Elementwise, Partial, add, full_shape
 from ..reduce import reduce_or
 from ..transcendental import log1p
-
-__all__ = ["Computed", "iterate", "least_normal", "log1p_minus", "polynomial_in", "tolerance"]
 
 F32, F64 = np.dtype("float32"), np.dtype("float64")
 Step = Callable[[Array, Sequence[Array], Sequence[Array]], tuple[Array, Sequence[Array]]]
@@ -141,10 +140,11 @@ class Computed(Elementwise):
     """
 
     algebra = "called"
+    hands_on_nan = False    # not all do: a polynomial of degree 0 is 1, whatever its operand
 
     def __init__(self, name: str, fun: Callable[..., Array], partials: Sequence[Partial],
-                 kinds: str = FLOATING, wide: str = "float64") -> None:
-        super().__init__(name, name, kinds, partials)
+                 kinds: str = FLOATING, wide: str = "float64", **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, name, kinds, partials, **facts)
         self.program = memoize(256)(functools.partial(_program, fun))
         self.least = np.dtype(wide)
 

@@ -50,12 +50,11 @@ from ..slicing import concatenate, slice_in_dim
 from ..transcendental import exp, log, log1p, pow
 from .series import Computed
 
-__all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
-
 # Hurwitz zeta ------------------------------------------------------------------------------------
 
 # Euler-Maclaurin summation (DLMF 25.11.7), which XLA expands: finite operands, s > 1.
-zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2)
+zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2,
+                         hands_on_nan=False)   # at s = 1 it is infinite
 # `zeta` has the derivatives; lowering alone makes the sum.
 zeta_sum_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 

@@ -1,0 +1,75 @@
+"""Names of operations that only one kind of device has.
+
+They can be imported; where one is called, it says that it needs the device. `device_only` makes
+them of their names, when they are first named.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import NoReturn
+
+from ..base.hints import no_such_name
+from ..base.typing import PyTree
+
+#: module of `olympus.experimental.pallas`: the device, names that need it
+_ONLY = {
+    "tpu": ("a TPU", (
+        "BufferType BufferedRef BufferedRefBase ChipVersion LoweringException PipelineStep "
+        "Tiling TpuInfo annotate async_remote_copy conv core_barrier einshape emit_pipeline "
+        "emit_pipeline_with_allocations emit_pipeline_with_async_prefetch "
+        "get_barrier_semaphore get_tpu_info get_tpu_info_for_chip has_memory_space join_bits "
+        "make_async_remote_copy matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo "
+        "matmul_push_rhs pack_elementwise pack_fp6 prng_random_bits prng_seed sample_block "
+        "split_bits stateful_bernoulli stateful_bits stateful_normal stateful_uniform "
+        "stochastic_round to_pallas_key trace_value unpack_elementwise unpack_fp6")),
+    "triton": ("a GPU", (
+        "CUSTOM_CALL_TARGET_NAME GpuInfo GpuVersion elementwise_inline_asm get_gpu_info "
+        "get_gpu_info_from_version is_gpu_device")),
+    "mosaic_gpu": ("a GPU", (
+        "ACC Barrier ClusterBarrier CopyPartition InterpretGPUParams Layout LoweringSemantics "
+        "Mesh NDLoopInfo OOBFillMode PeerMemRef PipelinePipeline RefType RefUnion Replicated "
+        "SemaphoreSignal ShapeDtypeStruct SwizzleTransform TMEMLayout Tiling TilingTransform "
+        "TraceScope Transform TryClusterCancelResult WGMMAAccumulatorRef WarpMesh "
+        "alloc_semaphore as_torch_kernel async_copy_scales_to_tmem async_copy_smem_to_tmem "
+        "async_copy_sparse_metadata_to_tmem async_load_tmem async_prefetch async_store_smem "
+        "async_store_tmem atomic_add atomic_and atomic_max atomic_min atomic_or atomic_xor "
+        "barrier_arrive barrier_arrive_and_wait barrier_test barrier_wait cluster_ref "
+        "commit_smem commit_smem_to_gmem_group commit_tmem copy_gmem_to_smem "
+        "copy_smem_to_gmem dynamic_scheduling_loop emit_pipeline "
+        "emit_pipeline_warp_specialized find_swizzle force_gpu_interpret_mode "
+        "format_tcgen05_sparse_metadata griddepcontrol_launch_dependents griddepcontrol_wait "
+        "im2col_ref inline_mgpu layout_cast load max min mma multicast_ref "
+        "multimem_load_reduce multimem_store nd_loop planar_snake print_layout prod "
+        "query_cluster_cancel remote_ref semaphore_signal_multicast semaphore_signal_parallel "
+        "set_gpu_interpret_mode set_max_registers store sum tcgen05_commit_arrive tcgen05_mma "
+        "transform_ref transpose_ref try_cluster_cancel wait_gmem_to_smem wait_load_tmem "
+        "wait_smem_to_gmem warp_map wgmma wgmma_accumulator_load wgmma_wait")),
+}
+
+
+def device_only(facade: str) -> tuple[Callable[[str], PyTree], Callable[[], list[str]]]:
+    """The `__getattr__` and `__dir__` of a module with names of operations that only a device has.
+
+    Each is a function that raises NotImplementedError with the name and the device.
+    """
+    device, names = _ONLY[facade.rpartition(".")[2]]
+    known, module = frozenset(names.split()), sys.modules[facade]
+
+    def getattr_(name: str) -> PyTree:
+        if name not in known:
+            return no_such_name(module, name)
+
+        def needs_device(*args: object, **kwargs: object) -> NoReturn:
+            raise NotImplementedError(
+                f"{name}: a kernel that uses it needs {device} and a compiler of kernels, which "
+                "Olympus lacks;\n  in interpret mode write it with indexing and functions of "
+                "olympus.numpy.")
+
+        needs_device.__name__ = needs_device.__qualname__ = name
+        needs_device.__module__ = facade
+        needs_device.__doc__ = f"Needs {device}: raises NotImplementedError."
+        return vars(module).setdefault(name, needs_device)
+
+    return getattr_, lambda: sorted({*vars(module), *known})
