@@ -219,6 +219,10 @@ def test_a_mesh_that_does_not_fit_is_refused_with_those_that_do():
         plan(lambda x: x, SMALL, target=HERE, search=True)
     with pytest.raises(TypeError, match="target=3 of type int given"):
         plan(lambda x: x, SMALL, target=3)
+    with pytest.raises(TypeError, match="mesh=3 of type int given"):
+        plan(lambda x: x, SMALL, target=HERE, mesh=3)
+    with pytest.raises(ValueError, match=r"shape \(7,\) is cut along axis 0 over data, of 2 dev"):
+        planning._check_divided(cut("data", shape=(7,)), P("data"), {"data": 2})
     with pytest.raises(ValueError, match="chips are v5p, v5e"):
         plan(lambda x: x, SMALL, target="v5x:2x2")
 

@@ -28,7 +28,7 @@ from ..lax.meshes import set_mesh
 from ..types import dtypes
 from ..types.avals import Aval, ShapeDtypeStruct
 from ..types.mesh import Mesh
-from ..types.shape import Shape
+from ..types.shape import Shape, mod
 from ..types.sharding import (
     NamedSharding,
     PartitionSpec,
@@ -143,6 +143,9 @@ class _Devices(NamedTuple):
 def _named_sizes(mesh: MeshSizes | Sequence[str] | None, arguments: PyTree
                  ) -> dict[str, int | None]:
     """The axes of the mesh with the sizes that are given."""
+    if not (mesh is None or isinstance(mesh, (str, Mapping, Sequence))):
+        raise TypeError(f"plan: mesh={mesh!r:.60} of type {type(mesh).__name__} given; a dict from "
+                        "names of axes to sizes, or a sequence of names, is required.")
     if mesh is not None:
         names = [mesh] if isinstance(mesh, str) else list(mesh)
         sizes = {n: mesh.get(n) if isinstance(mesh, Mapping) else None for n in names}
@@ -248,6 +251,7 @@ class _Run(NamedTuple):
 
         def placed(x: PyTree) -> PyTree:
             like = ShapeDtypeStruct.like(x) if not isinstance(x, ShapeDtypeStruct) else x
+            _check_divided(like, _spec(x), sizes)
             sharding = SingleDeviceSharding(devices[0]) if mesh is None else NamedSharding(
                 mesh, _spec(x))
             return ShapeDtypeStruct(like.shape, like.dtype, sharding=sharding,
@@ -281,6 +285,17 @@ class _Run(NamedTuple):
                 return _report(self.where, sizes, again, compiled, time.perf_counter() - start,
                                notes)
         return _refused(self.where, sizes, lowered, time.perf_counter() - start, notes)
+
+
+def _check_divided(x: ShapeDtypeStruct, spec: PartitionSpec, sizes: Mapping[str, int]) -> None:
+    for at, (size, entry) in enumerate(zip(x.shape, spec, strict=False)):
+        parts = prod(sizes[axis] for axis in axes_of(entry)) if sizes else 1
+        if mod(size, parts):
+            named = ", ".join(axes_of(entry))
+            raise ValueError(
+                f"plan: an argument of shape {x.shape} is cut along axis {at} over {named}, of "
+                f"{parts} devices on the mesh {mesh_text(sizes)}; {size} is not divisible by that; "
+                "pad the array, or use another axis or mesh.")
 
 
 def _is_array(x: object) -> bool:
