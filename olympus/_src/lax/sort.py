@@ -367,6 +367,7 @@ class Ranked(Primitive):
     multiple_results = True
     flat_in = (1,)
     transpose = None
+    work = Sort.work
 
     def infer(self, x: ShapedArray, ranks: ShapedArray) -> list[ShapedArray]:
         check_kind("ranked", x, "biuf")
