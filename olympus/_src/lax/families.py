@@ -219,7 +219,8 @@ _ALGEBRA = {
     "stablehlo.divide": "quotient", "stablehlo.logistic": "logistic", "stablehlo.abs": "absolute",
     "stablehlo.exponential": "exponential", "stablehlo.log": "logarithm",
     "stablehlo.power": "power", "stablehlo.rsqrt": "root", "stablehlo.sign": "sign",
-    "stablehlo.xor": "exclusive_or", "stablehlo.negate": "negation", "stablehlo.real": "part",
+    "stablehlo.xor": "exclusive_or", "stablehlo.and": "mask", "stablehlo.or": "mask",
+    "stablehlo.negate": "negation", "stablehlo.real": "part",
     "stablehlo.imag": "part", "stablehlo.complex": "part", "conj": "part",
     "stablehlo.maximum": "extremum", "stablehlo.minimum": "extremum",
     **dict.fromkeys((
