@@ -10,6 +10,7 @@ one that does; its kind becomes a row here, and a kind of operation in `lowering
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -219,6 +220,20 @@ def test_no_integer_is_divided_by_zero(name):
     divisors = {line.split(":")[0].split(", ")[-1].strip() for line in lines
                 if "stablehlo.divide" in line or "stablehlo.remainder" in line}
     assert divisors and divisors <= selected
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, y: x.astype("int16") & y, lambda x, y: y | x.astype("int16"),
+    lambda x, y: x.astype("int16")[::-1] & y, lambda x, y: x.astype("int16") & np.int16([7, 3, 1]),
+    lambda x, y: olympus.jit(lambda x: x.astype("int16") | y)(x)])
+def test_a_narrowed_integer_and_its_mask_are_kept_apart(f):
+    """MLIR's folding of the two ends the process while it compiles, so this is lowered only: the
+    integer is read from memory.
+    """
+    text = olympus.jit(f).lower(np.arange(3, dtype="int32"), np.int16([1, 2, 3])).as_text()
+    kept = {line.split()[0] for line in text.splitlines() if "call @held" in line}
+    masked = re.search(r"stablehlo.(?:and|or) (%\w+), (%\w+)", text)
+    assert masked and kept & {*masked.groups()}
 
 
 @pytest.mark.parametrize("name", FLOATS)

@@ -796,8 +796,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     pr = closed.olympuspr
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     plan: Plan = _fences.plan_of(closed, b.module)
-    env = emit_constants(b, closed, plan)
-    env.update(zip(pr.invars, args))
+    env: dict[Any, Any] = {**emit_constants(b, closed, plan), **dict(zip(pr.invars, args))}
     held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
     # The next equation that reads through fences, which operands, and the equation to lower.
     fenced, behind, repeated, instead = next(fences, _NONE)
@@ -879,7 +878,7 @@ def host_value(value: Any, aval: ShapedArray) -> np.ndarray:
     return array.astype(physical_aval(aval).dtype, copy=False)
 
 
-def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Any, Any]:
+def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Var, IrValue]:
     """The MLIR values of closed-over arrays, and of literals that a plan hides, by variable."""
     found = {var: emit_constant(b, value, var.aval)
              for var, value in zip(closed.olympuspr.constvars, closed.consts)}

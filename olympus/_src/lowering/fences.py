@@ -684,6 +684,34 @@ class _Pass:
                 self.fences[-1] = entry._replace(lowered=entry.lowered.replace(
                     invars=[var if x is atom else x for x in entry.lowered.invars]))
 
+    def _mask(self, eqn: OlympusprEqn) -> None:
+        """`and`, `or`: hold an integer of a narrowing conversion in memory, unless both are such.
+
+        MLIR's folding of an array and such an integer (jaxlib 0.10.2) ends the process.
+        """
+        x, y = eqn.invars
+        if dtypes.is_integer(x.aval.dtype):
+            for number, mask in ((x, y), (y, x)):
+                if type(number) is Var and type(mask) is not Literal and (
+                        number in self._narrowed and mask not in self._narrowed):
+                    self.held.add(number)
+        self._other(eqn)
+
+    @functools.cached_property
+    def _narrowed(self) -> set[Atom]:
+        """The results of conversions to narrower integers, also moved."""
+        found: set[Atom] = set()
+        for eqn in self.pr.eqns:
+            algebra = eqn.primitive.algebra
+            if algebra == "move" and eqn.invars[0] in found:
+                found.add(eqn.outvars[0])
+            elif algebra == "conversion":
+                old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+                if dtypes.is_integer(old) and dtypes.is_integer(new) and (
+                        new.itemsize <= old.itemsize):
+                    found.add(eqn.outvars[0])
+        return found
+
     def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, x: Atom) -> None:
         """Lower another operation, of one operand, in the place of an equation."""
         entry = self._entry(eqn)
@@ -766,7 +794,8 @@ _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
     "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "choice": _Pass._choice,
     "clamp": _Pass._clamp, "comparison": _Pass._comparison, "conversion": _Pass._move,
     "difference": _Pass._difference, "exclusive_or": _Pass._exclusive_or,
-    "extremum": _Pass._extremum, "integer_power": _Pass._square, "move": _Pass._move,
+    "extremum": _Pass._extremum, "integer_power": _Pass._square, "mask": _Pass._mask,
+    "move": _Pass._move,
     "negation": _Pass._negation, "part": _Pass._part, "power": _Pass._power,
     "product": _Pass._product,
     "quotient": _Pass._quotient, "square": _Pass._square, "sum": _Pass._sum}
