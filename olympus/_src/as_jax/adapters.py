@@ -94,18 +94,9 @@ ROWS = {
         "atomic_xor core device_id load max_contiguous mpmd store swap touch"),
     "experimental.pallas.mosaic_gpu": _kernels(
         "libraries of kernels for GPUs import older names.", "async_store"),
-    "experimental.pallas.ops.gpu.attention": _kernels(
-        "models with attention on GPUs import it.", "BlockSizes mha"),
-    "experimental.pallas.ops.tpu.flash_attention": _kernels(
-        "models with attention on TPUs import it.", "BlockSizes flash_attention"),
-    "experimental.pallas.ops.tpu.megablox": _kernels(
-        "models of experts on TPUs import it.", "gmm tgmm"),
-    "experimental.pallas.ops.tpu.paged_attention": _kernels(
-        "servers of models on TPUs import it.", "paged_attention"),
-    "experimental.pallas.ops.tpu.splash_attention": _kernels(
-        "models with attention on TPUs import it.",
-        "BlockSizes QKVLayout SplashAttentionKernel make_splash_mha make_splash_mha_single_device "
-        "make_splash_mqa make_splash_mqa_single_device"),
+    "experimental.pallas.ops.tpu.splash_attention.splash_attention_mask": Adapter(
+        "ejKernel derives masks by a rule from its class.",
+        {"kernel_library.masks": "_ComputableMask=RuledMask"}),
     "experimental.pallas.tpu": _kernels(
         "libraries of kernels for TPUs import older names.",
         "DMA KernelType TPUCompilerParams TPUMemorySpace repeat trace"),
@@ -198,6 +189,9 @@ ROWS = {
         "Flax's nnx asks what is a node, jaxlie how it is one; Orbax flattens one level.",
         {"as_jax.private": "_registry"}, "olympus.tree_util"),
     "_src.typing": Adapter("Haliax annotates with it.", homes="olympus.typing olympus"),
+    "_src.util": Adapter(
+        "ejKernel's masks are hashed by it, as those of splash attention in JAX are.",
+        {"as_jax.private": "HashableFunction"}),
     "_src.xla_bridge": Adapter(
         "Chex sets the number of CPU devices while no backend has started.",
         {"as_jax.private": "_backends"}, "olympus olympus.extend.backend"),
