@@ -1,7 +1,7 @@
 """The pytree functions under short names (`olympus.tree.map`): names only."""
 
 from ._src.base.util import publish as _publish
-from ._src.types.tree import static as static
+from ._src.types.tree_registry import static as static
 from ._src.types.tree import tree_all as all
 from ._src.types.tree import tree_broadcast as broadcast
 from ._src.types.tree import tree_flatten as flatten

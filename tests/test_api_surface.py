@@ -39,6 +39,7 @@ OURS = {    # what nobody else has a name for
                        "IndexTypeError", "IndexValueError", "LeakError", "RetraceError",
                        "RetraceWarning", "RuleMissingError", "ShardingTypeError",
                        "StaleValueError", "StaleValueWarning"},
+    "olympus.extend.backend": {"register_pjrt_plugin"},
     "olympus.stages": {"CacheInfo", "Difference", "Explanation"}}
 
 

@@ -6,6 +6,8 @@ function written out.
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 
@@ -309,6 +311,22 @@ def test_pure_callback(method):
         return pure_callback(lambda v, w: np.sin(v) + w, x, x, y, vmap_method=method)
 
     close(jit(vmap(plus, (0, None)))(XS, X), np.sin(XS) + X)
+
+
+@pytest.mark.parametrize("call", [
+    pure_callback, io_callback, functools.partial(io_callback, ordered=True)])
+def test_results_of_callbacks_may_be_read_by_columns(call):
+    # `qr` and `solve` read matrices by columns: XLA asked the callback for a transposed result.
+    m = np.random.default_rng(0).normal(size=(5, 3)).astype(np.float32)
+
+    @jit
+    def run(x):
+        y = call(np.asarray, x, x)
+        return y, onp.linalg.qr(y)
+
+    y, (q, r) = run(m)
+    assert (y == m).all()
+    np.testing.assert_allclose(q @ r, m, atol=1e-5)
 
 
 @pytest.mark.parametrize("wrap", [lambda f: f, jit])

@@ -10,6 +10,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.experimental import hiolympus as hi
+from olympus.extend.state import WriteEffect
 
 # A quantised array: int8 and a scale for each row; to derivatives a float array ------------------
 
@@ -220,8 +221,28 @@ def closed_over(m, x):
     return olympus.jit(lambda x: (x * m.dequantise(q)).sum())(x)
 
 
+def reference(m, x):
+    q = olympus.new_ref(m.quantise(x))
+
+    def body(i, total):
+        q[...] = m.quantise(onp.sin(m.dequantise(q[...])) + i)
+        return total + m.dequantise(q[...])[0]
+
+    total = lax.fori_loop(0, 3, body, onp.zeros(4))
+    olympus.jit(lambda: olympus.ref.set(q, ..., m.quantise(x * m.dequantise(q[...]))))()
+    return total.sum() + m.dequantise(olympus.freeze(q)).sum()
+
+
+def reference_of_branches(m, x):
+    q = olympus.new_ref(m.quantise(x))
+    lax.cond(m.dequantise(q[...])[0, 0] > 0, lambda: None,
+             lambda: olympus.ref.set(q, ..., m.quantise(3 * m.dequantise(q[...]))))
+    old = olympus.ref.swap(q, ..., m.quantise(onp.cos(x)))
+    return (m.dequantise(old) * m.dequantise(q[...])).sum()
+
+
 PROGRAMS = [round_trip, nested_jit, scan_carry, scan_const_and_rows, fori, cond, switch,
-            checkpointed, custom_rules, closed_over]
+            checkpointed, custom_rules, closed_over, reference, reference_of_branches]
 REVERSE = {"grad": olympus.grad, "jit grad": lambda f: olympus.jit(olympus.grad(f)),
            "grad jit": lambda f: olympus.grad(olympus.jit(f)),
            "vmap grad": lambda f: lambda x: olympus.vmap(olympus.grad(f))(onp.stack([x, 2 * x])),
@@ -241,7 +262,8 @@ FORWARD = {"eager": lambda f: f, "jit": olympus.jit,
 def test_programs_are_those_of_plain_arrays(program, name):
     if program is custom_rules and ("jvp" in name or name in ("linearize", "grad grad")):
         pytest.skip("functions with custom_vjp have no forward mode")
-    if "vmap" in name and program in (cond, switch, scan_const_and_rows) or (
+    if "vmap" in name and program in (
+            cond, switch, scan_const_and_rows, reference_of_branches) or (
             name == "grad vmap" and program is custom_rules):
         pytest.skip("refused: see the mistakes")
     transform = {**FORWARD, **REVERSE}[name]
@@ -273,6 +295,37 @@ def test_arguments_and_results_of_transformations():
     assert olympus.jit(dequantise).trace(q).olympuspr.is_high
     assert not olympus.jit(dequantise).trace(q).loolympus.olympuspr.is_high
     assert olympus.eval_shape(dequantise, QType((3, 4))).shape == (3, 4)
+
+
+def doubled(row):
+    row[...] = quantise(2 * dequantise(row[...]))
+
+
+def closed_over_by(f):
+    return lambda ref: olympus.jit(lambda: f(ref))()
+
+
+@pytest.mark.parametrize("double", [
+    doubled, olympus.jit(doubled), closed_over_by(doubled),
+    olympus.jit(doubled, checks={"nan"}), olympus.vmap(doubled, in_axes=Rows(), axis_size=3),
+    olympus.jit(olympus.vmap(doubled, in_axes=Rows(), axis_size=3)),
+    lambda ref: lax.scan(lambda c, row: (c, doubled(row)), None, ref),
+    olympus.jit(lambda ref: lax.scan(lambda c, row: (c, doubled(row)), None, ref)),
+    closed_over_by(lambda ref: lax.fori_loop(0, 1, lambda i, c: doubled(ref), None)),
+    lambda ref: lax.while_loop(lambda i: (i < 1) & (dequantise(ref[...]).sum() < 1e9),
+                               lambda i: (doubled(ref), i + 1)[1], 0),
+    lambda ref: olympus.jit(olympus.checkpoint(lambda x: (doubled(ref), x)[1]))(1.),
+    lambda ref: olympus.grad(lambda x: (doubled(ref), x * dequantise(ref[...]).sum())[1])(1.),
+])
+def test_a_reference_to_a_value_of_a_users_type(double):
+    q = quantise(onp.asarray(X))
+    ref = olympus.new_ref(q)
+    wanted = quantise(2 * dequantise(q))
+    double(ref)
+    np.testing.assert_array_equal(ref[...].values, wanted.values)
+    np.testing.assert_allclose(ref[...].scale, wanted.scale, rtol=1e-6)
+    assert not q.values.is_deleted() and str(olympus.typeof(ref)) == "Ref{q8[3,4]}"
+    assert "<- a[...]" in str(olympus.make_olympuspr(lambda ref: ref[...])(ref))
 
 
 def test_programs_show_types_and_operations():
@@ -487,6 +540,16 @@ def test_tangents_of_a_users_type_are_added_and_begin_at_zero():
         outer.a, (squared(x + h, b) - squared(x - h, b)) / (2 * h), rtol=1e-4)
 
 
+def test_cotangents_of_a_users_type_are_added_to_a_reference():
+    p = Pair(onp.float32(0.6), onp.float32(-1.1))
+    total = olympus.new_ref(p)
+    for f in (norm, lambda p: lax.fori_loop(0, 2, lambda i, x: x + norm(p), 0.)):
+        olympus.vjp(f, p)[1].with_refs(total)(1.)
+    np.testing.assert_allclose([total[...].a, total[...].b], 7 * np.array([0.6, -1.1]), rtol=1e-6)
+    olympus.jit(lambda ref: olympus.ref.addupdate(ref, ..., p))(total)
+    np.testing.assert_allclose(total[...].a, 8 * 0.6, rtol=1e-6)
+
+
 def test_a_value_made_in_a_traced_function():
     f = olympus.jit(lambda x: norm(on_parts(product, made(x, 2 * x), made(x, x))))
     z = complex(3, 6) * complex(3, 3)
@@ -677,6 +740,44 @@ def test_a_rule_of_dead_code_takes_arguments_away():
     assert "stablehlo.cosine" in text and "stablehlo.sine" not in text
 
 
+class SquareIn(hi.HiPrim):
+    """The square of a reference's content, in its place."""
+
+    effects = frozenset({WriteEffect(0)})
+
+    def __init__(self, ref):
+        self.in_avals, self.out_aval, self.params = (ref,), None, {}
+        super().__init__()
+
+    def expand(self, ref):
+        ref[...] = ref[...] ** 2
+
+
+def test_an_operation_on_a_reference():
+    def square(ref):
+        SquareIn(olympus.typeof(ref))(ref)
+
+    def f(x):
+        ref = olympus.new_ref(x)
+        lax.fori_loop(0, 2, lambda i, _: square(ref), None)
+        olympus.jit(square)(ref)
+        return ref[...]
+
+    def rows(ref):
+        return olympus.vmap(olympus.checkpoint(lambda row: (square(row), row[...])[1]))(ref)
+
+    x = onp.asarray([1.5, -0.5])
+    for way in (lambda f: f, olympus.jit):
+        ref = olympus.new_ref(x)
+        way(square)(ref)
+        np.testing.assert_allclose(way(rows)(ref), x ** 4)
+        np.testing.assert_allclose(ref[...], x ** 4)
+        np.testing.assert_allclose(way(f)(x), x ** 8)
+        np.testing.assert_allclose(way(olympus.grad(lambda x: f(x).sum()))(x), 8 * x ** 7)
+    assert [isinstance(e, WriteEffect) for e in olympus.make_olympuspr(square)(ref).effects] == [
+        True]
+
+
 def test_the_older_form_of_operations():
     class Halve(hi.HiPrimitive):
         def abstract_eval(self, q):
@@ -762,7 +863,19 @@ def _values_for_types():
     (lambda: olympus.jit(dequantise, in_shardings=olympus.NamedSharding(
         olympus.make_mesh((1,), ("x",)), olympus.P("x")))(_q()), NotImplementedError,
      "a sharding is of an array"),
-    (lambda: olympus.new_ref(_q()), TypeError, "an array or a number is required"),
+    (lambda: olympus.new_ref(_q())[0], TypeError, "the index 0 given for a reference Ref{q8[3,4]"),
+    (lambda: olympus.new_ref(_q()).at[0], TypeError, "is read and written whole"),
+    (lambda: olympus.ref.set(olympus.new_ref(_q()), ..., 1.), TypeError, "for a reference to q8"),
+    (lambda: olympus.jit(lambda ref: olympus.ref.set(ref, ..., quantise(onp.ones((1, 4)))))(
+        olympus.new_ref(_q())), TypeError, "a traced value q8[1,4] (JitTracer"),
+    (lambda: olympus.jit(lambda ref: ref[...]).lower(olympus.new_ref(_q())), NotImplementedError,
+     "compiled ahead for references to arrays only"),
+    (lambda: olympus.vmap(lambda ref, x: olympus.ref.set(ref, ..., x), in_axes=(None, Rows()),
+                          axis_size=3)(olympus.new_ref(quantise(onp.ones(4))), _q()),
+     ValueError, "vmapped value on an unbatched array reference"),
+    (lambda: olympus.vmap(lambda ref, x: olympus.ref.set(ref, ..., x), in_axes=(Rows(), None),
+                          axis_size=3)(olympus.new_ref(_q()), quantise(onp.ones(4))),
+     TypeError, "values mapped alike are required"),
     (lambda: olympus.vmap(onp.sin, in_axes=Rows())(onp.ones(2)), TypeError, "an int is required"),
     (lambda: olympus.vmap(onp.sin, out_axes=Rows())(onp.ones(2)), TypeError, "out_axes of result"),
     (lambda: olympus.vmap(lambda x: lax.scan(

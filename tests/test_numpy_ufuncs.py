@@ -36,7 +36,7 @@ FLOATS = ("float16", "bfloat16", "float32")
 
 
 def find(name):
-    return next(getattr(m, name) for m in MODULES if name in m.__all__)
+    return next(getattr(m, name) for m in MODULES if hasattr(m, name))
 
 
 def sample(rng, dtype, shape):

@@ -74,13 +74,25 @@ def test_a_number_makes_a_place_without_weak_type_and_others_are_converted():
     ref = new_ref(1.0)
     assert not ref[...].weak_type and ref.dtype == np.float32
     ref[...] = 2
-    with pytest.warns(FutureWarning, match="cannot be cast"):
-        olympus.jit(lambda: set(ref, ..., 1j))()
+    ref[...] = onp.asarray([2], np.int8)[0]
     assert ref[...].dtype == np.float32
     with olympus.enable_x64(True):
         wide = new_ref(1.0)
         olympus.jit(lambda: swap(wide, (), 3))()
         assert wide.dtype == np.float64 and wide[...] == 3
+
+
+@pytest.mark.parametrize(("dtype", "value"), [
+    ("float32", 1j), ("int32", 1.0), ("int32", onp.ones(3)), ("int8", onp.ones(3, np.int32)),
+    ("bool", 1), ("uint8", [-1.5, 0.0, 1.0])])
+@pytest.mark.parametrize("index", [Ellipsis, slice(0, 3), np.array([0, 1, 2])])
+@pytest.mark.parametrize("write", [set, addupdate, swap])
+def test_a_value_that_a_dtype_cannot_hold_is_refused(dtype, value, index, write):
+    ref = new_ref(onp.zeros(3, dtype))
+    for run in (lambda: write(ref, index, value), olympus.jit(lambda: write(ref, index, value))):
+        with pytest.raises(ValueError, match="cannot be cast safely"):
+            run()
+    assert not ref[...].any()
 
 
 def test_parts_of_parts_are_read_and_written():

@@ -485,15 +485,15 @@ def test_guard_hides_jax_and_leaves_no_trace():
 
 def test_no_libtpu_says_what_to_install(monkeypatch, tmp_path):
     monkeypatch.setenv("TPU_LIBRARY_PATH", str(tmp_path / "libtpu.so"))
-    with pytest.raises(RuntimeError, match=r"make_tpu_client: found no libtpu \(/.*pip install"):
-        lib.make_tpu_client({})
+    with pytest.raises(RuntimeError, match=r"load_plugin: found no libtpu \(/.*pip install"):
+        lib.plugins.make_plugin_client("tpu", {})
 
 
 def test_no_gpu_plugin_says_what_to_install():
     if util.importlib.util.find_spec("jax_plugins") is not None:
         pytest.skip("a GPU plugin is installed")
-    with pytest.raises(RuntimeError, match="make_gpu_client: found no CUDA plugin; .*pip install"):
-        lib.make_gpu_client({})
+    with pytest.raises(RuntimeError, match="load_plugin: found no CUDA plugin; .*pip install"):
+        lib.plugins.make_plugin_client("cuda", {})
 
 
 # --- util ---------------------------------------------------------------------------------------

@@ -173,26 +173,61 @@ def test_formats_convert_and_multiply(kind):
     assert repr(mat).startswith(made.__name__ + "(float32[5, 6], nse=")
 
 
-@pytest.mark.parametrize("columns", [2, 3, 8, 13])
-def test_sorted_products_of_several_columns(columns):
-    # jaxlib's kernel: its columns are padded, and padding of indices reaches it as zeros.
-    x = RNG.normal(size=(6, columns)).astype(np.float32)
-    infinite = x.copy()
-    infinite[0] = np.inf
-    data, indices = sparse.BCOO.fromdense(M, nse=25)._bufs
-    mat = sparse.BCOO((data, indices.at[3].set(onp.array([1, 6]))), shape=(5, 6),
-                      indices_sorted=True)
-    want = np.asarray(mat.todense()) @ x
-    check(olympus.jit(lambda m, x: m @ x)(mat, x), want)
-    check(olympus.vmap(lambda v: mat @ v, 1, 1)(x), want)
-    rows = np.asarray(mat.todense())[:, 0] == 0     # 0 times infinity is NaN in a dense product
-    assert np.isfinite(np.asarray(mat @ infinite)[rows]).all()
-    bcsr = sparse.BCSR.fromdense(M, nse=25)
-    check(bcsr @ x, M @ x)
-    # Pointers that descend and leave the array give some product, and end.
-    wild = sparse.BCSR((bcsr.data, bcsr.indices + 3, onp.array([4, 900, -7, 2, 3, 100])),
-                       shape=(5, 6))
-    assert (wild @ x).shape == (5, columns)
+def kernels_of(fun, *args):
+    """The names of the kernels that a program is lowered by."""
+    return [t.kernel.name for t in olympus.jit(lambda *x: fun(*x)).lower(*args)._context.taken]
+
+
+# Indices of a matrix [64, 40] with 2,560 elements, at place 7: what breaks a promise or is padding.
+WRONG = {"right": None, "column at the end": [0, 40], "negative column": [0, -1],
+         "far column": [0, 2**31 - 1], "negative row": [-1, 3], "far row": [2**31 - 1, 3],
+         "not in order": [60, 3]}
+
+
+@pytest.mark.parametrize("columns", [13, 256])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_several_columns(columns, wrong):
+    # jaxlib's kernel runs where indices are in order and in the array, and the plain form else.
+    rows, places = 64, np.indices((64, 40)).reshape(2, -1).T.astype(np.int32)
+    data, x = (RNG.normal(size=s).astype(np.float32) for s in (2560, (40, columns)))
+    if WRONG[wrong]:
+        places[7], data[7] = WRONG[wrong], np.inf if "in order" not in wrong else 2.
+    mat = sparse.BCOO((data, places), shape=(rows, 40), indices_sorted=True)
+    kept = ((places >= 0) & (places < (rows, 40))).all(1)
+    want = np.asarray(scipy.sparse.coo_array((data[kept], tuple(places[kept].T)),
+                                             shape=(rows, 40)) @ x)
+    run = lambda m, x: m @ x
+    assert kernels_of(run, mat, x) == ["several columns"] * (columns == 256)
+    check(olympus.jit(run)(mat, x), want, 1e-4)
+    check(olympus.vmap(lambda v: mat @ v, 1, 1)(x), want, 1e-4)
+    check(olympus.jit(lambda x: mat @ x)(x), want, 1e-4)
+    check(olympus.jit(lambda m, x: sparse.bcoo_dot_general(
+        m, x, dimension_numbers=(((1,), (1,)), ((), ()))))(mat, x.T), want, 1e-4)
+    if "row" in wrong or "order" in wrong:
+        return
+    bcsr = sparse.BCSR((data, places[:, 1], onp.arange(rows + 1) * 40), shape=(rows, 40))
+    assert kernels_of(run, bcsr, x) == ["several columns"]
+    check(olympus.jit(run)(bcsr, x), want, 1e-4)
+
+
+@pytest.mark.parametrize("pointers", [(4, 900, -7, 2, 3, 100), (0, 40, 40, 9, 9, 2560),
+                                      (-3, 1, 2, 3, 4, 5), (0, 1, 2, 3, 4, 2561)])
+def test_pointers_that_are_none_give_some_product(pointers):
+    indptr = np.concatenate([pointers, np.full(59, 2560)]).astype(np.int32)
+    mat = sparse.BCSR((onp.ones(2560), onp.arange(2560) % 40, indptr), shape=(64, 40))
+    x = RNG.normal(size=(40, 8)).astype(np.float32)
+    assert kernels_of(lambda m, x: m @ x, mat, x) == ["several columns"]
+    check(mat @ x, np.asarray(mat.todense()) @ x, 1e-3)
+
+
+def test_products_of_infinite_columns():
+    # 0 times infinity is NaN in a dense product, and padding has no place.
+    x = RNG.normal(size=(6, 8)).astype(np.float32)
+    x[0] = np.inf
+    mat = sparse.BCOO.fromdense(M, nse=25)
+    rows = M[:, 0] == 0
+    for m in (mat, sparse.BCSR.from_bcoo(mat)):
+        check((m @ x)[rows], M[rows, 1:] @ x[1:])
 
 
 def test_duplicates_are_summed_and_padding_is_dropped():
@@ -431,7 +466,8 @@ def test_parts_of_the_trace_of_sparsify():
 
 def test_the_kernel_of_several_columns_asks_for_rows():
     # Columns of `qr` reached it in their own layout: lobpcg of jaxlib 0.12 found other values.
-    text = olympus.jit(lambda mat, x: mat @ x).lower(sparse.BCOO.fromdense(M), X).as_text()
+    mat = sparse.BCSR.fromdense(onp.ones((64, 40)))
+    text = olympus.jit(lambda mat, x: mat @ x).lower(mat, onp.ones((40, 8))).as_text()
     call, = (line for line in text.splitlines() if "csr_sparse_dense" in line)
     assert "operand_layouts = [dense<0>" in call and "dense<[1, 0]>" in call
 

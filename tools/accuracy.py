@@ -303,9 +303,9 @@ suspects, mpmath decides, and what rounding the operands explains is no error. T
 the worst errors. The reasons for the large ones, and for wrong results, are these:
 
 * `lax.lgamma`, `lax.digamma`, `lax.polygamma` and `lax.erf_inv` are XLA's, as in JAX: `lgamma` next
-  to 1 and 2 and `digamma` next to its zero have only absolute precision, `polygamma` (in float64
-  for all dtypes, which JAX's is not) is 0 or NaN where `m!` or `zeta` leaves the range of float64,
-  so above the order 170. `special.gammaln`, `special.digamma`, `special.polygamma` and
+  to 1 and 2 and `digamma` next to its zero have only absolute precision, `polygamma` (on CPU in
+  float64 for all dtypes, which JAX's is not) is 0 or NaN where `m!` or `zeta` leaves the range of
+  float64, so above the order 170. `special.gammaln`, `special.digamma`, `special.polygamma` and
   `special.erfinv` have full precision.
 * Functions that several operations make in float32 have a few rounding errors: `boxcox`, `gdtr`,
   `gdtrc`, `inv_boxcox`, `zetac`: up to 7e-6, where they nearly vanish; and their products of two

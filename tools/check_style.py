@@ -78,6 +78,9 @@ def check_imports(name: str, tree: ast.Module) -> Iterator[Breach]:
             for node in ast.walk(function):
                 if isinstance(node, ast.Import | ast.ImportFrom):
                     yield node.lineno, f"import inside {function.name}; move it to the top"
+        for node in tree.body:
+            if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+                yield node.lineno, "`__all__` of a private module; only façades list names"
 
 
 # PEP 562: how a façade imports its modules lazily.

@@ -142,6 +142,20 @@ def orders(n: int) -> Iterator[Case]:
     yield "sort with two more", lambda *xs: lax.sort(xs), (x, few, x > 0.5)
 
 
+@case
+def ranks(n: int) -> Iterator[Case]:
+    """Medians and percentiles of all elements, and along axes of a few sizes."""
+    x, several = uniform(n), onp.arange(1, 9) * 11
+    yield "median", lambda x: onp.median(x), (x,)
+    for count in (2, 4, 6, 8):
+        yield f"{count} percentiles", lambda x, q: onp.percentile(x, q), (x, several[:count])
+    for rows in (2, 4, 8, 10, 30, 100, 1000):
+        if 4 * rows <= n:
+            for axis in (0, 1):
+                yield f"median along axis {axis}, {rows} rows", (
+                    lambda x, axis=axis: onp.median(x, axis)), (uniform(rows, n // rows),)
+
+
 def ready(out: Any) -> Any:
     return olympus.block_until_ready(out)
 

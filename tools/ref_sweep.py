@@ -23,6 +23,8 @@ def main() -> int:
     olympus.config.update("olympus_disable_most_optimizations", True)
     failed = 0
     for seed in range(first, first + count):
+        if seed % 64 == 0:
+            print(f"seed {seed}, {failed} failed so far")
         pair = programs.PAIRS[seed % len(programs.PAIRS)]
         try:
             far = programs.difference(seed, *pair)

@@ -10,14 +10,13 @@ from .._src.extend.modules import (
     shape_tensor,
 )
 from .._src.extend.registration import (
-    LoweringRule, TokenSet, Value, aval_to_ir_type, aval_to_ir_types, core_call_lowering,
-    dense_int_array, dense_int_elements, dtype_to_ir_type, flatten_ir_types, flatten_ir_values,
-    i32_attr, i64_attr, ir, ir_attribute, ir_constant, ir_constants, ir_type_handlers, lower_fun,
-    make_ir_context,
-    merge_mlir_modules, module_to_bytecode, module_to_string, register_constant_handler,
-    register_lowering, token_type,
-    unflatten_ir_values_like_types,
+    LoweringRule, Value, aval_to_ir_type, aval_to_ir_types, core_call_lowering, dense_int_array,
+    dense_int_elements, dtype_to_ir_type, flatten_ir_types, flatten_ir_values, i32_attr,
+    i64_attr, ir, ir_attribute, ir_constant, ir_constants, ir_type_handlers, lower_fun,
+    make_ir_context, merge_mlir_modules, module_to_bytecode, module_to_string,
+    register_constant_handler, register_lowering, token_type, unflatten_ir_values_like_types,
 )
+from .._src.lowering.tokens import TokenSet
 from .._src.extend.registration import Value as Token
 from .._src.host.callbacks import emit_python_callback
 from .._src.base.typing import AxisName as MeshAxisName

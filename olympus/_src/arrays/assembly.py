@@ -27,9 +27,6 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, tree_flatten
 from .device import device_put
 
-__all__ = ["make_array_from_callback", "make_array_from_process_local_data",
-           "make_array_from_single_device_arrays"]
-
 Index = tuple[slice, ...]
 
 

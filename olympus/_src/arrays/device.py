@@ -39,9 +39,6 @@ from ..types.sharding import (
 )
 from ..types.tree import flatten_axes, tree_flatten, tree_map
 
-__all__ = ["block_until_ready", "clear_caches", "copy_to_host_async", "device_get", "device_put",
-           "live_arrays", "make_mesh"]
-
 ArrayImpl = lib.ArrayImpl
 _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
 

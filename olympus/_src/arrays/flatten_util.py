@@ -19,8 +19,6 @@ from ..types.shape import prod
 from ..types.tree import tree_flatten
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["ravel_pytree"]
-
 
 class Unravel(ByKey):
     """Turns a vector into the pytree that `ravel_pytree` was given; equal for equal trees."""

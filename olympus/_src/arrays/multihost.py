@@ -28,10 +28,6 @@ from ..types.tree import flatten_axes, tree_flatten
 from .assembly import make_array_from_process_local_data, make_array_from_single_device_arrays
 from .device import device_put
 
-__all__ = ["ProcessFailureError", "assert_equal", "broadcast_one_to_all",
-           "global_array_to_host_local_array", "host_local_array_to_global_array", "live_devices",
-           "process_allgather", "reached_preemption_sync_point", "sync_global_devices"]
-
 
 @memoize(16)
 def _gather(mesh: Mesh) -> Callable[[Array], object]:

@@ -7,8 +7,6 @@ import os
 
 from . import children, environment, finder, objects
 
-__all__ = []
-
 if os.environ.get(children.VARIABLE) != "off":
     finder.install()
     environment.take_over()

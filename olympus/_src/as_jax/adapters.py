@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-__all__ = ["NOTHING", "ROWS", "Adapter", "adapter_of"]
-
 _NONE: Mapping[str, str] = MappingProxyType({})
 
 
@@ -198,6 +196,8 @@ ROWS = {
         "ejKernel's masks are hashed by it, as those of splash attention in JAX are.",
         {"as_jax.private": "HashableFunction"}),
     "_src.xla_bridge": Adapter(
-        "Chex sets the number of CPU devices while no backend has started.",
-        {"as_jax.private": "_backends"}, "olympus olympus.extend.backend"),
+        "Chex sets the number of CPU devices while no backend has started; plugins register.",
+        {"as_jax.private": "_backends",
+         "devices.devices": "register_plugin=register_pjrt_plugin"},
+        "olympus olympus.extend.backend"),
 }

@@ -22,8 +22,6 @@ from typing import Any, NamedTuple
 from ..base.source import short_path
 from .stand_ins import StandIn
 
-__all__ = ["Use", "lacking", "report", "uses"]
-
 MISSING, EXPECTED = "missing", "missing where that is expected"
 STAND_IN = "a stand-in, which raises when it is called"
 

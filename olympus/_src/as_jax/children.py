@@ -9,8 +9,6 @@ or with an environment of its own, sees neither.
 import os
 import sys
 
-__all__ = ["VARIABLE", "inherit"]
-
 VARIABLE = "OLYMPUS_AS_JAX"
 _HOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "children_path")
 

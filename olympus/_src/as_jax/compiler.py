@@ -6,8 +6,6 @@ import sys
 
 from ..runtime.compile import before_compiling
 
-__all__ = ["backend_compile_and_load"]
-
 
 def backend_compile_and_load(backend: object, *args: object, **options: object) -> None:
     """Called with the client before each compilation, which is elsewhere; a wrapper may raise."""

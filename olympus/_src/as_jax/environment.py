@@ -5,8 +5,6 @@ import os
 from ..base.config import read_environment
 from . import spellings
 
-__all__ = ["take_over"]
-
 
 def take_over() -> None:
     """Let each `JAX_…` be the `OLYMPUS_…` of the same name, unless that is set itself."""

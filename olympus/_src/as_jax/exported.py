@@ -3,5 +3,4 @@
 from ..export.exported import Exported
 from .objects import alias
 
-__all__ = ["Exported"]
 alias(Exported, "in_shardings_olympus", "out_shardings_olympus")

@@ -27,8 +27,6 @@ from . import adapters, spellings
 from .keywords import respelled
 from .stand_ins import asker, stand_in
 
-__all__ = ["PUBLIC", "Finder", "install", "names_of"]
-
 # The public modules that `import jax` of 0.10.2 imports, below `jax`.
 PUBLIC = (
     "api_util core custom_batching custom_derivatives debug distributed dlpack dtypes errors "

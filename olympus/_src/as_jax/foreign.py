@@ -9,8 +9,6 @@ import numpy as np
 
 from ..core.trace import FOREIGN_AVALS, typeof
 
-__all__ = ["pytype_aval_mappings"]
-
 
 class Avals(dict[type, Callable[[Any], Any]]):
     """Class -> what gives the aval of its values; an entry lets operations take them."""

@@ -7,8 +7,6 @@ import types
 from ..base.util import wraps
 from . import spellings
 
-__all__ = ["respelled"]
-
 
 def respelled(value: object) -> object:
     """A function that takes JAX's names of its parameters, too; anything else as it is.

@@ -11,8 +11,6 @@ from collections.abc import Callable
 from ..base import source
 from .check import report
 
-__all__ = ["main"]
-
 USAGE = """\
 usage: python -m olympus.as_jax PROGRAM.py ARGS…     run a program, with `import jax` giving Olympus
        python -m olympus.as_jax -m MODULE ARGS…      a module, for example pytest

@@ -8,8 +8,6 @@ from importlib.metadata import Distribution, DistributionFinder
 
 from .release import __version__
 
-__all__ = ["distributions"]
-
 
 class Jax(Distribution):
     """The distribution `jax` as this process has it."""

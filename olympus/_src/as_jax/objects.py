@@ -22,8 +22,6 @@ from ..types.sharding import Sharding, device_tuple
 from ..types.symbolic import Dimension
 from . import keywords, spellings
 
-__all__ = ["alias", "respell"]
-
 # Params of a call in JAX that say what ours has no need to say. They are read, and left out when
 # the params are given back.
 _UNSAID: dict[str, Any] = {

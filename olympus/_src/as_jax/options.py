@@ -11,8 +11,6 @@ from ..base.config import config as _ours
 from ..base.util import lazy_module
 from . import spellings
 
-__all__ = ["config"]
-
 _app: Any = lazy_module("absl.app")
 _flags: Any = lazy_module("absl.flags")
 

@@ -22,7 +22,8 @@ from ..devices.devices import _clients
 from ..jit.signature import indices, named_twice
 from ..numpy import promote
 from ..types import dtypes
-from ..types.tree import PyTreeDef, flatten_one_level, tree_structure
+from ..types.tree import PyTreeDef, tree_structure
+from ..types.tree_paths import flatten_one_level
 from ..types.tree_registry import is_tree_node, registry
 
 DType = np.dtype

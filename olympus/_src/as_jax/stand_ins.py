@@ -13,8 +13,6 @@ from typing import Any
 
 from ..base.source import short_path
 
-__all__ = ["StandIn", "asker", "stand_in"]
-
 _HERE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 
 

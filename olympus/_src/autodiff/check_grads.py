@@ -22,8 +22,6 @@ from ..types.tree import tree_flatten_with_path, tree_leaves, tree_map
 from ..types.tree_paths import keystr
 from .derivatives import jvp, vjp
 
-__all__ = ["check_grads", "check_jvp", "check_vjp"]
-
 Tolerance = float | Mapping[DTypeLike, float] | None
 
 # By bits of the mantissa: tolerance, and the step at which rounding, which grows as 1/h, and the

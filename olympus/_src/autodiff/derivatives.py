@@ -53,18 +53,11 @@ from ..runtime.eager import result_array
 from ..types import dtypes
 from ..types.avals import ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval
 from ..types.sharding import NamedSharding
-from ..types.tree import (
-    Partial,
-    broadcast_prefix,
-    explain_mismatch,
-    register_pytree_node,
-    tree_flatten,
-)
-from ..types.tree_registry import PyTreeDef
+from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten
+from ..types.tree_registry import Partial, PyTreeDef, register_pytree_node
 
 _grad_refs: Any = lazy_module("olympus._src.autodiff.grad_refs")     # where there are references
 Refs = Mapping[int, Reference] | None
-__all__ = ["fwd_and_bwd", "grad", "jvp", "linear_transpose", "linearize", "value_and_grad", "vjp"]
 
 ArgNums = int | Sequence[int]
 ONLY_SCALARS = "Gradient only defined for scalar-output functions."

@@ -11,13 +11,12 @@ from ..core.cells import check_aliases, is_ref
 from ..core.ir import Var
 from ..core.trace import typeof
 from ..jit.arguments import structure_path
-from ..types.avals import ShapedArray
+from ..types.avals import ShapedArray, matches
+from ..types.refs import inner
 from ..types.tree_registry import PyTreeDef, register_pytree_node
 
 if TYPE_CHECKING:
     from .derivatives import Pullback
-
-__all__ = ["DidntWant", "DontWant", "GradRef", "GradValue", "into", "with_refs"]
 
 
 class _Mark:
@@ -132,7 +131,7 @@ def _check(tree: PyTreeDef, index: int, x: Reference, aval: ShapedArray) -> None
         raise TypeError(f"vjp: {x!r:.60} of type {type(x).__name__} given as {where}; a reference, "
                         "olympus.ad.GradValue() or olympus.ad.DontWant() is required.")
     have, want = typeof(x), aval.to_cotangent_aval()
-    if have.shape != want.shape or have.dtype != want.dtype:
+    if not matches(inner(have), want):
         raise ValueError(f"vjp: {have} given as {where} for the argument {aval}; a reference of "
                          f"the gradient's type {want} is required; make it of "
                          "olympus.numpy.zeros_like of the argument.")

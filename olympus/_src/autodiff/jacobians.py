@@ -50,8 +50,6 @@ from .derivatives import (
     real_outputs,
 )
 
-__all__ = ["hessian", "jacfwd", "jacobian", "jacrev"]
-
 Blocks = list[list[ArrayLike]]    # per result, the derivatives by each argument
 
 

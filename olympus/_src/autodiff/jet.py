@@ -19,9 +19,6 @@ from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_leaves, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["ZeroSeries", "ZeroTerm", "def_comp", "def_deriv", "deflinear", "defzero", "deriv_prop",
-           "fact", "jet", "jet2", "linear_prop", "zero_prop", "zero_series", "zero_term"]
-
 
 class ZeroTerm:
     """Stands in a series for a term that is zero; `zero_term` is one.

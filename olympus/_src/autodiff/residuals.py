@@ -17,8 +17,6 @@ from ..jit.arguments import check_arrays, check_callable, leaf_name
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_leaves
 
-__all__ = ["print_saved_residuals", "saved_residuals"]
-
 
 def saved_residuals(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree
                     ) -> list[tuple[ShapedArray, str]]:

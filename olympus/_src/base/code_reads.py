@@ -12,8 +12,6 @@ import types
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
-__all__ = ["Reads", "all_reads", "own_reads"]
-
 # Builtins that read an attribute or a global by a text, and attributes that lead to all others.
 _BY_TEXT = frozenset((
     "attrgetter", "delattr", "dir", "eval", "exec", "getattr", "globals", "hasattr", "locals",

@@ -4,8 +4,6 @@ import contextlib
 import gc
 from collections.abc import Iterator
 
-__all__ = ["collector_at_rest"]
-
 
 @contextlib.contextmanager
 def collector_at_rest() -> Iterator[None]:

@@ -538,6 +538,10 @@ cuda_visible_devices = _option(
 pjrt_client_create_options = _option(
     "olympus_pjrt_client_create_options", None, _optional(_STRING),
     doc="Options of a plugin's backend, as 'name:value;name:value'.")
+pjrt_plugins = _option(
+    "olympus_pjrt_plugins", None, _optional(_STRING),
+    doc="Libraries of PJRT plugins, as 'name:path,name:path'; `devices(name)` and "
+    "`olympus_platforms` know the names then.")
 enable_recoverability = _option(
     "olympus_enable_recoverability", False, _BOOL,
     doc="Let programs run on the devices of the remaining processes after one was lost.")

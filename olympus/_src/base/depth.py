@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import sys
 
-__all__ = ["make_room"]
-
 FRAMES = 20         # a level of the deepest passes takes 13, with a custom rule in between more
 GIVEN = 16          # so many levels fit into Python's own limit, next to the user's frames
 MOST = 400          # deeper recursion has no end; C's stack has one

@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .typing import F  # which imports what imports this
 
-__all__ = ["complete_docstrings", "described_like", "with_imports"]
-
 # Descriptions of parameters, wherever a table completes docstrings that lack them.
 _EVERYWHERE = {
     "device": "a device or sharding to put the result on.",
@@ -60,7 +58,7 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
     """Complete the docstrings of the public functions of a file, or of a class.
 
     Args:
-      namespace: of the file (what `__all__` names is public) or the class.
+      namespace: of the file, whose own functions are completed, or of the class.
       words: a parameter's description, by its name, or "x, y" for several. A function gets the
         words for the parameters that it has and does not describe itself, in the order of its
         signature. returns: what those return that do not say it.
@@ -71,12 +69,14 @@ def complete_docstrings(namespace: Mapping[str, Any], words: Mapping[str, str], 
     for head, text in {**_EVERYWHERE, **words}.items():
         names = head.split(", ")
         shared.setdefault(names[0], []).append((names, f"{head}: {text}"))
-    for name in namespace.get("__all__", namespace):
-        fun = own = namespace[name]
+    file = namespace.get("__name__")
+    for name, fun in namespace.items():
+        own = fun
         while hasattr(own, "__wrapped__"):
             own = own.__wrapped__
         code, doc = getattr(own, "__code__", None), getattr(fun, "__doc__", None)
-        if code is not None and doc and ">>>" in doc and name[0] != "_":
+        if (code is not None and doc and ">>>" in doc and name[0] != "_"
+                and (file is None or own.__module__ == file)):
             parameters = _parameters(code)
             fits = [entry for p in parameters if p in shared for entry in shared[p]
                     if len(entry[0]) == 1 or {*entry[0]}.issubset(parameters)]

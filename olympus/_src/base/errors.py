@@ -43,18 +43,6 @@ from typing import ClassVar
 from .lib import XlaRuntimeError as OlympusRuntimeError
 from .messages import in_lines
 
-__all__ = [
-    "ConcretizationTypeError", "DonatedArgumentError", "FormatError",
-    "IncompatibleDevicesError", "InconclusiveDimensionOperation",
-    "IndexTypeError", "IndexValueError", "KeyReuseError", "LeakError",
-    "NonConcreteBooleanIndexError", "OLYMPUSIndexError", "OLYMPUSTypeError",
-    "OlympusIndexError", "OlympusRuntimeError", "OlympusTypeError", "OlympusprTypeError",
-    "RetraceError", "RetraceWarning", "RuleMissingError", "ShardingTypeError",
-    "StaleValueError", "StaleValueWarning",
-    "TracerArrayConversionError", "TracerBoolConversionError", "TracerIntegerConversionError",
-    "TypePromotionError", "UnexpectedTracerError", "said",
-]
-
 
 class _WithPage(Exception):
     """An exception that has a page in docs/errors; the text is made when it is shown.

@@ -14,8 +14,6 @@ from typing import NoReturn
 
 import numpy as np
 
-__all__ = ["HINTS", "hint_for", "no_such_name"]
-
 _KERNELS = "kernels of one's own are not there yet; olympus.jit fuses what it can"
 _HIJAX = "types of one's own are in olympus.experimental.hiolympus; what they hold has no types"
 _HOST = "use {0} outside of olympus.jit, or within by olympus.pure_callback"

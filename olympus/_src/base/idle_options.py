@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["IDLE"]
-
 _TESTS = "only JAX's own tests use it"
 _INTERNAL = "JAX chooses between two implementations with it; Olympus has one"
 _TF = "Olympus does not call TensorFlow"
@@ -110,8 +108,8 @@ IDLE: tuple[tuple[str, Any, tuple[Any, ...], str], ...] = (
     ("olympus_use_direct_linearize", True, (), _INTERNAL),
     ("olympus_use_emit_pipeline_primitive", False, (), "Olympus has no kernels yet"),
     ("olympus_use_hlo_logistic_lowering", None, (), _INTERNAL),
-    ("olympus_use_magma", "auto", ("off",), "MAGMA is not used: GPUs have cuSOLVER's eig, or the "
-     "CPU's"),
+    ("olympus_use_magma", "auto", ("off",), "MAGMA is used where it is found; ask for it by "
+     "`use_magma`, or `implementation`, of the operation"),
     ("olympus_use_rgv3", True, (), _INTERNAL),
     ("olympus_use_shardy_partitioner", True, (), "Shardy always partitions programs"),
     ("olympus_use_simplified_olympuspr_constants", False, (), _INTERNAL),

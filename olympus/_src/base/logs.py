@@ -8,8 +8,6 @@ import time
 from . import monitoring
 from .config import debug_log_modules, log_compiles, logging_level
 
-__all__ = ["LOGGER", "timed"]
-
 LOGGER = logging.getLogger("olympus")
 _on_stderr = logging.StreamHandler()
 _loud: list[logging.Logger] = []    # whose records go there

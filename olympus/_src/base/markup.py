@@ -10,8 +10,6 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from typing import Any, TypeAlias
 
-__all__ = ["ColorMap", "boxes", "color_of", "columns", "escape", "preformatted"]
-
 ColorMap: TypeAlias = Callable[[float], Sequence[float]]
 PAPER = "color:#1b1b1f;background:#ffffff"
 

@@ -10,8 +10,6 @@ import re
 import textwrap
 from collections.abc import Iterable, Iterator
 
-__all__ = ["WIDTH", "in_lines", "in_our_words", "miscalled", "with_where"]
-
 WIDTH = 100
 _UNHASHABLE = re.compile(r"unhashable type: '(?:[\w.]*Tracer|jaxlib._jax.ArrayImpl)'")
 _SEQUENCE = "setting an array element with a sequence."

@@ -9,14 +9,6 @@ import threading
 from collections.abc import Callable
 from typing import TypeAlias
 
-__all__ = [
-    "clear_event_listeners", "record_event", "record_event_duration_secs",
-    "record_event_time_span", "record_scalar", "register_event_duration_secs_listener",
-    "register_event_listener", "register_event_time_span_listener", "register_scalar_listener",
-    "unregister_event_duration_listener", "unregister_event_listener",
-    "unregister_event_time_span_listener", "unregister_scalar_listener",
-]
-
 Listener: TypeAlias = Callable[..., object]
 _lock = threading.Lock()
 

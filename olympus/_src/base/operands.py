@@ -14,8 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from .source import Location
 
-__all__ = ["named_operands"]
-
 _MOST_LINES = 12
 _MISSING = object()
 
@@ -55,8 +53,9 @@ def _kind(value: Any) -> str:
     """The type of an array as messages write it; nothing for another value."""
     if not (hasattr(type(value), "shape") and hasattr(type(value), "dtype")):
         return ""
-    if getattr(getattr(value, "aval", None), "is_high", False):     # of a user's type
-        return str(value.aval)
+    aval = getattr(value, "aval", None)
+    if getattr(aval, "is_high", False) or getattr(aval, "mutable", False):
+        return str(aval)        # of a user's type, or a reference
     return f"{value.dtype}[{','.join(map(str, value.shape))}]"
 
 

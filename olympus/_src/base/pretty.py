@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from .lib import pretty_printer
 
-__all__ = ["Doc", "annotated", "brk", "concat", "format", "group", "join", "nest", "text"]
-
 if TYPE_CHECKING:
     Doc: TypeAlias = Any  # jaxlib has no stub for it
 else:

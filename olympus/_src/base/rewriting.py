@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Any, TypeGuard
 if TYPE_CHECKING:
     from .source import Location
 
-__all__ = ["instead_of_branching"]
-
 _LONGEST = 90       # characters of a rewritten line
 _OPERATORS = {ast.And: "logical_and", ast.Or: "logical_or"}
 _FUNCTIONS = {"max": "maximum", "min": "minimum", "any": "any", "all": "all", "sorted": "sort"}

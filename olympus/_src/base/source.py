@@ -24,10 +24,6 @@ from . import config, spelling
 from .messages import in_lines, in_our_words, miscalled, with_where
 from .util import lazy_module
 
-__all__ = ["CALLERS", "Location", "Source", "api_boundary", "bounded", "filter_traceback",
-           "format_source", "location", "respell", "source_line", "summarize", "traced_function",
-           "user_frame", "written_at"]
-
 _naming: Any = lazy_module("olympus._src.base.operands")      # for messages
 Source = tuple[CodeType, int]
 #: The source of equations that a library function records once for all its callers: each has

@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-__all__ = ["answer_to", "array_method", "array_methods", "named_params", "namespace",
-           "shown"]
-
 shown: Callable[[str], str] = str
 """Text of ours as it is shown to the user."""
 

@@ -14,13 +14,8 @@ if TYPE_CHECKING:
     from .array_type import Array, Device  # what jaxlib's C++ classes do not tell of their methods
     from .lib.mlir import ir
 else:
-    from .lib import Array, Device
-
-__all__ = ["Array", "ArrayLike", "ArrayToCheckers", "Axes", "Axis", "AxisIndexGroups", "AxisName",
-           "DType", "DTypeToCheckers", "Device", "DTypeLike", "DimSize", "DimToCheckers",
-           "DuckTypedArray", "F", "IrAttribute", "IrBlock", "IrModule", "IrOperation", "IrType",
-           "IrValue", "MappedAxis", "P", "Params", "PyTree", "R", "Shape", "StaticScalar",
-           "SupportsDType", "T", "Value"]
+    from .lib import Array
+    from .lib import Device as Device
 
 
 @runtime_checkable

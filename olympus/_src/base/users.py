@@ -21,9 +21,6 @@ import numpy as np
 from . import lib
 from .util import Owned
 
-__all__ = ["CACHES", "SITE", "USED", "code_of_users", "file_of_users", "home",
-           "impure", "read_by_name", "slots_of", "state_of", "versioned"]
-
 # Modules of Python whose functions give equal results for equal arguments.
 _PURE = frozenset((
     "__future__", "abc", "array", "bisect", "builtins", "cmath", "collections", "contextlib",

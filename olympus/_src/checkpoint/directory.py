@@ -33,8 +33,6 @@ try:
 except ImportError:     # Windows: one process at a time may save to a name
     fcntl = None
 
-__all__ = ["ARRAYS", "TREE", "Content", "Damaged", "Draft", "decode", "place", "reading"]
-
 TREE, ARRAYS = "pytreedef.json", "array_store"
 _LOCK = "lock"
 _MANIFEST = "manifest.ocdbt"        # TensorStore's, of a version that has arrays

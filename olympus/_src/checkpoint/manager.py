@@ -22,9 +22,6 @@ from ..job.state import current
 from . import store
 from .store import Cut, Spec
 
-__all__ = ["AsyncManager", "BarrierTimeoutError", "GlobalAsyncCheckpointManager",
-           "GlobalAsyncCheckpointManagerBase", "get_tensorstore_spec", "is_remote_storage"]
-
 get_tensorstore_spec = functools.partial(store.get_tensorstore_spec, ocdbt=False, driver="zarr")
 _saves = itertools.count()      # equal in all processes, which save in the same order
 

@@ -33,11 +33,6 @@ from ..types.avals import ShapeDtypeStruct
 from ..types.layout import Format
 from ..types.sharding import Sharding, make_single_device_sharding
 
-__all__ = ["ByteLimiter", "Unreadable", "async_deserialize", "async_serialize", "check_dtype",
-           "check_files", "combine_kvstores", "estimate_read_memory_footprint", "gather",
-           "get_tensorstore_spec", "is_tensorstore_spec_leaf", "merge_nested_ts_specs",
-           "new_context", "stored_spec", "tensorstore", "verify_tensorstore_spec"]
-
 _CHUNK_BYTES = 2 << 30      # of a file, at most about
 _READ_BYTES = 10**10        # that caches keep
 _CHUNK_ELEMENTS = 10**8     # of a chunk, where the specification does not say

@@ -32,9 +32,6 @@ from .directory import ARRAYS, TREE, Content, Damaged, Draft, decode, place, rea
 from .manager import is_remote_storage, run
 from .store import Spec
 
-__all__ = ["PyTreeFuture", "deserialize_pytreedef", "load", "load_pytreedef", "nonblocking_load",
-           "nonblocking_save", "save", "serialize_pytreedef"]
-
 _TREE_KEY, _LEAVES_KEY = "__olympus_pytreedef_repr", "__olympus_leaf_ids"
 _WAIT_SECONDS = 1800        # of processes for each other, while they write
 _READ_BYTES = 10**10

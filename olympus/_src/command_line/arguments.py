@@ -31,8 +31,6 @@ from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct
 from ..types.scopes import SymbolicScope, symbolic_shape
 
-__all__ = ["CommandError", "function", "specs", "values"]
-
 _TYPE = re.compile(r"(?P<weak>~?)(?P<dtype>[A-Za-z]\w*(?:<\w+>)?)\[")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?!=)")
 _WORD = re.compile(r"[^\s,:\[\](){}'\"]+")

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from ..job.launch import launch
 from .doctor import doctor
 
-__all__ = ["main"]
-
 
 def _count(text: str) -> int:
     number = int(text)

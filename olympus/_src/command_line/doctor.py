@@ -15,8 +15,6 @@ from ..job.distributed import initialize
 from ..job.rollcall import reachable
 from ..job.state import current
 
-__all__ = ["doctor"]
-
 _TELLING = ("OLYMPUS_", "SLURM_", "OMPI_", "TPU_", "MEGASCALE_", "KUBERNETES_SERVICE_HOST",
             "JOB_COMPLETION_INDEX", "CUDA_VISIBLE_DEVICES", "XLA_")
 

@@ -29,8 +29,6 @@ from ..runtime import disk_cache
 from ..types.tree import keystr, tree_flatten_with_path
 from .arguments import CommandError, function, specs, values
 
-__all__ = ["main"]
-
 PROGRAM = "python -m olympus"
 _MOST_NAMES = 10        # of functions whose programs are kept, that `cache` shows
 # The StableHLO version of jaxlibs that Olympus was run with: each reads all older ones.

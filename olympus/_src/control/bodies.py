@@ -42,9 +42,6 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["Body", "Derived", "cast", "check_aliases", "check_callable", "flatten", "share_consts",
-           "stage_loop_body"]
-
 _captures: Any = lazy_module("olympus._src.core.captures")      # for programs with bodies
 _cells: Any = lazy_module("olympus._src.core.cells")            # where there are references
 

@@ -34,8 +34,6 @@ from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program, 
 from ..interpreters.transpose import linear_flags, transpose_program
 from .groups import Bodied
 
-__all__ = ["Call", "Defined", "bound_in", "call_p", "linearize_program"]
-
 Picked = Callable[[Any, Any, Any, Any], Any]
 _parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
 
@@ -48,6 +46,8 @@ class Call(Bodied):
     """
 
     called = True
+    fusion = "called"
+    looked_into = True
 
     def derived(self, params: Params, make: Callable[..., R], *args: bool | Sequence[bool | None]
                 ) -> R:

@@ -21,8 +21,6 @@ from ..types.tree import flatten_axes, tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 from .call import Call
 
-__all__ = ["compute_on", "compute_on2", "compute_on_p"]
-
 _TYPES = ("device_host", "device", "tpu_sparsecore")
 
 
@@ -30,6 +28,7 @@ class ComputeOn(Call):
     """Apply `olympuspr` to the operands, elsewhere. params: compute_type, compiler_options."""
 
     called = False
+    fusion = ""
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, compute_type: str,
               compiler_options: str | None, **params: Hashable) -> list[IrValue]:

@@ -52,8 +52,6 @@ from .bodies import (
 from .elements import check_elements, map_mapped, per_element, put_one, replaces_others
 from .groups import Runs
 
-__all__ = ["cond", "cond_p", "switch"]
-
 INT32 = dtypes.as_dtype("int32")
 _unset = object()
 

@@ -21,12 +21,11 @@ from ..lax.slicing import concatenate, dynamic_index_in_dim, index_in_dim
 from .call import Call
 from .scan_primitive import scan_p
 
-__all__ = ["check_elements", "map_mapped", "per_element", "put_one", "replaces_others",
-           "unrolled"]
-
 
 class Unchecked(Call):
     """A call of a checked program."""
+
+    looked_into = False
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> None:
         """None: it is bound as it is."""

@@ -43,8 +43,6 @@ from ..interpreters.partial_eval import Split, TapeTrace, depends, partial_eval_
 from ..lax.shape import instantiate
 from ..types.avals import Aval, ShapedArray
 
-__all__ = ["Applied", "Bodied", "Groups", "Loop", "Runs", "places", "at_front", "woven"]
-
 _parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
 _refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 

@@ -35,8 +35,6 @@ from ..types.mesh import Mesh, current_mesh
 from ..types.sharding import DeviceLike, PartitionSpec
 from .shard_map import Manual, cut_by_vmap, shard_map_p
 
-__all__ = ["ManualTrace", "ManualTracer", "step_through"]
-
 _parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of users' types
 _programs: Memo = Memo(1024)    # of single operations, for all devices
 

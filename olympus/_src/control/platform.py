@@ -16,8 +16,6 @@ from ..types.tree import tree_unflatten
 from .bodies import cast, check_callable, flatten, share_consts, stage_body
 from .cond import Cond, _check_branches
 
-__all__ = ["platform_dependent"]
-
 Platforms = tuple[str | None, ...]
 
 

@@ -46,8 +46,6 @@ from .bodies import (
 )
 from .call import call_p
 
-__all__ = ["reduce", "reduce_p"]
-
 Dims = tuple[int, ...]
 
 

@@ -37,11 +37,6 @@ from .cond import cond_p
 from .scan_primitive import scan_p
 from .shard_map import shard_map_p
 
-__all__ = ["Offloadable", "Recompute", "Saveable", "checkpoint", "checkpoint_name",
-           "checkpoint_name_fwd", "checkpoint_p",
-           "checkpoint_policies", "name_p"]
-
-
 Prevent = bool | tuple[bool, ...]
 
 
@@ -49,6 +44,7 @@ class Checkpoint(Call):
     """params: olympuspr, prevent_cse (a bool, or one for each operand), differentiated, policy."""
 
     called = False
+    fusion = ""
     lowered = ("olympuspr", "prevent_cse", "differentiated")
     # Call's way splits the body and keeps its residuals: here the tape must get to `partial_eval`.
     linearize = Higher.linearize
@@ -412,6 +408,7 @@ class Name(Primitive):
 
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x

@@ -29,8 +29,6 @@ from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, maximum
 from .groups import Runs, woven
 
-__all__ = ["Scan", "scan_p"]
-
 _BFLOAT16, _UINT16 = map(dtypes.as_dtype, ("bfloat16", "uint16"))
 
 

@@ -45,8 +45,6 @@ from ..types.shape import floor_div, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
 from .call import Call, Picked, bound_in
 
-__all__ = ["Manual", "cut_by_vmap", "named_axes", "shard_map_p"]
-
 _manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
 _parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of users' types
 _refs: Any = lazy_module("olympus._src.types.refs")      # where there are references
@@ -212,7 +210,10 @@ class ShardMap(Call):
     """params: olympuspr, mesh, in_specs, out_specs, newly_manual_axes, check_vma."""
 
     called = False
+    fusion = ""
     adds: Any = None     # cotangents of unsharded values are summed over these
+    looked_into = False
+    per_device = True
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
               **params: Hashable) -> list[ShapedArray]:

@@ -37,8 +37,6 @@ from .cond import check_selectable, cond_p
 from .elements import check_elements, per_element, put_one
 from .groups import Applied, Groups, Loop, at_front, front
 
-__all__ = ["While", "loop", "while_p"]
-
 _parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
 _refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 BOOL, INT32 = dtypes.as_dtype(bool), dtypes.as_dtype("int32")

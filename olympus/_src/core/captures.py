@@ -47,8 +47,6 @@ from ..base.util import Memo, bit_key, clipped
 from ..types.tree_registry import registered_functions
 from .trace import Tracer
 
-__all__ = ["Captures", "Change", "Watch", "watch"]
-
 _MOST_BYTES = 1 << 14       # of a NumPy array that is compared at each call
 _MOST_ITEMS = 256           # of a container; Python has one object for each such length
 _MOST_VALUES = 4096         # that a body reads

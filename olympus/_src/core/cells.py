@@ -18,7 +18,6 @@ from ..types.refs import RefAval, ref_aval
 from .staging import StagingTrace, recorder
 from .trace import REFERENCES, ThreadState, Trace, Tracer, ctx, typeof
 
-__all__ = ["Ref", "at_hand", "check_value", "is_ref", "lock"]
 
 class _Lock:
     """A lock that a thread may take again, and that no callback waits for without an end."""

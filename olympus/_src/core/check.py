@@ -18,8 +18,6 @@ from .effects import Effect, of_equations
 from .ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
 from .trace import typeof
 
-__all__ = ["check_olympuspr"]
-
 
 def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
     """Check a program and all programs in it.

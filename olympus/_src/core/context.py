@@ -21,9 +21,6 @@ from ..base import lib
 from ..base.config import trace_key
 from ..base.typing import Array, R
 
-__all__ = ["ROOT", "ComputeOn", "Context", "DeviceAxis", "KnownAxis", "MeshAxis", "Metadata",
-           "Scope", "ThreadState", "ctx", "current_context", "outermost", "under"]
-
 
 class ComputeOn(NamedTuple):
     """An entry of a scope that says where its operations run; no part of their names."""

@@ -12,12 +12,6 @@ from typing import Any, Protocol, TypeAlias
 
 from ..base import lib
 
-__all__ = ["DebugEffect", "Effect", "IOEffect", "InputEffect", "OrderedDebugEffect",
-           "OrderedIOEffect", "add_pending", "debug_effect", "effects_barrier", "input_effects",
-           "io_effect",
-           "of_body", "of_equations", "ordered_debug_effect", "ordered_io_effect",
-           "wait_for_ordered"]
-
 
 class Effect:
     """Base of effects; an ordered one happens in program order.

@@ -11,8 +11,6 @@ from .ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
 from .staging import StagingTrace
 from .trace import Trace
 
-__all__ = ["bind", "eval_closed", "eval_olympuspr", "evaluate"]
-
 
 def eval_olympuspr(olympuspr: Olympuspr, consts: Sequence[ArrayLike], *args: ArrayLike,
                    propagate_source_info: bool = True) -> list[Array]:

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
 else:       # with OpenSSL, which an import alone does not need
     hashlib = lazy_module("hashlib")
 
-__all__ = ["Firsts", "identity"]
-
 # A number for each part of a program: equal parts, equal numbers. None is given twice, so where an
 # entry was dropped or two threads made one, equal programs have two identities.
 _numbers: Memo = Memo(65536)

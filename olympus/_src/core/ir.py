@@ -27,9 +27,6 @@ from . import printing
 from .context import ROOT, Scope, current_context
 from .effects import Effect, of_equations
 
-__all__ = ["ClosedOlympuspr", "DropVar", "Literal", "Olympuspr", "OlympusprEqn", "Var",
-           "NO_EFFECTS", "numbers", "read", "variables"]
-
 _parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
 _DERIVED_LIMIT = 256
 _primitive = attrgetter("primitive")

@@ -11,8 +11,6 @@ from ..types.avals import ShapedArray
 if TYPE_CHECKING:
     from .ir import OlympusprEqn
 
-__all__ = ["Kernel", "Taken"]
-
 
 class Kernel(NamedTuple):
     """A formula, when it applies, and what makes it faster than the plain form.

@@ -21,8 +21,6 @@ from .trace import Trace, Tracer, printed_name
 if TYPE_CHECKING:
     from .primitive import Primitive
 
-__all__ = ["Noting", "check_leaks", "note_origins"]
-
 
 def note_origins(trace: Trace) -> dict[int, str] | None:
     """Notes on the origins of a trace's tracers, before it forgets; None if the option is off."""

@@ -14,7 +14,17 @@ import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
 from operator import attrgetter
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, final
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Self,
+    TypeAlias,
+    TypedDict,
+    Unpack,
+    final,
+)
 from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
@@ -33,10 +43,6 @@ if TYPE_CHECKING:
     from .builder_type import Builder  # `lowering.builder.Builder`, which is above what calls it
 else:
     Builder = Any
-
-__all__ = ["Axis", "Builder", "Cotangent", "Higher", "Linear", "OpenPrimitive", "Primitive",
-           "RuleView", "Tangent", "Transposed", "Zero", "linear_jvp", "program_uses_axis",
-           "programs_in", "spread_tangents"]
 
 _MEMO_LIMIT = 8192
 
@@ -220,7 +226,89 @@ def _operands_of(infer: object) -> int | None:
     return None if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1     # self
 
 
-class Primitive:
+# How XLA:CPU fuses an operation into its readers:
+Fusion = Literal[
+    "",         # not at all, as far as is known
+    "called",   # as the operations of its program, which becomes part of the caller
+    "fused",    # as an elementwise one
+    "long",     # so, written out in many operations by its lowering, or by XLA before it fuses
+    "costly",   # so, but XLA takes it to be expensive, and computes it once for several readers
+    "moves",    # it takes elements from other places
+    "spreads",  # it repeats elements, or makes them up
+    "splits",   # it has several results, each a part
+    "reduces"]  # it combines elements along the axes of its param `axes`
+
+
+class Facts:
+    """What passes ask about an operation besides its rules, and what one that states none answers.
+
+    Classes state their facts as attributes; members of a family are given those in which they
+    differ by name: `elementwise("exp", …, pace=1.0)`.
+    """
+
+    # Operands and results.
+    multiple_results: bool = False
+    arity: int | None = None    # how many operands it takes; None: any number
+    elementwise: bool = False   # operands have the result's shape, or are rank-0 literals
+    scalars: bool = False       # and, among those, whether any operand may be of rank 0
+    takes_refs: bool = False    # whether an operand may be a reference
+    open: bool = False      # whether its params may be any hashable values: compared by their bits
+    foreign: bool = False   # whether functions of users are called by its rules, or when it runs
+    endless: bool = False   # whether it may run for ever, depending on its operands
+    effectful: bool = False     # whether it defines `effects`
+    # Its params that are programs, or tuples of programs and None; None: whichever are.
+    programs: tuple[str, ...] | None = ()
+    # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
+    lowered: tuple[str, ...] | None = None
+    # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
+    single: bool = False
+    # Derivatives: in which operands it is linear, each on its own; whether it is, in all that have
+    # the result's dtype, together: of sums it gives the sum of the results; operands that it is
+    # piecewise constant in: jvp skips their tangents.
+    linear: tuple[int, ...] = ()
+    additive: bool = False
+    flat_in: tuple[int, ...] = ()
+    # For `lowering.fences`: how a compiler that simplifies algebra sees it; "": nothing that is
+    # merged with the operations before or after it.
+    algebra: str = ""
+    # For `lowering.holds`: how XLA:CPU fuses it; whether it cuts parts out of axes, or joins parts;
+    # whether each device runs its body, on parts as `mesh`, `in_specs` and `out_specs` among the
+    # params say.
+    fusion: Fusion = ""
+    along: str = ""     # its param that has the axis or axes of `moved_axes`
+    resizes: bool = False
+    per_device: bool = False
+    # For `interpreters.checks`: whether a result may be NaN though no operand is (elsewhere the NaN
+    # was looked at where it was made); whether a NaN in a floating operand is one in the floating
+    # results, which `hands_on` tells by the params too; whether it divides by its second operand,
+    # which may be 0; whether checks look into its one body, which it runs once.
+    makes_nan: bool = True
+    hands_on_nan: bool = False
+    divides: bool = False
+    looked_into: bool = False
+
+    def hands_on(self, params: Params) -> bool:
+        """Whether an equation with these params gives a NaN wherever a floating operand has one."""
+        return self.hands_on_nan
+
+    def moved_axes(self, params: Params, shapes: Sequence[Sequence[DimSize]]) -> Sequence[int]:
+        """The axes along which it moves or combines elements; shapes of operands and a result."""
+        given: Any = params[self.along] if self.along else ()
+        return given if isinstance(given, tuple) else (given,)
+
+
+class GivenFacts(TypedDict, total=False):
+    """The facts in which members of a family differ, as their constructors take them."""
+
+    additive: bool
+    algebra: str
+    divides: bool
+    fusion: Fusion
+    hands_on_nan: bool
+    makes_nan: bool
+
+
+class Primitive(Facts):
     """Subclass (or call a family's constructor) to declare an operation.
 
     infer(*avals, **params)                 -> aval, or list of avals if `multiple_results`
@@ -239,34 +327,15 @@ class Primitive:
     """
 
     RULES: ClassVar[tuple[str, ...]] = ("infer", "lower", "jvp", "transpose", "vmap")
-    multiple_results = False
-    arity: int | None = None    # how many operands it takes; None: any number
-    elementwise = False     # operands have the result's shape, or are rank-0 literals
-    scalars = False         # and, among those, whether any operand may be of rank 0
-    #: how a compiler that simplifies algebra sees it, for `lowering.fences`; "": nothing that is
-    #: merged with the operations before or after it
-    algebra = ""
     platform_rules: dict[str, Any] = {}     # replaced as a whole, never changed in place
-    open = False            # whether its params may be any hashable values: compared by their bits
-    foreign = False         # whether functions of users are called by its rules, or when it runs
-    endless = False         # whether it may run for ever, depending on its operands
-    flat_in: tuple[int, ...] = ()   # operands that it is piecewise constant in: jvp skips tangents
     by_groups: Any = None   # how it joins many operands, eagerly: each group's, then all
     impl: Any = None        # how an outsider's operation is evaluated, if not compiled
     uncompiled = False      # whether it can be evaluated in no other way
     unshaped = False        # whether its outsider has not said which types its results have
-    # Its params that are programs, or tuples of programs and None; None: whichever are.
-    programs: tuple[str, ...] | None = ()
     #: the module of its kernels, for `lowering.kernels`, and from how many elements of the first or
     #: last operand on one may apply
     kernels: Any = None
     kernels_from = 0
-    # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
-    single = False
-    # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
-    lowered: tuple[str, ...] | None = None
-    effectful = False       # whether it defines `effects`
-    takes_refs = False      # whether an operand may be a reference
     instances: ClassVar[WeakSet[Primitive]] = WeakSet()     # every primitive there is
     lowerings: ClassVar[int] = 0    # how often a rule of lowering was replaced
     infer: Any
@@ -277,10 +346,6 @@ class Primitive:
     vmap_named: Any     # of collectives: the rule along the axis of their own
     on_tape: Any        # of calls of functions with rules of the user's, which `what` names
     what: str
-    # In which operands it is linear, each on its own; and whether it is, in all that have the
-    # result's dtype, together: of sums it gives the sum of the results.
-    linear: tuple[int, ...] = ()
-    additive = False
     # For tags, unknown to `infer`; see `core.tags`.
     settled_by = ""     # where to say how the result is cut, if types leave it open
     spread: Any = None      # (operands, outs, params) -> entries per result
@@ -324,8 +389,13 @@ class Primitive:
         kind: Any = cls if hasattr(cls, "infer") else opened(cls)
         return object.__new__(kind)
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, **facts: Unpack[GivenFacts]) -> None:
+        unknown = facts.keys() - GivenFacts.__annotations__.keys()
+        if unknown:
+            raise TypeError(f"primitive {name}: {', '.join(sorted(unknown))} given as facts; those "
+                            f"of `GivenFacts` are required.")
         self.name = name
+        vars(self).update(facts)
         # Its keys are avals and params only: it keeps no array and no trace alive.
         self._inferred = Memo(_MEMO_LIMIT)
         self.instances.add(self)
@@ -375,7 +445,7 @@ class Primitive:
         check_varying(self, avals)
         if MUTABLE and not self.takes_refs:
             refuse_references(self, avals)
-        if HIGH and self.in_parts is None:
+        if HIGH and self.in_parts is None and self.on_cells is None:
             refuse_users_types(self, avals)
         return tagged(self, avals, self.infer(*avals, **params), params)
 

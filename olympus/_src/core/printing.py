@@ -20,8 +20,6 @@ from ..types.avals import AbstractValue
 from ..types.shape import SymbolicDim
 from .context import Scope
 
-__all__ = ["pretty_print"]
-
 PYTHON_SCALARS = (bool, int, float, complex)
 PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 

@@ -27,10 +27,6 @@ from .context import ThreadState
 from .ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
 from .trace import enter, leave
 
-__all__ = ["Cell", "Cells", "Use", "applied", "broadcast", "chosen", "chosen_each",
-           "concatenated", "inputs_used", "keep", "read", "reshaped", "reversed_", "same",
-           "sliced", "summary", "tiled", "transposed", "used_at"]
-
 Cells = np.ndarray | None
 Lines = tuple[Any, ...]     # lines of the user's: of a use, then of the calls that it is in
 

@@ -48,8 +48,6 @@ from .trace import (
     typeof,
 )
 
-__all__ = ["StagingTrace", "JitTracer", "stage"]
-
 _user_frame = source.user_frame
 new: Any = object.__new__
 _UNLEAKED = 2           # references to a trace without tracers: `stage`'s, and the count's own

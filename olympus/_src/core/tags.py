@@ -33,12 +33,6 @@ from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry
 from .ir import Literal
 from .trace import is_literal, typeof
 
-__all__ = ["Operand", "VaryingError", "ZeroNeededError", "along", "as_first", "broadcast",
-           "by_body", "check_varying", "concatenate", "contract", "convolve", "elementwise",
-           "gather", "in_memory_inferred", "in_memory_of_first", "install_casts", "leading",
-           "matrix", "merged", "pvary", "reduce", "reshape", "same", "scatter", "squeeze", "stack",
-           "tagged", "transpose", "unstack", "update_slice", "vary_alike", "whole"]
-
 Entries = tuple[Entry, ...]
 
 

@@ -33,8 +33,6 @@ from .primitive import Primitive
 from .staging import JitTracer, StagingTrace, stage
 from .trace import Trace, Tracer
 
-__all__ = ["by_identity", "call"]
-
 _user_frame = source.user_frame
 _bound = attrgetter("_bound")
 new: Any = object.__new__

@@ -47,8 +47,6 @@ from ..types.shape import SymbolicDim
 from .context import ThreadState, ctx
 from .ir import Literal
 
-__all__ = ["Trace", "Tracer", "ctx", "describe", "install_base_trace", "typeof"]
-
 
 class Trace:
     """The meaning of binding a primitive. Final subclasses: one per transformation.

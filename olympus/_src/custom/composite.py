@@ -27,8 +27,6 @@ from ..types import dtypes
 from ..types.shape import is_static
 from ..types.tree import tree_flatten, tree_unflatten
 
-__all__ = ["composite", "composite_p"]
-
 _NAME = re.compile(r"[a-zA-Z][a-zA-Z0-9_]*([.][a-zA-Z0-9_$]+)+")
 
 

@@ -19,8 +19,6 @@ from ..types.refs import ref_aval
 from .rules import CustomCall, Rules, WithTangents, merged
 from .vjp import Backward, Forward, flat_backward
 
-__all__ = ["JvpWithContents", "VjpWithContents", "WithContents", "discharged"]
-
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
 

@@ -29,12 +29,10 @@ from ..interpreters.partial_eval import TapeTrace
 from ..lax.families import add
 from ..lax.shape import instantiate
 from ..types.avals import has_tangent, is_float0
-from ..types.tree import register_pytree_node, tree_flatten, tree_structure, tree_unflatten
-from ..types.tree_registry import PyTreeDef
+from ..types.tree import tree_flatten, tree_structure, tree_unflatten
+from ..types.tree_registry import PyTreeDef, register_pytree_node
 from .rules import check_pair, results
 from .vjp import custom_vjp
-
-__all__ = ["closure_convert", "custom_gradient", "linear_call", "linear_call_p"]
 
 
 class _Converted:

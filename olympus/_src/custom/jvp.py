@@ -41,8 +41,6 @@ from .rules import (
     with_consts,
 )
 
-__all__ = ["custom_jvp", "custom_jvp_call_p"]
-
 
 class custom_jvp(Ruled[P, R]):
     """Decorator: derivatives of the function come from the rule given to `defjvp` or `defjvps`.
@@ -224,6 +222,7 @@ class CustomJvpCall(CustomCall):
     kept = ("jvp",)
     staged, batched, chosen = _StagedJvp, _BatchedJvp, _ChosenJvp
     with_failure, with_contents = _JvpWithFailure, "JvpWithContents"
+    looked_into = True
 
     def jvp(self, fun: Callable[..., list[Array]], rules: _JvpRules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:

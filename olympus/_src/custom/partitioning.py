@@ -33,8 +33,6 @@ from ..types.tree_registry import PyTreeDef
 from .rules import CustomFunction
 from .sharding_rules import SdyShardingRule, parse_rule, rule_attribute
 
-__all__ = ["custom_partitioning", "custom_partitioning_p"]
-
 
 class CustomPartitioning(Primitive):
     """params: partitioner, one call's function, with how it runs on parts."""

@@ -52,9 +52,6 @@ from ..types.tree_registry import PyTreeDef
 
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _contents: Any = lazy_module("olympus._src.custom.contents")
-__all__ = ["Apart", "Batched", "CustomCall", "CustomFunction", "Ruled", "Rules", "Shifted",
-           "SymbolicZero", "UserRules", "WithTangents", "merged", "packed", "run_batched",
-           "zero_from_primal"]
 
 WithTangents = tuple[Sequence[Array], Sequence[Tangent]]     # results and their tangents
 
@@ -752,6 +749,7 @@ class CustomCall(Bodied, abstract=True):
     body = "call_olympuspr"
     programs = lowered = (body,)
     partial_eval = None     # see on_tape
+    fusion = "called"
 
     def on_tape(self, tape: TapeTrace, fun: Callable[..., list[Array]], rules: Rules, args: tuple,
                 params: Params) -> list[Array]:

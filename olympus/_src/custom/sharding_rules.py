@@ -16,9 +16,6 @@ from ..base.lib import mlir
 from ..base.typing import IrAttribute
 from ..types.shape import definitely_equal, minimum
 
-__all__ = ["ArrayMapping", "BATCHING", "CompoundFactor", "SdyShardingRule", "parse_rule",
-           "rule_attribute"]
-
 BATCHING = "…"
 _TOKENS = re.compile(rf"{BATCHING}\d*|\w+|\S")
 

@@ -38,8 +38,6 @@ from ..types.tree_registry import PyTreeDef
 from .jvp import custom_jvp
 from .rules import WithTangents, results
 
-__all__ = ["custom_linear_solve", "custom_root", "linear_solve_p"]
-
 
 class LinearSolve(Bodied):
     """params: const_lengths (of matvec, solve, transpose_solve), olympusprs (the three programs).

@@ -64,9 +64,6 @@ from .rules import (
     with_consts,
 )
 
-__all__ = ["CustomVJPPrimal", "custom_vjp", "custom_vjp_call_p",
-           "custom_vjp_primal_tree_values"]
-
 # (residuals, cotangents of outs) -> cotangents of primals.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
 Forward = tuple[Sequence[Array], Sequence[ArrayLike], Backward]     # outs, residuals, bwd
@@ -397,6 +394,7 @@ class CustomVjpCall(CustomCall):
     kept = ("fwd", "bwd")
     staged, batched, shifted, chosen = _StagedVjp, _BatchedVjp, _ShiftedVjp, _ChosenVjp
     with_failure, with_contents = _VjpWithFailure, "VjpWithContents"
+    looked_into = True
 
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:

@@ -39,8 +39,6 @@ from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten, tree_
 from ..types.tree_registry import PyTreeDef
 from .rules import CustomCall, CustomFunction, Rules, WithTangents, check_pair, closed_over, merged
 
-__all__ = ["custom_vmap", "custom_vmap_call_p", "sequential_vmap"]
-
 Flagged = list[tuple[Array, bool]]      # values, each with whether it is mapped
 
 

@@ -15,8 +15,6 @@ from ..core.trace import typeof
 from ..types import dtypes
 from .watch import Operation, host, watched
 
-__all__ = ["Parting", "Recording", "Step", "bisect", "record"]
-
 
 class Step(NamedTuple):
     """One result of one operation, as a `Recording` has it.

@@ -14,8 +14,6 @@ from ..runtime.nans import ADVICE, element
 from ..types import dtypes
 from .watch import Operation, WatchTracer, host, watched
 
-__all__ = ["NanFound", "find_nan"]
-
 _SHOWN = 8      # operations of the provenance that the text names
 
 

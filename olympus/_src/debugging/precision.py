@@ -26,8 +26,6 @@ from ..types import dtypes
 from ..types.tree import tree_leaves
 from .watch import Operation, WatchTracer, host, watched
 
-__all__ = ["Amplification", "Precision", "precision"]
-
 
 class Amplification(NamedTuple):
     """How much one operation of one line amplified the relative error.

@@ -24,8 +24,6 @@ from ..types.avals import ShapedArray
 from ..types.shape import exceeds
 from .watch import Operation, WatchTracer, watched
 
-__all__ = ["SlowOp", "SlowOps", "slow_ops"]
-
 _TIMED = 3      # runs of an operation of one line that are timed; more are counted
 _REPEATS = 5    # of each
 _SHARE = 0.01   # of all operations' time that one must take to be told

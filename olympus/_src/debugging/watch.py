@@ -28,8 +28,6 @@ from ..numpy.creation import asarray
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
 
-__all__ = ["Observer", "Operation", "WatchTracer", "host", "watched"]
-
 
 class Operation:
     """One time that an operation ran.

@@ -40,10 +40,6 @@ from ..types.sharding import (
 from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 
-__all__ = ["Array", "WRAPPERS", "Shard", "array_from_numpy", "copied_by_us", "layout_of",
-           "parts_of", "placed_copy", "put_array", "put_numpy", "refuse_masked_arrays",
-           "register_wrapper", "share_numpy", "stored"]
-
 _markup: Any = lazy_module("olympus._src.base.markup")
 _pictures: Any = lazy_module("olympus._src.types.pictures")
 ArrayImpl = lib.ArrayImpl

@@ -9,6 +9,7 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,16 +19,12 @@ from ..base import config, lib, source
 from ..base.docstrings import complete_docstrings
 from ..base.errors import IncompatibleDevicesError
 from ..base.typing import Device
-from ..base.util import clear_all
+from ..base.util import clear_all, lazy_module
 from ..job.state import current as job
 from ..types.shape import static_int
 
-__all__ = ["PLATFORMS", "backend_xla_version", "backends",
-           "clear_backends", "client", "default_backend", "default_device", "device_count",
-           "devices", "host_count", "host_id", "host_ids", "incompatible", "local_device_count",
-           "local_devices", "print_environment_info", "process_count", "process_index",
-           "process_indices", "register_backend_factory"]
-
+PluginOptions = dict[str, str | int | float | bool]
+metadata: Any = lazy_module("importlib.metadata")
 _clients = job.clients
 _lock = threading.RLock()
 
@@ -49,16 +46,14 @@ def _make_cpu_client() -> object:
         get_global_topology_timeout_minutes=config.cpu_get_global_topology_timeout_minutes.value)
 
 
-def plugin_options() -> dict[str, str | int]:
-    """The options of a plugin's backend: its place in the job, and those that the user gave.
+def given_options() -> dict[str, str]:
+    """The options of a plugin's backend that the user gave.
 
     >>> with config.pjrt_client_create_options("use_tfrt_gpu_client:1;allocator:platform"):
-    ...     plugin_options()
-    {'node_id': 0, 'num_nodes': 1, 'use_tfrt_gpu_client': '1', 'allocator': 'platform'}
+    ...     given_options()
+    {'use_tfrt_gpu_client': '1', 'allocator': 'platform'}
     """
-    found: dict[str, str | int] = {"node_id": job.process_id, "num_nodes": job.num_processes}
-    if job.partition_index is not None:
-        found["partition_index"] = job.partition_index
+    found = {}
     for pair in (config.pjrt_client_create_options.value or "").split(";"):
         name, colon, value = pair.partition(":")
         if pair and (not colon or ":" in value):
@@ -69,14 +64,23 @@ def plugin_options() -> dict[str, str | int]:
     return found
 
 
+def _place_in_job() -> dict[str, int]:
+    """The options by which a plugin learns which process of a job this is."""
+    found = {"node_id": job.process_id, "num_nodes": job.num_processes}
+    return found if job.partition_index is None else {
+        **found, "partition_index": job.partition_index}
+
+
 def _make_gpu_client() -> object:
     visible = config.cuda_visible_devices.value
     chosen = {} if visible == "all" else {"visible_devices": [int(n) for n in visible.split(",")]}
-    return lib.make_gpu_client({**plugin_options(), **chosen}, job.client)
+    return lib.plugins.make_plugin_client("cuda", {**_place_in_job(), **given_options(), **chosen},
+                                  job.client)
 
 
 def _make_tpu_client() -> object:
-    return lib.make_tpu_client(plugin_options(), job.client)
+    # libtpu learns its place from its host, and refuses options that it does not know.
+    return lib.plugins.make_plugin_client("tpu", given_options(), job.client)
 
 
 _MAKERS = {"cpu": _make_cpu_client, "gpu": _make_gpu_client, "cuda": _make_gpu_client,
@@ -118,17 +122,21 @@ if hasattr(os, "register_at_fork"):     # not on Windows
 
 
 @functools.cache
-def _gpu_plugin_installed() -> bool:
-    return any(importlib.util.find_spec(name) for name in
-               ("jax_cuda13_plugin", "jax_cuda12_plugin"))
+def _present(plugin: str) -> bool:
+    """Whether a plugin is installed on a machine that has a device for it.
+
+    The wheels alone say little: programs are compiled with them for devices elsewhere.
+    """
+    return lib.plugins.installed(plugin) and lib.plugins.attached(plugin)
 
 
 def default_platform() -> str:
-    """The platform that arrays go to if nothing else is said."""
+    """The platform that arrays go to if nothing else is said: a TPU or GPU before the CPU."""
     name: str = config.platform_name.value or (config.platforms.value or "").split(",")[0]
     if name:
         return _ALIASES.get(name, name)
-    return "gpu" if _gpu_plugin_installed() and "gpu" not in _failed else "cpu"
+    return next((name for name, plugin in (("tpu", "tpu"), ("gpu", "cuda"))
+                 if name not in _failed and _present(plugin)), "cpu")
 
 
 def client(platform: str | None = None) -> Any:
@@ -152,10 +160,12 @@ def client(platform: str | None = None) -> Any:
     with _lock:
         # Asked again under the lock: another thread may have made it since.
         if name not in _clients:
-            maker = _MAKERS.get(name)
+            maker = _MAKERS.get(name) or _maker_of_found(name)
             if maker is None:
-                raise RuntimeError(f"devices: Unknown backend {name}; known platforms are "
-                                   f"{', '.join(sorted(_MAKERS))}; choose one of them.")
+                raise RuntimeError(
+                    f"devices: Unknown backend {name}; known platforms are "
+                    f"{', '.join(sorted({*_MAKERS, *_found_plugins()}))}; choose one of them, or "
+                    "name the library of its plugin by olympus_pjrt_plugins.")
             lib.warn_if_jax_loaded()
             try:
                 _clients[name] = maker()
@@ -192,6 +202,108 @@ def register_backend_factory(name: str, factory: Callable[[], object], *, priori
         raise ValueError(f"register_backend_factory: {name!r} given, which is there already; give "
                          "another name.")
     _MAKERS[name] = factory
+
+
+def register_pjrt_plugin(name: str, *, priority: int = 400, library_path: str | None = None,
+                         options: PluginOptions | Callable[[], PluginOptions] | None = None,
+                         c_api: object = None, factory: Callable[[], object] | None = None,
+                         make_topology: object = None) -> None:
+    """Let the devices of a PJRT plugin be used by a name: `devices(name)`, `olympus_platforms`.
+
+    Programs for them are lowered by the rules of the platform `name`: those that
+    `interpreters.mlir.register_lowering` was given for it, else the ones of all platforms.
+
+    Args:
+      name: the platform's.
+      library_path: the plugin's library, which is loaded when the platform is first used.
+      options: a dict for the plugin's client, or a function that returns one then;
+        `olympus_pjrt_client_create_options` adds to them.
+      c_api: a capsule of the plugin's C API, in place of `library_path`.
+      factory: makes the client, in place of `options`.
+      priority, make_topology: accepted; a platform is the default where `olympus_platforms` names
+        it first.
+
+    ValueError for the name of a platform that is there, or unless one of `library_path` and
+    `c_api` is given. Plugins are also found in the option `olympus_pjrt_plugins`, in the variable
+    PJRT_NAMES_AND_LIBRARY_PATHS, and by the entry points `jax_plugins` of installed packages.
+
+    >>> try:
+    ...     olympus.extend.backend.register_pjrt_plugin("cpu", library_path="plugin.so")
+    ... except ValueError as error:
+    ...     print(error)
+    register_pjrt_plugin: 'cpu' given, which is there already; give another name.
+    """
+    if (library_path is None) == (c_api is None):
+        raise ValueError(f"register_pjrt_plugin: library_path={library_path!r} and c_api={c_api!r} "
+                         f"given for {name!r}; one of them is required.")
+    if factory is not None and options is not None:
+        raise ValueError(f"register_pjrt_plugin: factory and options given for {name!r}; a factory "
+                         "has its own options; give one of them.")
+    if name in _MAKERS or name in _ALIASES:
+        raise ValueError(f"register_pjrt_plugin: {name!r} given, which is there already; give "
+                         "another name.")
+    lib.plugins.add_plugin(name, library_path, c_api)
+
+    def make() -> object:
+        own = options() if callable(options) else options or {}
+        place = {} if job.client is None else _place_in_job()
+        return lib.plugins.make_plugin_client(name, {**place, **own, **given_options()}, job.client)
+
+    _MAKERS[name] = factory or make
+
+
+def _maker_of_found(name: str) -> Callable[[], object] | None:
+    """What starts a platform whose plugin is installed, or named by an option."""
+    library = _found_plugins().get(name)
+    if library is None:
+        return None
+    register_pjrt_plugin(name, library_path=library if isinstance(library, str) else library())
+    return _MAKERS[name]
+
+
+def _found_plugins() -> dict[str, str | Callable[[], str]]:
+    """Plugins that nobody registered, by name: their libraries, or what finds them."""
+    found: dict[str, str | Callable[[], str]] = {
+        point.name: functools.partial(_library_in, point.value)
+        for point in metadata.entry_points(group="jax_plugins") if "xla_cuda" not in point.value}
+    for what, given in (("PJRT_NAMES_AND_LIBRARY_PATHS", os.environ.get(
+            "PJRT_NAMES_AND_LIBRARY_PATHS")), ("olympus_pjrt_plugins", config.pjrt_plugins.value)):
+        for pair in (given or "").split(","):
+            name, colon, path = pair.partition(":")
+            if pair and not (colon and name and path):
+                raise ValueError(f"{what}: {pair!r} given; 'name:path' is required, several "
+                                 "separated by ','.")
+            if pair:
+                found[name] = path
+    return found
+
+
+def _library_in(module: str) -> str:
+    """The library of a plugin's package; its Python code, which may import jax, is not run."""
+    spec = importlib.util.find_spec(module.partition(":")[0])
+    folders = [] if spec is None else spec.submodule_search_locations or [
+        str(Path(spec.origin or "").parent)]
+    for folder in folders:
+        for path in sorted(Path(folder).rglob("*.so")):
+            if lib.plugins.exports_plugin(path):
+                return str(path)
+    raise RuntimeError(f"devices: the package {module} calls itself a PJRT plugin, and no library "
+                       "of one is found in it; name it by olympus_pjrt_plugins.")
+
+
+def counting_client(platform: str | None) -> object:
+    """The client that estimates costs of programs of a platform, whose devices may be elsewhere."""
+    name = default_platform() if platform is None else _ALIASES.get(platform, platform)
+    return _clients.get(name) or client(name if name == default_platform() else "cpu")
+
+
+def rules_of(device: Device) -> str:
+    """The platform by whose rules programs for a device are lowered: the name of its backend.
+
+    A plugin may call its devices "cpu", and has not the kernels of jaxlib's own CPU client.
+    """
+    owner = device.client
+    return next((name for name, found in _clients.items() if found is owner), device.platform)
 
 
 def clear_backends(_crash: bool = False) -> None:

@@ -13,8 +13,6 @@ import numpy as np
 from ..base import lib
 from ..base.typing import Array
 
-__all__ = ["CPU", "CUDA", "PINNED", "ROCM", "dlpack", "dlpack_device"]
-
 CPU, CUDA, PINNED, ROCM = 1, 2, 3, 10       # DLPack's numbers of kinds of devices
 _KINDS = {"cpu": CPU, "cuda": CUDA, "rocm": ROCM}
 

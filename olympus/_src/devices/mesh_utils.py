@@ -15,8 +15,6 @@ from ..base.typing import Device
 from ..types.shape import canonical_shape, prod, sequence
 from .devices import devices as all_devices
 
-__all__ = ["create_device_mesh", "create_hybrid_device_mesh"]
-
 
 def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | None = None, *,
                        contiguous_submeshes: bool = False, allow_split_physical_axes: bool = False

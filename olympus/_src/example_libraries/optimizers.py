@@ -22,14 +22,6 @@ from ..numpy.selection import where
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_registry import PyTreeDef, register_pytree_node
 
-__all__ = [
-    "InitFn", "JoinPoint", "Optimizer", "OptimizerState", "ParamsFn", "Schedule", "UpdateFn",
-    "adagrad", "adam", "adamax", "clip_grads", "constant", "exponential_decay",
-    "inverse_time_decay", "l2_norm", "make_schedule", "momentum", "nesterov", "optimizer",
-    "pack_optimizer_state", "piecewise_constant", "polynomial_decay", "rmsprop",
-    "rmsprop_momentum", "sgd", "sm3", "unpack_optimizer_state",
-]
-
 
 class OptimizerState(NamedTuple):
     """The state of an optimiser: for each array of the parameters, the leaves of its own state.

@@ -34,14 +34,6 @@ from ..random.keys import split
 from ..types.avals import ShapeDtypeStruct
 from ..types.shape import definitely_equal, prod
 
-__all__ = [
-    "AvgPool", "BatchNorm", "Conv", "Conv1DTranspose", "ConvTranspose", "Dense", "Dropout", "Elu",
-    "Exp", "FanInConcat", "FanInSum", "FanOut", "Flatten", "Gelu", "GeneralConv",
-    "GeneralConvTranspose", "Identity", "LeakyRelu", "LogSoftmax", "MaxPool", "Relu", "Selu",
-    "Sigmoid", "Softmax", "Softplus", "SumPool", "Tanh", "elementwise", "glorot", "logsoftmax",
-    "parallel", "randn", "serial", "shape_dependent",
-]
-
 Layer: TypeAlias = tuple[Callable[..., tuple[Any, Any]], Callable[..., Any]]
 
 glorot, randn, logsoftmax = glorot_normal, normal, activations.log_softmax

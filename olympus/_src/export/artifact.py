@@ -22,8 +22,6 @@ from .nodes import Unregistered, decode_tree, encode_tree
 if TYPE_CHECKING:
     from .program import ExportedProgram
 
-__all__ = ["Fields", "decode", "encode"]
-
 _PLAIN = {"fun_name": str, "nr_devices": int, "calling_convention_version": int,
           "uses_global_constants": bool}
 Fields: TypeAlias = dict[str, Any]      # of an export by name, as JSON or as `Exported` takes them

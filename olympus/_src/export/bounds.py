@@ -16,8 +16,6 @@ from ..lowering.attributes import constant_attr, i64s, module_context
 from ..lowering.linking import operations
 from .operations import NUMPY_OF, element_of, ints_of, shape_of
 
-__all__ = ["guard_indices"]
-
 
 def guard_indices(module: IrModule) -> None:
     """Clamp the indices of gathers, and send illegal ones of scatters to a margin that is cut off.

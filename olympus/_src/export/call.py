@@ -33,8 +33,6 @@ from .module import ANY_PLATFORM, custom_calls, read_module
 if TYPE_CHECKING:
     from .program import ExportedProgram
 
-__all__ = ["as_exported", "call_exported_p"]
-
 _OF_LAPACK = (b"lapack_", b"tridiagonal_solve_perturbed")
 INT32 = dtypes.as_dtype("int32")
 

@@ -10,8 +10,6 @@ from ..interpreters.checks import Field, Site, place_of
 from ..types import dtypes
 from ..types.tree import tree_structure, tree_unflatten
 
-__all__ = ["decode_sites", "encode_sites"]
-
 
 def encode_sites(sites: tuple[Site, ...]) -> bytes:
     """The meaning of codes as bytes, with source lines as text."""

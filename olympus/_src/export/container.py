@@ -17,8 +17,6 @@ import json
 import struct
 from typing import Any
 
-__all__ = ["VERSION", "pack", "unpack"]
-
 MAGIC = b"OLYMPUS\xae"      # the last byte is no text in any encoding
 VERSION = 1
 _FRAME = struct.Struct("<8sIQ32s")

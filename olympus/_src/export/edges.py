@@ -22,8 +22,6 @@ from ..types.shape import prod
 from .operations import NUMPY_OF, combiner_of, direction_of, element_of, int_of, ints_of, shape_of
 from .terms import Term, bits, negative, places, select, unary
 
-__all__ = ["IREE", "ONNX", "write_edges"]
-
 #: The values that stand for an operation's results; None leaves it as it is.
 Rule: TypeAlias = Callable[[IrOperation], "Sequence[IrValue] | Term | None"]
 

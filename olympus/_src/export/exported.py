@@ -38,10 +38,6 @@ from .call import as_exported, call_exported_p
 from .container import unpack
 from .module import ANY_PLATFORM, check_custom_calls, check_in_child, portable, read_module
 
-__all__ = ["DisabledSafetyCheck", "Exported", "default_export_platform", "deserialize", "export",
-           "maximum_supported_calling_convention_version",
-           "minimum_supported_calling_convention_version"]
-
 _registration: Any = lazy_module("olympus._src.extend.registration")   # it loads MLIR
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10

@@ -14,9 +14,6 @@ from ..types.scopes import SymbolicScope, symbolic_shape
 from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec
 
-__all__ = ["decode_aval", "decode_effect", "decode_sharding", "encode_aval", "encode_effect",
-           "encode_sharding"]
-
 _keys: Any = lazy_module("olympus._src.random.keys")
 _KEY = "key:"       # and the name of a generator
 _SIZES = range(2**63)

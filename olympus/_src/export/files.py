@@ -10,8 +10,6 @@ import uuid
 from collections.abc import Iterator
 from pathlib import Path
 
-__all__ = ["replacing"]
-
 _STALE_SECONDS = 600    # a file being written that is older has lost its writer
 
 

@@ -36,8 +36,6 @@ from .module import (
     read_module,
 )
 
-__all__ = ["to_iree"]
-
 _LOCAL = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")
 TARGETS = {
     "host": (*_LOCAL, "--iree-llvmcpu-target-cpu=host"),

@@ -18,10 +18,6 @@ from ..lowering.linking import operations
 if TYPE_CHECKING:
     from .program import ExportedProgram
 
-__all__ = ["ANY_PLATFORM", "check_custom_calls", "check_in_child", "check_single",
-           "custom_calls", "drop_assertions", "drop_identities", "portable", "read_all",
-           "read_module", "version_of"]
-
 ANY_PLATFORM = "platform"       # the check that is off for a program that may run anywhere
 _LAPACK = {**dict.fromkeys(("potrf", "geqrf", "geev", "gesdd", "getrf", "gehrd", "gees", "trsm",
                             "gtsv"), "sdcz"),

@@ -13,9 +13,6 @@ from ..types.tree_paths import is_namedtuple
 from ..types.tree_registry import PyTreeDef, is_tree_node, registry
 from .checks import decode_sites, encode_sites
 
-__all__ = ["Unregistered", "decode_tree", "encode_tree", "register_namedtuple_serialization",
-           "register_pytree_node_serialization"]
-
 Typ = TypeVar("Typ", bound=type)
 
 

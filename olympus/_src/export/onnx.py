@@ -40,8 +40,6 @@ from .operations import (
     shape_of,
 )
 
-__all__ = ["to_onnx"]
-
 _REDUCTIONS = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin",
                "multiply": "ReduceProd"}
 _SCATTERS = {"add": "add", "multiply": "mul", "maximum": "max", "minimum": "min", "return": "none"}

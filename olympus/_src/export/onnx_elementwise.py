@@ -11,8 +11,6 @@ from ..base.typing import IrOperation, IrValue
 from .onnx_model import DTYPES, Graph
 from .operations import NUMPY_OF, direction_of, element_of, name_of, shape_of
 
-__all__ = ["BINARY", "FLOATS", "UNARY", "WIDER", "Elementwise", "Functions", "refuse"]
-
 UNARY = {"abs": "Abs", "exponential": "Exp", "log": "Log", "sqrt": "Sqrt", "tanh": "Tanh",
          "sine": "Sin", "cosine": "Cos", "tan": "Tan", "floor": "Floor", "ceil": "Ceil",
          "round_nearest_even": "Round"}

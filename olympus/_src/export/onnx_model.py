@@ -19,8 +19,6 @@ from ..base.typing import DimSize
 from ..types.shape import definitely_equal
 from .files import replacing
 
-__all__ = ["DTYPES", "Graph", "Value", "write"]
-
 IR_VERSION, OPSET = 8, 18
 # The numbers of element types (TensorProto.DataType), by MLIR's names.
 DTYPES = {"f32": 1, "ui8": 2, "i8": 3, "ui16": 4, "i16": 5, "i32": 6, "i64": 7, "i1": 9, "f16": 10,

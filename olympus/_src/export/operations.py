@@ -9,10 +9,6 @@ import numpy as np
 from ..base.lib import mlir
 from ..base.typing import IrBlock, IrOperation, IrValue
 
-__all__ = ["NUMPY_OF", "array_of", "body_of", "callee_of", "combiner_of", "direction_of",
-           "element_of", "int_of", "ints_of", "kind_of", "name_of", "orders_of", "pairs_of",
-           "shape_of"]
-
 # NumPy's names of element types; it has no bfloat16, whose values float32 holds.
 NUMPY_OF = {"f32": "float32", "f64": "float64", "f16": "float16", "i32": "int32", "i64": "int64",
             "i8": "int8", "i16": "int16", "ui8": "uint8", "ui16": "uint16", "ui32": "uint32",
@@ -44,7 +40,7 @@ def array_of(op: IrOperation) -> np.ndarray:
         found = np.array([int(word, 16) if word.startswith("0x") else
                           np.float32(word).view(np.uint32) >> 16 for word in words], np.uint16)
     wide = (found.astype(np.uint32) << 16).view(np.float32)
-    return np.broadcast_to(wide, shape) if elements.is_splat else wide.reshape(shape)
+    return np.broadcast_to(wide.reshape(() if elements.is_splat else shape), shape)
 
 
 def shape_of(x: IrValue) -> list[int]:

@@ -12,8 +12,6 @@ from ..types.dim_equations import Solution
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["ExportedProgram"]
-
 
 class ExportedProgram(Protocol):
     """The fields of an export, as `Exported` explains them, and its derivative."""

@@ -10,8 +10,6 @@ from ..types.avals import ShapeDtypeStruct
 from ..types.scopes import SymbolicScope, symbolic_shape
 from ..types.tree import broadcast_prefix, tree_flatten, tree_unflatten
 
-__all__ = ["symbolic_args_specs"]
-
 
 def symbolic_args_specs(args: PyTree, shapes_specs: PyTree, constraints: Sequence[str] = (),
                         scope: SymbolicScope | None = None) -> PyTree:

@@ -12,8 +12,6 @@ from ..base.typing import IrType, IrValue
 from ..lowering.attributes import constant_attr, i64s
 from .operations import NUMPY_OF, element_of, shape_of
 
-__all__ = ["Number", "Term", "bits", "negative", "places", "select", "typed", "unary"]
-
 Number: TypeAlias = int | float
 
 

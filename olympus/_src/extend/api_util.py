@@ -17,9 +17,6 @@ from ..types.tree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path,
 from ..types.tree import flatten_axes as axes_of_leaves
 from .linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
-__all__ = ["argnums_partial", "debug_info", "donation_vector", "flatten_axes", "flatten_fun",
-           "flatten_fun_nokwargs", "rebase_donate_argnums", "shaped_abstractify"]
-
 
 @transformation_with_aux2
 def flatten_fun(f: Callable[..., PyTree], store: Store, in_tree: PyTreeDef, *args_flat: PyTree

@@ -13,9 +13,6 @@ from ..core.staging import stage
 from ..interpreters.batching import batch_flat, to_axis
 from .linear_util import Store, transformation_with_aux2
 
-__all__ = ["batch_olympuspr_axes", "batch_subtrace", "register_vmappable",
-           "unregister_vmappable", "zero_if_mapped"]
-
 
 class ZeroIfMapped:
     """The class of `zero_if_mapped`: axis 0 of a result that is mapped, None of another."""

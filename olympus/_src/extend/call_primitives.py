@@ -28,9 +28,6 @@ from ..types.avals import Aval
 from .linear_util import WrappedFun
 from .tables import convert_constvars_olympuspr
 
-__all__ = ["CallPrimitive", "call_impl", "create_call_primitive", "eval_olympuspr_transpose",
-           "register_call_primitive_rules"]
-
 
 def call_impl(f: WrappedFun, *args: PyTree, **params: object) -> PyTree:
     """The results of a wrapped function; params are the primitive's and say nothing of it.

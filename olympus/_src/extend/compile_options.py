@@ -9,8 +9,6 @@ import numpy as np
 from ..base.lib import get_compile_options
 from ..base.typing import PyTree
 
-__all__ = ["canonicalize_dtype_handlers", "create_compile_options"]
-
 # By class, a function that makes an array of a value; for others to fill. Our operations do not
 # read it: they convert values by `numpy.asarray`.
 canonicalize_dtype_handlers: dict[type, Callable[..., object]] = {np.ndarray: np.asarray}

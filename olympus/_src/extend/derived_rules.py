@@ -13,11 +13,9 @@ from ..core.ir import Olympuspr
 from ..core.primitive import Zero
 from ..interpreters.partial_eval import TapeTracer, record_unknown
 from ..lax.shape import instantiate
-from ..types.tree import register_pytree_node, register_static, tree_flatten
+from ..types.tree import tree_flatten
+from ..types.tree_registry import register_pytree_node, register_static
 from .types import HiPrim, rule_pair, tangents_of, transposed
-
-__all__ = ["LinearizeFromJvp", "VjpFromJvp", "VjpFromLin", "jvp_from_lin", "linearize_from_jvp",
-           "vjp_from_jvp", "vjp_from_lin"]
 
 
 @register_static

@@ -24,13 +24,6 @@ from ..types import dtypes
 from ..types.avals import AbstractValue, ShapedArray
 from ..types.shape import definitely_equal, maximum, minimum
 
-__all__ = ["Effects", "ParamDict", "TraceTag", "Value", "array_types", "concrete_or_error",
-           "eval_context", "find_top_trace", "gensym", "get_opaque_trace_state", "mapped_aval",
-           "max_dim", "min_dim", "new_olympuspr_eqn", "nonempty_axis_env", "olympuspr_as_fun",
-           "primal_dtype_to_tangent_dtype", "set_current_trace",
-           "take_current_trace", "unmapped_aval", "unsafe_am_i_under_a_jit",
-           "unsafe_am_i_under_a_vmap", "unsafe_get_axis_names"]
-
 Value = Any
 ParamDict = dict[str, Any]
 Effects = frozenset[Effect]

@@ -18,9 +18,6 @@ from typing import Any, TypeAlias
 from ..base.typing import PyTree, R, T
 from ..base.util import ByKey, Memo
 
-__all__ = ["StoreException", "WrappedFun", "cache", "merge_linear_aux", "transformation",
-           "transformation2", "transformation_with_aux", "transformation_with_aux2", "wrap_init"]
-
 _NOTHING: Any = object()
 # A generator function: it yields arguments, gets a result, and yields its own.
 Steps: TypeAlias = Callable[..., Generator[PyTree, PyTree, None]]

@@ -16,8 +16,6 @@ from ..types.tree import broadcast_prefix, tree_flatten
 from ..types.tree_registry import PyTreeDef
 from .types import HiPrim
 
-__all__ = ["VmapOf", "bdims_at_front", "unmap_avals", "vmap_rule"]
-
 
 def _is_none(x: object) -> bool:
     return x is None

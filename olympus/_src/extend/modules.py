@@ -30,12 +30,6 @@ from ..types.sharding import NamedSharding
 from .registration import i64_attr, ir_constant
 from .tables import convert_constvars_olympuspr
 
-__all__ = ["DEVICE_TO_DEVICE_TYPE", "RECV_FROM_HOST_TYPE", "SEND_TO_HOST_TYPE", "AxisContext",
-           "ConstantHandler", "LoweringParameters", "LoweringResult", "SPMDAxisContext",
-           "ShapePolyLoweringState", "ShardingContext", "ir_tree_registry",
-           "lower_olympuspr_to_fun", "lower_olympuspr_to_module", "olympuspr_subcomp",
-           "shape_tensor"]
-
 # The kinds of channels between programs, as StableHLO numbers them.
 DEVICE_TO_DEVICE_TYPE, SEND_TO_HOST_TYPE, RECV_FROM_HOST_TYPE = 1, 2, 3
 

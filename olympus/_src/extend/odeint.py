@@ -8,8 +8,6 @@ from ..base.typing import Array, PyTree
 from ..scipy.integrate.odeint import ravel_first_arg
 from .linear_util import transformation2
 
-__all__ = ["ravel_first_arg_"]
-
 
 @transformation2
 def ravel_first_arg_(fun: Callable[..., PyTree], unravel: Callable[[Array], PyTree],

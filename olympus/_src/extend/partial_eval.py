@@ -23,12 +23,6 @@ from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 from .linear_util import WrappedFun
 
-__all__ = ["PartialVal", "Val", "abstract_eval_fun", "backward_pass", "jvp", "jvp_olympuspr",
-           "linearize", "lower_olympuspr", "move_binders_to_back", "new_eqn_recipe",
-           "partial_eval_olympuspr_nounits",
-           "prune_closed_olympuspr_outputs", "trace_to_olympuspr_dynamic",
-           "trace_to_olympuspr_nounits"]
-
 Val: TypeAlias = Any    # what operations take: arrays, numbers, tracers, values of users' types
 
 

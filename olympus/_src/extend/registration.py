@@ -34,18 +34,8 @@ from ..devices.devices import PLATFORMS
 from ..lowering.attributes import constant_attr, element_type, tensor_type, value_attr
 from ..lowering.builder import Builder
 from ..lowering.linking import fresh_symbols, link
-from ..lowering.tokens import TokenSet
 from ..types import dtypes
 from ..types.avals import AbstractToken, Aval, ShapedArray
-
-__all__ = ["LoweringRule", "TokenSet", "Value", "aval_to_ir_type", "aval_to_ir_types",
-           "dense_int_array", "dense_int_elements", "dtype_to_ir_type", "flatten_ir_types",
-           "flatten_ir_values",
-           "i32_attr", "i64_attr", "ir", "ir_attribute", "ir_constant", "ir_constants",
-           "ir_type_handlers", "lower_fun",
-           "make_ir_context", "module_to_bytecode", "module_to_string",
-           "register_constant_handler", "register_lowering",
-           "token_type"]
 
 ir = mlir.ir        # this loads MLIR: nothing imports this module but its façade
 Value = ir.Value

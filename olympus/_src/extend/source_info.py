@@ -11,10 +11,6 @@ from ..base import source
 from ..core.context import ROOT, Scope, ctx
 from ..core.ir import SourceInfo
 
-__all__ = ["NameStack", "SourceInfo", "current", "current_name_stack", "extend_name_stack",
-           "new_name_stack", "new_source_info", "register_exclusion", "reset_name_stack",
-           "set_name_stack", "summarize", "transform_name_stack", "user_context"]
-
 
 @dataclasses.dataclass(frozen=True)
 class NameStack:

@@ -22,9 +22,6 @@ from ..numpy.grids import arange
 from ..numpy.refs import freeze, new_ref
 from ..types.tree import tree_flatten, tree_map
 
-__all__ = ["AccumEffect", "ReadEffect", "RefEffect", "WriteEffect", "discharge_state", "for_loop",
-           "run_state"]
-
 
 class _OfKind(type):
     """Effects on references, by kind: an `InputEffect` is an instance of the class of its kind."""
@@ -33,6 +30,10 @@ class _OfKind(type):
 
     def __instancecheck__(cls, x: object) -> bool:
         return isinstance(x, InputEffect) and cls.kind in ("", x.kind)
+
+    def __call__(cls, index: int) -> InputEffect:
+        """The effect on the operand that `index` counts: for `HiPrim.effects`."""
+        return InputEffect(cls.kind, index)
 
 
 class RefEffect(metaclass=_OfKind):

@@ -35,14 +35,6 @@ from ..lax.sharding import constrain
 from ..types.avals import ShapedArray
 from ..types.sharding import PartitionSpec
 
-__all__ = ["add_tangents", "add_values", "axis_primitive_batchers", "bdim_at_front", "broadcast",
-           "close_olympuspr", "convert_constvars_olympuspr", "custom_partial_eval_rules",
-           "dce_olympuspr", "dce_olympuspr_call_rule", "dce_olympuspr_consts", "dce_rules",
-           "defbilinear", "defbroadcasting", "defjvp", "defjvp2", "deflinear", "deflinear2",
-           "defreducer", "defvectorized", "fancy_primitive_batchers", "get_primitive_transpose",
-           "instantiate_zeros", "is_undefined_primal", "partial_eval_olympuspr_custom_rules",
-           "primitive_batchers", "primitive_jvps", "primitive_transposes", "zeros_like_aval"]
-
 TangentRule: TypeAlias = Callable[..., Array]     # (tangent, *operands, **params) -> tangent
 TransposeRule: TypeAlias = Callable[..., Sequence[Cotangent]]
 # A result and its mapped axis, or lists of these; and a rule that returns such.

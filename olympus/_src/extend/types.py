@@ -10,6 +10,7 @@ class does not define is made of those that it does, `vjp_from_jvp` and its like
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any, ClassVar
@@ -18,7 +19,9 @@ from ..base import spelling
 from ..base.typing import Array, MappedAxis, Params, PyTree, Reference, Value
 from ..base.util import clipped, lazy_module
 from ..core import tags
+from ..core.cells import Ref
 from ..core.effects import Effect
+from ..core.evaluate import eval_closed
 from ..core.ir import NO_EFFECTS, DropVar, OlympusprEqn
 from ..core.primitive import (
     Axis,
@@ -34,6 +37,7 @@ from ..core.primitive import (
 from ..core.staging import stage
 from ..core.trace import FOREIGN_AVALS, ctx, typeof
 from ..interpreters.batching import batch_flat
+from ..interpreters.discharge import content, discharge, put_back, written
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import apply_transpose
@@ -50,9 +54,6 @@ from ..types.tree import (
 )
 from ..types.tree_paths import keystr
 from ..types.tree_registry import PyTreeDef, is_tree_node
-
-__all__ = ["GradAccum", "HiPrim", "HiPrimitive", "NullAccum", "RefAccum", "ValAccum", "lacks",
-           "made_of", "register_hitype", "rule_pair", "tangents_of", "transposed"]
 
 _mapped: Any = lazy_module("olympus._src.extend.mapped_rules")
 
@@ -212,8 +213,10 @@ class HiPrim:
         batch_dim_rule(axis, dims)              the mapped axes alone: the rest is vmap of the rules
         dce(used_outs, live_ins)                used arguments, results that are left, the operation
 
-    `nzs` says of each array whether it has a tangent. Without `vjp_fwd` reverse mode goes by `jvp`
-    or `lin`. NotImplementedError where a rule is needed that there is no way to.
+    `effects` are those on references among the arguments: `{olympus.extend.state.WriteEffect(0)}`
+    for an `expand` that writes the first one. `nzs` says of each array whether it has a tangent.
+    Without `vjp_fwd` reverse mode goes by `jvp` or `lin`. NotImplementedError where a rule is
+    needed that there is no way to.
 
     >>> from olympus.experimental import hiolympus
     >>> class Cube(hiolympus.HiPrim):
@@ -396,6 +399,14 @@ class HiCall(Higher):
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         return self.impl(*args, **params)
+
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Value]:
+        """The results, by `expand` on the contents of references."""
+        body = stage(lambda *xs: self.impl(*xs, **params), list(map(typeof, ins)))
+        which = [type(x) is Ref for x in ins]
+        new = list(map(operator.and_, which, written(body)))
+        outs = eval_closed(discharge(body, which, new), *map(content, ins))
+        return put_back([*compress(ins, new)], outs)
 
     def jvp(self, primals: Sequence[Value], tangents: Sequence[Tangent], *, prim: HiPrim
             ) -> tuple[list[Value], list[Tangent]]:

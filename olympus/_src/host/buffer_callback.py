@@ -22,8 +22,6 @@ from ..types.tree_registry import PyTreeDef
 from .callbacks import VMAP_METHODS, HostCall, call_elements
 from .ffi import Aliases, promised_avals, read_aliases
 
-__all__ = ["Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback", "buffer_callback_p"]
-
 Buffer, ExecutionContext, ExecutionStage = lib.Buffer, lib.ExecutionContext, lib.ExecutionStage
 
 

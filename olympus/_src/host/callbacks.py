@@ -34,10 +34,6 @@ from ..types.sharding import PartitionSpec, ShardingLike
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["VMAP_METHODS", "FlatCallback", "HostCall", "call_elements", "debug_callback",
-           "debug_callback_p", "io_callback", "io_callback_p", "pure_callback", "pure_callback_p",
-           "with_options"]
-
 
 class FlatCallback(ByKey):
     """A user's function as one of flat NumPy arrays, which it gets as arrays of the CPU; equal if
@@ -171,6 +167,13 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
     if partitioned and result_avals:
         raise ValueError("emit_python_callback: Partitioned callback not supported with return "
                          f"values: {len(result_avals)} given; pass partitioned=False.")
+    if ctx.platform == "tpu":
+        if partitioned:
+            raise NotImplementedError(
+                "emit_python_callback: partitioned=True given on tpu, where a program sends whole "
+                "arrays to the host; partitioned=False is required.")
+        out, token = _by_transfers(ctx, callback, token, operands, operand_avals, result_avals)
+        return out, token if returns_token else None, None
     # A token is an operand and a result of the call, also for Python.
     host = lib.HostFunction(callback if token is None else _pass_token(callback))
     # The list goes with the executable, which keeps the functions alive; the call names its place.
@@ -181,14 +184,65 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
     types = [ctx.type(a) for a in result_avals]
     each = partitioned and token is None
     target = lib.python_callback_target(ctx.platform, each)
+    # Without layouts XLA has results in the order that their readers want: `qr` reads columns.
+    rows = [[range(physical_aval(a).ndim)[::-1] for a in avals]
+            for avals in (operand_avals, result_avals)]
     if token is None:
-        # Where each device calls, XLA ends the process unless layouts are given.
-        rows = [range(len(x.type.shape))[::-1] for x in operands], []
         return ctx.custom_call(target, operands, types, attributes, on_host=True,
-                               layouts=rows if each else None), None, None
+                               layouts=(rows[0], rows[1])), None, None
     token, *out = ctx.custom_call(target, [token, *operands], [token.type, *types], attributes,
-                                  on_host=True)
+                                  on_host=True, layouts=(((), *rows[0]), ((), *rows[1])))
     return out, token if returns_token else None, None
+
+
+def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]], token: IrValue | None,
+                  operands: Sequence[IrValue], operand_avals: Sequence[Aval],
+                  result_avals: Sequence[Aval]) -> tuple[list[IrValue], IrValue]:
+    """A call by a program that cannot call Python: its operands are sent to the host, whose answer
+    is received. At least one array each way: the first starts the call, the second ends it.
+    """
+    module, mark = b.module, make_aval((), dtypes.as_dtype("float32"))
+    avals_in, avals_out = [[physical_aval(a) for a in avals]
+                           for avals in (operand_avals, result_avals)]
+    whole = [a for a in avals_out if 0 not in a.shape]      # none without elements is received
+    sent, received = avals_in or [mark], whole or [mark]
+    # 1 is of collectives.
+    start = 2 + sum(len(h.transfers.sent) + len(h.transfers.received)
+                    for h in module.host_callbacks if h.transfers is not None)
+    channels = range(start, start + len(sent) + len(received))
+
+    def call(*arrays: np.ndarray) -> tuple[np.ndarray, ...]:
+        outs = callback(*(arrays if avals_in else ()))
+        kept = [x for x, a in zip(outs, avals_out, strict=True) if 0 not in a.shape]
+        return tuple(kept) if whole else (np.zeros((), np.float32),)
+
+    # The function lives as long as the list, which goes with the executable.
+    module.host_callbacks.append(lib.HostFunction(call, lib.Transfers(
+        [(a.dtype, a.shape) for a in sent], [(a.dtype, a.shape) for a in received],
+        channels[:len(sent)], channels[len(sent):])))
+
+    def transfer(name: str, kind: int, channel: int, xs: Sequence[IrValue],
+                 types: Sequence[IrType]) -> Sequence[IrValue]:
+        op = b.ops(name, xs, {
+            "channel_handle": b.attr(f"#stablehlo.channel_handle<handle = {channel}, "
+                                     f"type = {kind}>"),
+            "is_host_transfer": b.attr("true"),
+            "mhlo.frontend_attributes": b.attr(
+                '{_xla_host_transfer_handler_name = "pjrt_rendezvous", '
+                f'_xla_host_transfer_rendezvous = "{channel}"}}')}, types)
+        if module.manual is None:
+            module.host_calls.append(op)
+        return op.results
+
+    token = token or b.new_token()
+    for x, channel in zip(operands or [b.full(mark, 0)], channels, strict=False):
+        (token,) = transfer("stablehlo.send", 2, channel, [x, token], [token.type])
+    found = []
+    for aval, channel in zip(received, channels[len(sent):], strict=True):
+        x, token = transfer("stablehlo.recv", 3, channel, [token], [b.type(aval), token.type])
+        found.append(x)
+    answers = iter(found)
+    return [b.full(a, 0) if 0 in a.shape else next(answers) for a in avals_out], token
 
 
 def _on_one(b: Builder, names: Sequence[Hashable], call: Callable[[], list[IrValue]],
@@ -235,6 +289,8 @@ def checked_results(what: str, callback: FlatCallback, avals: Sequence[ShapedArr
 
 class PureCallback(HostCall):
     """params: callback, result_avals, sharding, vmap_method."""
+
+    makes_nan = False
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> NoReturn:
@@ -289,6 +345,8 @@ def call_elements(prim: Primitive, size: int, args: Sequence[Array], dims: Seque
 
 class IoCallback(HostCall):
     """params: callback, ordered, result_avals, sharding."""
+
+    makes_nan = False
 
     def effects(self, avals: Sequence[ShapedArray], params: Params) -> frozenset[effects.Effect]:
         return frozenset((effects.ordered_io_effect if params["ordered"] else effects.io_effect,))

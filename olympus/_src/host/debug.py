@@ -14,8 +14,6 @@ from ..base.errors import FormatError
 from ..base.typing import Array, PyTree
 from .callbacks import DebugCallback, debug_callback, flat_callback, with_options
 
-__all__ = ["callback", "log", "print"]
-
 _print: Callable[..., None] = builtins.print     # which ours hides below
 _LOGGER = logging.getLogger("olympus.debug")
 _LOGGER.setLevel(logging.INFO)      # requested output is not silenced by the root's WARNING

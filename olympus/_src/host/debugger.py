@@ -17,8 +17,6 @@ from ..core.trace import Tracer
 from ..types.tree import tree_leaves
 from .callbacks import debug_callback
 
-__all__ = ["breakpoint"]
-
 SURROUNDING = 5     # lines shown before and after the current one
 
 

@@ -42,11 +42,6 @@ from ..types.layout import Layout
 from ..types.shape import canonical_shape, definitely_equal
 from .callbacks import VMAP_METHODS, call_elements
 
-__all__ = ["FfiEffect", "build_ffi_lowering_function", "ffi_call", "ffi_call_p", "ffi_lowering",
-           "include_dir", "promised_avals", "pycapsule", "read_aliases", "register_ffi_target",
-           "register_ffi_target_as_batch_partitionable", "register_ffi_type",
-           "register_ffi_type_id"]
-
 LayoutLike: TypeAlias = Sequence[int] | Layout | None
 Order: TypeAlias = tuple[int, ...]      # the axes of an array, the innermost first
 Aliases: TypeAlias = tuple[tuple[int, int], ...]        # (operand, result that takes its buffer)

@@ -13,8 +13,6 @@ from ..types.sharding import Sharding
 from ..types.tree import tree_leaves
 from .callbacks import DebugCallback
 
-__all__ = ["inspect_array_sharding"]
-
 
 class InspectSharding(DebugCallback):
     """params: callback. No results."""

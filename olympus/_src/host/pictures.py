@@ -16,8 +16,6 @@ from ..types.shape import Shape, canonical_shape, sequence
 from ..types.sharding import NamedSharding, Sharding
 from .inspection import inspect_array_sharding
 
-__all__ = ["visualize_array_sharding", "visualize_sharding"]
-
 _LINES = 10             # of a square array's picture
 _WIDTH_OF_LINE = 2.5    # a line of a terminal is that many columns high
 

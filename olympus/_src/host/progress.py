@@ -34,8 +34,6 @@ from ..types.dtypes import scalar_kind
 from ..types.tree import tree_flatten, tree_unflatten
 from .callbacks import DebugCallback, FlatCallback, flat_callback
 
-__all__ = ["Bar", "shown_fori", "shown_scan", "shown_stretches"]
-
 UPDATES = 50    # calls of the host for one loop, about
 
 _tqdm: Any = lazy_module("tqdm.auto")

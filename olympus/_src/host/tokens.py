@@ -10,8 +10,6 @@ from ..core.trace import typeof
 from ..devices.array import register_wrapper
 from ..types.avals import AbstractToken, ShapedArray, Token, abstract_token
 
-__all__ = ["after_all", "after_all_p", "create_token", "create_token_p", "stage", "stage_p"]
-
 register_wrapper(Token)     # programs take and return its content: an array without elements
 
 

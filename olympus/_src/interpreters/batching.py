@@ -18,8 +18,6 @@ from ..lax.shape import broadcast_axis, move_axis, zeros_of
 from ..types.avals import Aval, ShapedArray, is_float0
 from .compiled_rules import vmap_at_once
 
-__all__ = ["BatchTrace", "BatchTracer", "batch_flat", "batch_program"]
-
 
 class BatchTracer(Tracer):
     """One element of a mapped array: `_val` holds all of them along axis `_dim`."""

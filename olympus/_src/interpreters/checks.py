@@ -53,10 +53,6 @@ from ..types import dtypes
 from ..types.avals import Aval, ShapedArray
 from ..types.shape import definitely_equal, maximum, prod
 
-__all__ = ["KINDS", "Checked", "Checks", "Field", "OlympusRuntimeError", "Site", "as_branch",
-           "check_p", "check_program", "counted", "explained", "fields_of", "first_run",
-           "looked_for", "looking", "no_failure", "place_of", "raise_failure", "words_of"]
-
 _index_checks: Any = lazy_module("olympus._src.interpreters.index_checks")   # of checked programs
 
 KINDS = ("user", "nan", "index", "div")
@@ -411,7 +407,7 @@ class Checks:
         outs = prim.checked(self, ins, eqn.params) if prim.checked is not None else None
         if outs is not None:
             return outs
-        if "div" in self.kinds and prim.name in DIVISIONS:
+        if prim.divides and "div" in self.kinds:
             self.look_at_divisor(eqn, ins)
         if "index" in self.kinds:
             found = _index_checks.outside(prim, list(map(stop_gradient, ins)), eqn.params,
@@ -421,10 +417,12 @@ class Checks:
         outs = prim.bind(*ins, **eqn.params)
         if prim is broadcast_in_dim_p:
             self.wide[eqn.outvars[0]] = ins[0]
-        elif "nan" in self.kinds and prim.name not in MOVES:
+        elif prim.makes_nan and "nan" in self.kinds:
             for var, out in zip(eqn.outvars, outs if prim.multiple_results else [outs],
                                 strict=True):
-                if dtypes.is_inexact(typeof(out).dtype) and var not in self.handed_on:
+                aval = typeof(out)
+                if (aval.is_array and dtypes.is_inexact(aval.dtype)
+                        and var not in self.handed_on):
                     self.look(is_nan(out), prim, "nan", ins)
         return outs
 
@@ -505,16 +503,16 @@ def handed_on(pr: Olympuspr, results: tuple[bool, ...] | None = None) -> set[Var
 def _handed_on(pr: Olympuspr, results: Iterable[Atom]) -> set[Var]:
     found = set(variables(results))
     for eqn in reversed(pr.eqns):
-        name = eqn.primitive.name
-        if name in CALLS:
-            (_, body, its), = eqn.primitive.applied(eqn.params, eqn.invars)
+        prim = eqn.primitive
+        if prim.looked_into:
+            (_, body, its), = prim.applied(eqn.params, eqn.invars)
             inside = handed_on(body.olympuspr, tuple([v in found for v in eqn.outvars]))
             found.update(variables([v for v, x in zip(its, body.invars, strict=True)
                                     if x in inside]))
-        elif name in HANDS_ON and eqn.params.get("y") != 0:     # x ** 0 is 1
+        elif prim.hands_on(eqn.params):
             out, = eqn.outvars
             if (_has_nan(out.aval) and not definitely_equal(out.aval.size, 0)
-                    and (name not in MOVES or out in found)):
+                    and (prim.makes_nan or out in found)):
                 found.update([v for v in variables(eqn.invars) if _has_nan(v.aval)])
     return found
 
@@ -525,27 +523,7 @@ def _has_nan(aval: Aval) -> bool:
 
 
 NAN_DTYPES = frozenset(map(dtypes.as_dtype, ("float16", "bfloat16", "float32", "float64")))
-# Primitives that run their body once, on their operands.
-CALLS = frozenset(("custom_jvp_call", "custom_vjp_call", "jit", "remat2"))
-# Primitives that give a NaN wherever an operand of a floating dtype has one.
-HANDS_ON = frozenset((
-    "abs", "add", "broadcast_in_dim", "ceil", "concatenate", "convert_element_type", "copy", "cos",
-    "cosh", "div", "dot_general", "erf", "erfc", "exp", "exp2", "expm1", "floor", "integer_pow",
-    "log", "log1p", "logistic", "max", "min", "mul", "neg", "reduce_sum", "reshape", "rev", "round",
-    "rsqrt", "sign", "sin", "sinh", "sqrt", "square", "squeeze", "sub", "tan", "tanh", "transpose"))
 SMALL = 1 << 14     # elements: to start a loop over fewer takes as long as the loop
-DIVISIONS = frozenset(["div", "rem"])
-# Primitives that make no NaN: they move values, which were looked at where they were made.
-MOVES = frozenset((
-    "abs", "all_gather", "all_gather_invariant", "all_gather_reduced", "all_to_all",
-    "bitcast_convert_type", "broadcast_in_dim", "ceil", "clamp", "complex", "concatenate", "conj",
-    "convert_element_type", "copy", "deal", "device_put", "dynamic_slice", "dynamic_update_slice",
-    "floor", "gather", "imag", "io_callback", "layout_constraint", "max", "min", "name", "neg",
-    "optimization_barrier", "pbroadcast", "pmax", "pmin", "ppermute", "preduced", "pure_callback",
-    "pvary", "real", "reduce_max", "reduce_min", "reduced_vary_cast", "reshape", "reshard", "rev",
-    "round", "scatter", "scatter-max", "scatter-min", "select_n", "sharding_constraint", "sign",
-    "slice", "sort", "split", "squeeze", "stack", "stop_gradient", "tile", "top_k", "transpose",
-    "unstack"))
 
 
 # Failures as text --------------------------------------------------------------------------------

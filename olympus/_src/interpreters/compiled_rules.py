@@ -30,8 +30,6 @@ from ..core.trace import Trace
 from ..types.avals import Aval, ShapedArray
 from .partial_eval import TapeTrace, TapeTracer, split_program
 
-__all__ = ["jvp_at_once", "vmap_at_once"]
-
 ArrayImpl = lib.ArrayImpl
 Compiled = Callable[[list[Array]], list[Array]]     # an executable program
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from ..core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, variables
 
-__all__ = ["dce_closed", "dce_program"]
-
 
 def dce_program(pr: Olympuspr, used_out: Sequence[bool],
                 keep_inputs: bool = True) -> tuple[Olympuspr, list[bool], list[bool]]:

@@ -24,8 +24,6 @@ from ..core.staging import stage
 from ..core.trace import ctx
 from ..types.refs import inner
 
-__all__ = ["content", "discharge", "has_refs", "makes_refs", "put_back", "stores_of", "written"]
-
 
 def has_refs(closed: ClosedOlympuspr) -> bool:
     """Whether a program takes or makes references; kept with it."""
@@ -130,7 +128,7 @@ def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
     # What is done to a reference that stays one, of an outer trace, is recorded.
     if prim.on_cells is not None and (not ins or _is_cell(ins[0]) or not is_ref(ins[0])):
         return prim.on_cells(ins, params)
-    if prim.programs != () and (any(map(_is_cell, ins)) or any(
+    if prim.discharged is not None and (any(map(_is_cell, ins)) or any(
             makes_refs(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)):
         return prim.discharged(ins, params)
     return prim.bind(*ins, **params)

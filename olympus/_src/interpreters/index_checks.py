@@ -21,8 +21,6 @@ from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_p, dynamic_update_
 from ..types import dtypes
 from ..types.shape import definitely_equal, exceeds
 
-__all__ = ["first_place", "outside"]
-
 INT32 = dtypes.as_dtype("int32")
 Found = tuple[Any, list[Any], tuple[Sequence[int], tuple[int, ...], tuple[int, ...]]]
 

@@ -22,8 +22,6 @@ from ..lax.creation import full_like
 from ..lax.shape import instantiate
 from .jvp import DifferentiatedTracer
 
-__all__ = ["JetTrace", "JetTracer", "Rule", "jet_flat", "jet_rules"]
-
 # (operands, series of each, **params) -> (result, its series): of primitives whose own jvp rule is
 # not to be used, or that have none. The terms of a series are derivatives over factorials.
 Rule = Callable[..., tuple[Any, Sequence[Any]]]

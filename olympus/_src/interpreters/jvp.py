@@ -24,8 +24,6 @@ from ..types.tree import tree_map
 from .compiled_rules import jvp_at_once
 from .partial_eval import TapeTrace
 
-__all__ = ["DifferentiatedTracer", "JVPTrace", "JVPTracer", "jvp_flat", "jvp_program"]
-
 
 def zero_tangent(x: ArrayLike) -> Zero:
     """The tangent of a value that is a constant."""

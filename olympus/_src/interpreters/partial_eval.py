@@ -36,9 +36,6 @@ from ..lax.shape import broadcast_in_dim_p
 from ..types.avals import Aval
 from .dce import dce_closed
 
-__all__ = ["Residual", "Split", "TapeTrace", "TapeTracer", "depends",
-           "partial_eval_program", "reached", "record_unknown"]
-
 
 class TapeTracer(JitTracer):
     """An unknown value: a tangent, as a rule.

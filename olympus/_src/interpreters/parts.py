@@ -23,9 +23,7 @@ from ..core.staging import ASK, StagingTrace, stage
 from ..core.trace import Tracer, typeof
 from ..lax.convert import convert_element_type_p
 from ..types.avals import Aval, ShapedArray
-
-__all__ = ["PartsTrace", "counts", "has_high", "high_types", "in_parts", "part_types", "parts_of",
-           "raised", "repeated"]
+from ..types.refs import inner
 
 
 def part_types(aval: Aval) -> list[ShapedArray]:
@@ -88,8 +86,8 @@ def raised(avals: Sequence[Aval], parts: Sequence[Value]) -> list[Value]:
 
 
 def high_types(closed: ClosedOlympuspr) -> bool:
-    """Whether a program takes or returns values of users' types."""
-    return any(a.is_high for a in chain(closed.in_avals, closed.out_avals))
+    """Whether a program takes or returns values of users' types, or takes references to them."""
+    return any(inner(a).is_high for a in chain(closed.in_avals, closed.out_avals))
 
 
 def has_high(closed: ClosedOlympuspr) -> bool:

@@ -23,12 +23,13 @@ from .dce import dce_closed
 _discharge: Any = lazy_module("olympus._src.interpreters.discharge")    # where there are references
 _parts: Any = lazy_module("olympus._src.interpreters.parts")            # for users' types
 
-__all__ = ["arrays_only", "stores_of", "without_dead_code"]
 
+def arrays_only(closed: ClosedOlympuspr, whole: bool = False) -> ClosedOlympuspr:
+    """The program on arrays; itself if it knows no other values.
 
-def arrays_only(closed: ClosedOlympuspr) -> ClosedOlympuspr:
-    """The program on arrays; itself if it knows no other values."""
-    if HIGH:
+    `whole`: values of users' types that it takes or returns stay, and so do those inside.
+    """
+    if HIGH and not (whole and _parts.high_types(closed)):
         closed = _parts.in_parts(closed)
     return _discharge.discharge(closed) if MUTABLE else closed
 

@@ -40,7 +40,6 @@ _discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
 Into = Mapping[Var, Reference]       # references that take sums of cotangents, by variable
-__all__ = ["apply_transpose", "backward_pass", "linear_flags", "transpose_program"]
 
 Given = Sequence[ArrayLike | Zero | None]   # cotangents: Python's numbers are among them
 

@@ -23,10 +23,6 @@ from ..types.tree import keystr, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
-__all__ = ["abstract", "argument_name", "as_arrays", "check_argnums", "check_arrays",
-           "check_callable", "check_results", "evaluating", "leaf_name",
-           "leaf_path", "name_in_code", "parameter_name", "parameters_of", "select",
-           "structure_path", "substitute"]
 
 _ARRAYS = (Tracer, lib.ArrayImpl)      # as nearly all leaves are
 _WRAPPERS = 8       # around a function; one may be around itself

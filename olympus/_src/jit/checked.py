@@ -38,11 +38,6 @@ from ..types.tree_registry import register_pytree_node_class
 
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 
-__all__ = ["BatchedError", "DivisionByZeroError", "Error", "ErrorCategory", "FailedCheckError",
-           "NaNError", "OOBError", "all_checks", "automatic_checks", "check", "check_error",
-           "checkify", "debug_check", "div_checks", "float_checks", "index_checks", "init_error",
-           "kinds_of", "nan_checks", "raising", "user_checks", "with_error"]
-
 
 class CheckException(Exception):
     """A finding of a check. Its classes are the categories of errors that `checkify` looks for."""
@@ -198,8 +193,7 @@ def with_error(f: Callable[P, R], kinds: frozenset[str], quick: bool = False
         once = any(not isinstance(e, CheckEffect) for e in body.program.effects)
         # Values of users' types that it closes over or returns stay whole: they may be traced.
         pure, stores = body.program, stores_of(body.program)
-        if not any(a.is_high for a in (*pure.in_avals, *pure.out_avals)):
-            pure = arrays_only(pure)
+        pure = arrays_only(pure, whole=True)
         found = check_program(pure, kinds, quick and not once)
         program, sites = (pure, ()) if found is None else (found.program, found.sites)
         consts = [_refs.get_p.bind(c, view=_refs.WHOLE) if typeof(c).mutable else c

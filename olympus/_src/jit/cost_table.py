@@ -10,11 +10,9 @@ from ..base.lib import mlir
 from ..base.markup import columns
 from ..base.util import Memo, short_number
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
-from ..devices.devices import client
+from ..devices.devices import counting_client, default_platform
 from ..lowering.module import Lowering, lower_program
 from ..types.shape import is_static
-
-__all__ = ["Cost", "CostLine", "CostTable", "Costs", "cost_table", "operation_cost"]
 
 
 class Cost(NamedTuple):
@@ -162,9 +160,9 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
     operands = [v if isinstance(v, Literal) else next(rest) for v in eqn.invars]
     alone = ClosedOlympuspr(Olympuspr([], ins, outs, [
         eqn.replace(invars=operands, outvars=outs)], eqn.effects))
-    owner = client(platform)
+    owner = counting_client(platform)
     try:
-        module, _ = lower_program(Lowering(alone, "operation", owner.platform))
+        module, _ = lower_program(Lowering(alone, "operation", platform or default_platform()))
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
     except (NameError, NotImplementedError):    # an axis without a size, no rule
         return _NOTHING

@@ -25,8 +25,6 @@ from .cost_table import Cost, Costs
 from .stages import Stage, Wrapped
 from .tracing import make_olympuspr
 
-__all__ = ["Drawing", "draw", "stage_drawing"]
-
 LIMIT = 400             # equations that are drawn if nothing else is asked for
 _MOST_PILLS = 100       # inputs, and outputs, of one program
 _DEEPEST = 20           # programs within one another

@@ -31,8 +31,6 @@ from ..types import dtypes
 from ..types.tree import tree_leaves
 from .jit import make_jit
 
-__all__ = ["begin_with", "fused", "named", "unasked"]
-
 _NUMBERS = frozenset((int, float))
 _PASSED_ON = frozenset((lib.ArrayImpl, tuple, bool, str, type(None)))      # as C++ takes them
 _ARRAYS = frozenset((lib.ArrayImpl,))

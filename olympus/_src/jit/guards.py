@@ -14,8 +14,6 @@ from ..base.typing import PyTree
 from ..base.util import Memo
 from ..core.captures import Captures, Change
 
-__all__ = ["Guard", "check_mode"]
-
 _SHOWN = 3                  # changes that a message names
 
 

@@ -8,8 +8,6 @@ from ..base.typing import PyTree
 from ..lowering.hold_report import HoldReport
 from .jit import jit
 
-__all__ = ["holds"]
-
 
 def holds(fun: Callable[..., PyTree], /, *args: PyTree, **kwargs: PyTree) -> HoldReport:
     """The values that `jit` makes XLA:CPU compute once, by line of the source.

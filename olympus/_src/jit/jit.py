@@ -62,8 +62,6 @@ from .stages import Lowered, Traced, may_share
 if TYPE_CHECKING:
     from .recompiles import CacheInfo, Explanation
 
-__all__ = ["Inline", "JitFunction", "jit", "make_jit", "pjit"]
-
 _guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
 _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
 _checked: Any = lazy_module("olympus._src.jit.checked")

@@ -10,8 +10,6 @@ from ..base.source import summarize
 from ..base.typing import PyTree
 from .jit import jit
 
-__all__ = ["KernelLine", "KernelReport", "kernels"]
-
 
 class KernelLine(NamedTuple):
     """Equations of one line of the source that one kernel computes.

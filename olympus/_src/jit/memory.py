@@ -16,8 +16,6 @@ from ..lowering.attributes import context_bytes
 from ..runtime.compile import compiled_programs
 from .jit import JitFunction
 
-__all__ = ["CacheMemory", "FunctionMemory", "MemoryReport", "memory_report"]
-
 Row = TypeVar("Row", bound=tuple)       # of a table: a name, then numbers
 
 

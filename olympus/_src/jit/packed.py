@@ -19,8 +19,6 @@ from ..types.tree_registry import PyTreeDef
 from .program import Program
 from .stages import Compiled
 
-__all__ = ["deserialize_and_load", "pack", "serialize", "unpack"]
-
 
 class Types(NamedTuple):
     """The types of a program that another process traced, as an executable needs them."""

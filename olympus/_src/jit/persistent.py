@@ -25,7 +25,6 @@ from ..base.typing import Array, R
 from ..base.users import code_of_users
 from ..base.util import Memo
 from ..core.context import current_context
-from ..devices import devices
 from ..devices.array import stored
 from ..runtime import compile, disk_cache
 from ..runtime.compile import Placement
@@ -33,9 +32,6 @@ from .packed import pack, unpack
 from .program import Program, anew, trace_program
 from .signature import Arguments, Signature
 from .stable_key import StableKey, UnstableError, options_of_now, software
-
-__all__ = ["PersistentPrograms"]
-
 
 # Frames below these belong to the import system, and to modules.
 _IMPORTS = tuple(getattr(_bootstrap, name).__code__
@@ -70,7 +66,7 @@ class PersistentPrograms:
                             "only: no directory is set; set olympus_compilation_cache_dir.")
             return self._trace(arguments)
         stable = self._key(arguments, placement)
-        client, key, entry = devices.client(placement.platform), "", None
+        client, key, entry = placement.devices[0].client, "", None
         try:
             # All devices of the machine: the call's own are in the digest.
             key = directory.key(self.signature.name, stable.hexdigest(), client,

@@ -32,8 +32,6 @@ from ..types.tree_registry import PyTreeDef
 from .arguments import check_results
 from .signature import Arguments, Signature
 
-__all__ = ["Program", "anew", "programs_of", "shares_programs", "trace_program"]
-
 _check: Any = lazy_module("olympus._src.core.check")        # under enable_checks
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _parts: Any = lazy_module("olympus._src.interpreters.parts")

@@ -17,8 +17,6 @@ from ..types.tree import tree_unflatten
 from .arguments import check_callable
 from .jit import JitFunction
 
-__all__ = ["program_order"]
-
 
 @overload
 def program_order(f: Callable[P, R], *, enforce: bool, strict_in_out: bool = False,

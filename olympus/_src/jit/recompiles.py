@@ -22,9 +22,6 @@ from ..types.avals import Aval
 from .program import Program
 from .signature import Arguments, ProgramKey, Signature
 
-__all__ = ["CacheInfo", "Difference", "Explanation", "check_limit", "explain",
-           "log_again", "over_limit", "warn_of_many"]
-
 
 class Difference(NamedTuple):
     """One thing in which a call differs from the most similar one that was traced.

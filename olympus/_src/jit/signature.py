@@ -30,8 +30,6 @@ from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_p
 from ..types.tree_registry import PyTreeDef
 from .arguments import abstract, name_in_code, parameter_name, parameters_of, too_large
 
-__all__ = ["WHOLE", "Arguments", "ProgramKey", "Signature", "indices", "named_twice"]
-
 # Structure and types of the dynamic arguments, the number of positional ones, static ones by their
 # bits, and the Context: equal keys have one program.
 ProgramKey: TypeAlias = tuple[PyTreeDef, tuple[Aval, ...], int, tuple, Context]

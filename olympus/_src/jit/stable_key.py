@@ -49,8 +49,6 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import PyTreeDef, registered_functions
 
-__all__ = ["StableKey", "UnstableError", "options_of_now", "software"]
-
 _PLAIN = (type(None), bool, int, str, bytes, type(...), type(NotImplemented))
 _BUILTIN = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
             types.MethodWrapperType, types.ClassMethodDescriptorType, np.ufunc, type(np.sum))

@@ -24,7 +24,7 @@ from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import layout_of, stored
-from ..devices.devices import client
+from ..devices.devices import counting_client
 from ..interpreters.passes import arrays_only
 from ..lowering.context import ModuleContext
 from ..lowering.linking import external, internal
@@ -45,9 +45,6 @@ from ..types.tree import explain_mismatch, tree_flatten, tree_leaves, tree_map, 
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import PyTreeDef, dispatch_registry
 from .program import Program
-
-__all__ = ["ArgInfo", "Compiled", "CompilerOptions", "Lowered", "Stage", "Traced",
-           "Wrapped"]
 
 if TYPE_CHECKING:
     from .cost_table import CostTable
@@ -212,6 +209,13 @@ class Traced(Stage):
         program, placement = self._program, self._placement
         if not program.high:
             return self
+        for i in program.refs:
+            aval: Any = program.closed.in_avals[i]
+            if aval.inner.is_high:
+                raise NotImplementedError(
+                    f"lower: {aval} is argument {program.arg_names[i]} of "
+                    f"{self.fun_name}; a function is compiled ahead for references to arrays only; "
+                    "pass the value and return the new one, or call the jitted function.")
         ins = program.closed.in_avals
         placement = placement._replace(**{field: tuple(_parts.repeated(given, ins))
                                           for field in ("shardings", "memories", "layouts")
@@ -304,12 +308,12 @@ class Lowered(Stage):
 
     def cost_analysis(self) -> dict[str, float] | None:
         """XLA's estimates before optimisation, or None."""
-        return lib.hlo_cost_analysis(client(self._placement.platform),
+        return lib.hlo_cost_analysis(counting_client(internal(self._platforms[0])),
                                      mlir.hlo_module(self._module))
 
     def cost_table(self) -> CostTable:
         """The costs of the source's lines, the dearest first, by XLA's estimates."""
-        return _costs.cost_table(arrays_only(self._program.closed), self._placement.platform)
+        return _costs.cost_table(arrays_only(self._program.closed), internal(self._platforms[0]))
 
     def compile(self, compiler_options: CompilerOptions | None = None, *,
                 device_assignment: Sequence[Device] | None = None) -> Compiled:
@@ -435,7 +439,7 @@ class Compiled(Stage):
         Operations are judged one by one, as they are before XLA fuses them.
         """
         return _costs.cost_table(arrays_only(self._program.closed),
-                                 self._executable.devices[0].platform)
+                                 self._placement.platform)
 
     def memory_analysis(self) -> lib.MemoryStats | None:
         """Bytes that the program needs for arguments, results, temporaries and code, or None."""

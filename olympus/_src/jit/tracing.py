@@ -17,15 +17,12 @@ from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.primitive import Primitive
 from ..core.staging import stage
-from ..core.trace import Trace, Tracer, enter, leave, typeof
+from ..core.trace import Trace, Tracer, enter, leave
 from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.shape import entries, static_int
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 from .arguments import abstract, argument_name, check_callable, check_results, too_large
-
-__all__ = ["ensure_compile_time_eval", "eval_shape", "make_olympuspr", "named_call", "named_scope",
-           "typeof"]
 
 
 def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],

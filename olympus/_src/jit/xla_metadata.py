@@ -25,14 +25,12 @@ from ..types.tree import flatten_axes, tree_flatten, tree_map, tree_unflatten
 from .arguments import check_callable
 from .jit import JitFunction
 
-__all__ = ["control_dep", "fused", "schedule", "scheduling_group", "set_xla_metadata",
-           "xla_metadata_call", "xla_metadata_call_p"]
-
 
 class MetadataCall(Call):
     """Apply `olympuspr` to the operands. The other params are what XLA is told of the call."""
 
     called = False
+    fusion = ""
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, **meta: str
               ) -> list[IrValue]:

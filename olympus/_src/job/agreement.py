@@ -30,9 +30,6 @@ else:       # with OpenSSL, sockets and JSON, which a process alone does not nee
     futures = lazy_module("concurrent.futures")
     rollcall = lazy_module("olympus._src.job.rollcall")
 
-__all__ = ["LEFT", "ModuleKey", "check_same_program", "explain_collective", "spans_processes",
-           "watch_others"]
-
 LEFT = "olympus/left"       # where a process says in the job's store that it takes part no more
 
 _MOMENT = 5.0       # seconds within which all processes see that a program on them failed

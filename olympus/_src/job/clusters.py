@@ -22,8 +22,6 @@ from typing import Any, ClassVar
 from ..base import source
 from ..base.logs import LOGGER
 
-__all__ = ["CLUSTERS", "Cluster", "detect"]
-
 _FIRST_PORT, _PORTS = 61440, 4096       # the upper end of the ports that no service registers
 
 

@@ -20,8 +20,6 @@ from .agreement import LEFT, explain_collective, watch_others
 from .clusters import detect
 from .state import current
 
-__all__ = ["initialize", "is_initialized", "shutdown"]
-
 _WHAT = "distributed.initialize"
 _MOMENT = 5     # seconds that a process which ends gives the others to end, too
 

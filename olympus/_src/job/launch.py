@@ -12,8 +12,6 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-__all__ = ["launch"]
-
 _GRACE = 5.0       # seconds that the others have to tell why they fail, too
 
 

@@ -19,9 +19,6 @@ from typing import Any, NamedTuple
 from ..base import lib
 from ..base.errors import OlympusRuntimeError
 
-__all__ = ["Member", "Watch", "announce", "gather", "introduce", "missing", "open_pulse",
-           "pulse_address", "reachable", "report", "split_address"]
-
 _WHAT = "distributed.initialize"
 _GREETING = 5.0     # seconds that a process which has connected has to say who it is
 _WATCHERS = 4096    # connections that wait at a pulse; none of them is accepted

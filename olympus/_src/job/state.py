@@ -11,8 +11,6 @@ if TYPE_CHECKING:
 
     from .rollcall import Member
 
-__all__ = ["Job", "current"]
-
 
 class Job:
     """A process alone is a job of one; `distributed.initialize` fills this in."""

@@ -42,9 +42,6 @@ from ..types.shape import definitely_equal, floor_div, mod
 from .logits import DEFAULT_MASK_VALUE
 from .mask_info import MaskInfo
 
-__all__ = ["Blocks", "Inputs", "Masks", "Options", "Running", "attention", "causal_masks",
-           "check_heads"]
-
 _F32 = as_dtype("float32")
 
 

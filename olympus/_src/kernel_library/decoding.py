@@ -28,9 +28,6 @@ from .attention_kernel import Blocks, Inputs, Masks, Options, attention
 from .logits import DEFAULT_MASK_VALUE, capped
 from .pages import by_pages
 
-__all__ = ["gqa", "gqa_reference", "grouped_query_attention_reference", "mha_reference", "mqa",
-           "mqa_reference", "paged_attention", "paged_attention_reference"]
-
 _F32 = np.float32
 
 
@@ -146,7 +143,6 @@ def _outside(batch: int, keys: int, start_idx: ArrayLike | None, kv_seq_len: Arr
     stop = broadcast_to(keys if kv_seq_len is None else kv_seq_len, (batch,))
     place = arange(keys)
     return (place < start[:, None]) | (place >= stop[:, None])
-
 
 
 def _hide(logits: Array, start_idx: ArrayLike | None, kv_seq_len: ArrayLike | None) -> Array:

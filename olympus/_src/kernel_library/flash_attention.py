@@ -28,9 +28,6 @@ from .attention_kernel import (
 )
 from .logits import DEFAULT_MASK_VALUE, SegmentIds, causal_rule, same_segment
 
-__all__ = ["BlockSizes", "flash_attention", "mha_reference", "mha_reference_bwd",
-           "mha_reference_no_custom_vjp"]
-
 _F32 = np.float32
 
 

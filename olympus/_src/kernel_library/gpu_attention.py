@@ -27,8 +27,6 @@ from .attention_kernel import (
 )
 from .logits import SegmentIds, causal_rule, same_segment
 
-__all__ = ["BlockSizes", "mha", "mha_reference", "segment_mask"]
-
 _F32 = np.float32
 
 

@@ -15,8 +15,6 @@ from ..base.typing import Array
 from ..lax.creation import broadcasted_iota
 from ..numpy.trigonometry import tanh
 
-__all__ = ["DEFAULT_MASK_VALUE", "SegmentIds", "capped", "causal_rule", "same_segment"]
-
 DEFAULT_MASK_VALUE = -0.7 * float(np.finfo(np.float32).max)     # its double is still finite
 
 

@@ -23,9 +23,6 @@ from ..numpy.selection import where
 from ..types.shape import floor_div
 from .masks import BoolArray, Mask, MultiHeadMask, Rule
 
-__all__ = ["MaskInfo", "process_dynamic_mask", "process_dynamic_mask_dkv", "process_mask",
-           "process_mask_dkv"]
-
 Ints = npt.NDArray[np.integer[Any]]
 
 

@@ -18,12 +18,6 @@ from ..base.docstrings import complete_docstrings
 from ..base.util import ByKey
 from ..types.shape import less, mod
 
-__all__ = [
-    "CausalMask", "ChunkedCausalMask", "FullMask", "LocalMask", "LogicalAnd", "LogicalOr", "Mask",
-    "MultiHeadMask", "NumpyMask", "make_causal_mask", "make_chunk_attention_mask",
-    "make_local_attention_mask", "make_random_mask",
-]
-
 BoolArray: TypeAlias = npt.NDArray[np.bool_]
 IntArray: TypeAlias = npt.NDArray[np.integer[Any]]
 Index: TypeAlias = "slice | int | tuple[slice | int, ...]"

@@ -36,8 +36,6 @@ from ..types.avals import make_aval
 from ..types.dtypes import as_dtype, is_integer
 from ..types.shape import floor_div, mod
 
-__all__ = ["gmm", "matmul", "tgmm"]
-
 _F32, _I32 = as_dtype("float32"), as_dtype("int32")
 Tiling: TypeAlias = "tuple[int, int, int] | Callable[[int, int, int], tuple[int, int, int]] | None"
 

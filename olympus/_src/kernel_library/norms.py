@@ -18,8 +18,6 @@ from ..numpy.arithmetic import maximum, square
 from ..numpy.elementary import exp
 from ..types.shape import floor_div, prod
 
-__all__ = ["layer_norm", "layer_norm_reference", "rms_norm", "rms_norm_reference", "softmax"]
-
 _F32 = np.float32
 
 

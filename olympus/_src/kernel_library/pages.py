@@ -26,8 +26,6 @@ from .attention_kernel import Running
 from .logits import DEFAULT_MASK_VALUE, capped
 from .quantization import MAX_INT8, QuantizedTensor
 
-__all__ = ["by_pages", "paged_attention"]
-
 _F32 = np.float32
 
 

@@ -11,9 +11,6 @@ from ..base.typing import Array, DTypeLike
 from ..numpy.elementary import rint
 from ..types.dtypes import bfloat16
 
-__all__ = ["MAX_INT8", "QuantizedTensor", "from_int8", "get_quantization_scales",
-           "quantize_to_int8", "to_int8", "unquantize_from_int8"]
-
 MAX_INT8 = 127.5        # the number that stands for a row's largest magnitude, rounded to even
 
 

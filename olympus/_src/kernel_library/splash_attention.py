@@ -28,9 +28,6 @@ from .mask_info import (
 )
 from .masks import BoolArray, MultiHeadMask, NumpyMask
 
-__all__ = ["BlockSizes", "QKVLayout", "SplashAttentionKernel", "make_splash_mha",
-           "make_splash_mha_single_device", "make_splash_mqa", "make_splash_mqa_single_device"]
-
 
 class QKVLayout(enum.IntEnum):
     """How a kernel for TPUs keeps an operand; the arrays are [..., length, dim] in any case.

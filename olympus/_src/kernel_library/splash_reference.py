@@ -26,9 +26,6 @@ from ..types.shape import definitely_equal, mod
 from .logits import DEFAULT_MASK_VALUE, SegmentIds, capped, same_segment
 from .masks import BoolArray, Mask
 
-__all__ = ["attention_reference", "attention_reference_custom", "make_attention_reference",
-           "make_masked_mha_reference", "make_masked_mqa_reference"]
-
 _F32 = np.float32
 
 def _splash(mask: Array, q: Array, k: Array, v: Array, segment_ids: SegmentIds | None,

@@ -49,8 +49,6 @@ from .specs import (
     squeezed,
 )
 
-__all__ = ["Block", "BlockMapping", "blank", "written_at"]
-
 Unflatten: TypeAlias = Callable[[Sequence[Reference]], Sequence[PyTree]]
 _DIMS = (Blocked, BoundedSlice, Element, Indirect, Squeezed)
 _WITHOUT_NAN = frozenset(["float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"])

@@ -42,8 +42,6 @@ from .semaphores import content_aval, first_content
 from .specs import INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
 from .steps import as_index, over_grid
 
-__all__ = ["pallas_call", "pallas_call_p"]
-
 
 class PallasCall(Call):
     """params: olympuspr, the loop over the grid; name; interpret; cost_estimate; metadata."""

@@ -13,7 +13,6 @@ from ..control.cond import cond
 from ..loops.while_loop import fori_loop
 
 Integer: TypeAlias = Any    # int or integer array, as the operand is
-__all__ = ["align_to", "cdiv", "loop", "next_power_of_2", "strides_from_shape", "when"]
 
 
 @api_boundary

@@ -24,7 +24,6 @@ from .scoped import run_scoped
 from .semaphores import first_content
 from .specs import INT32, CostEstimate
 
-__all__ = ["core_map", "kernel"]
 _NOT_GIVEN = object()
 
 

@@ -23,10 +23,6 @@ from ..types.shape import prod
 from ..types.tree import tree_leaves
 from .specs import CostEstimate
 
-__all__ = ["debug_check", "debug_checks_enabled", "debug_print", "dot", "enable_debug_checks",
-           "enable_poison_buffers", "estimate_cost", "lower_as_mlir", "multiple_of",
-           "pallas_export_experimental", "reciprocal"]
-
 enable_debug_checks = pallas_enable_debug_checks
 enable_poison_buffers = pallas_poison_buffers
 

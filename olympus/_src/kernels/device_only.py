@@ -13,8 +13,6 @@ from typing import NoReturn
 from ..base.hints import no_such_name
 from ..base.typing import PyTree
 
-__all__ = ["device_only"]
-
 #: module of `olympus.experimental.pallas`: the device, names that need it
 _ONLY = {
     "tpu": ("a TPU", (

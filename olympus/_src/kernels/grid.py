@@ -15,8 +15,6 @@ from ..base.source import api_boundary
 from ..base.typing import Array, PyTree
 from ..core.context import KnownAxis, ctx
 
-__all__ = ["around", "num_programs", "program_id"]
-
 
 class _GridAxis(int):
     """The key under which the context of a kernel's program has the size of an axis of its grid."""

@@ -30,8 +30,6 @@ from ..types.shape import minimum
 from .blocks import blank
 from .specs import INT32
 
-__all__ = ["load", "store", "swap"]
-
 BOOL = dtypes.as_dtype("bool")
 
 

@@ -8,8 +8,6 @@ from collections.abc import Sequence
 
 from .specs import Spaces
 
-__all__ = ["CompilerParams", "MemorySpace"]
-
 
 class MemorySpace(Spaces, enum.Enum):
     """Memories of a GPU. In interpret mode all are the device's memory.

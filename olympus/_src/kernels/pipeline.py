@@ -32,8 +32,6 @@ from .specs import (
 )
 from .steps import as_index
 
-__all__ = ["emit_pipeline"]
-
 
 def _place(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyTree, ...]:
     """The index of a step's block in a reference: a `ds` for each axis that the body sees."""

@@ -23,9 +23,6 @@ from .blocks import blank
 from .semaphores import first_content
 from .specs import array_aval
 
-__all__ = ["broadcast_to", "empty", "empty_like", "empty_ref_like", "get_global", "run_scoped",
-           "select_ref", "with_scoped"]
-
 
 def _made(type: PyTree) -> Reference:
     """A reference for a type of scratch, with its first content."""

@@ -21,9 +21,6 @@ from ..types.shape import prod
 from .blocks import blank
 from .specs import INT32, SemaphoreRef, SemaphoreType, array_aval
 
-__all__ = ["AsyncCopy", "DeviceIdType", "content_aval", "delay", "first_content",
-           "make_async_copy", "semaphore_read", "semaphore_signal", "semaphore_wait"]
-
 
 class DeviceIdType(enum.Enum):
     """How a device is named: by its place in a mesh, or by one number.

@@ -26,13 +26,6 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.refs import RefAval, ref_aval
 from ..types.shape import canonical_shape
 
-__all__ = ["BlockDim", "BlockSpec", "Blocked", "BoundedSlice", "Buffered",
-           "CompilerParams", "CostEstimate", "Element", "Grid", "GridSpec", "IndexMap",
-           "Indirect", "MemoryRef", "MemorySpace", "NoBlockSpec", "PrefetchScalarGridSpec",
-           "RevisitMode", "SemaphoreRef", "SemaphoreType", "Spaces", "Squeezed",
-           "no_block_spec", "squeezed"]
-
-
 INT32 = dtypes.as_dtype("int32")
 
 

@@ -17,8 +17,6 @@ from ..loops.scan import scan
 from ..loops.while_loop import while_loop
 from .specs import INT32
 
-__all__ = ["as_index", "over_grid"]
-
 Size: TypeAlias = "int | ArrayLike"
 
 

@@ -21,12 +21,6 @@ from .control import when
 from .semaphores import AsyncCopy, make_async_copy
 from .specs import SemaphoreRef, SemaphoreType, Spaces
 
-__all__ = ["CompilerParams", "CoreType", "GridDimensionSemantics", "InterpretParams", "MemorySpace",
-           "SideEffectType", "TensorCoreMesh", "async_copy", "bitcast", "create_tensorcore_mesh",
-           "dma_semaphore", "force_tpu_interpret_mode", "is_tpu_device", "load",
-           "reset_tpu_interpret_mode_state", "roll", "run_on_first_core", "set_tpu_interpret_mode",
-           "store", "sync_copy", "touch", "with_memory_space_constraint"]
-
 
 class MemorySpace(Spaces, enum.Enum):
     """The memories of a TPU. In interpret mode all are the device's.

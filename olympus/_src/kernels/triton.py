@@ -17,10 +17,6 @@ from ..numpy import logic, trigonometry
 from ..numpy.selection import where
 from . import masked
 
-__all__ = ["CompilerParams", "approx_tanh", "atomic_add", "atomic_and", "atomic_cas", "atomic_max",
-           "atomic_min", "atomic_or", "atomic_xchg", "atomic_xor", "debug_barrier", "load",
-           "max_contiguous", "store"]
-
 
 @dataclasses.dataclass(frozen=True)
 class CompilerParams:

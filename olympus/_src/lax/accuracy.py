@@ -9,8 +9,6 @@ from ..base.typing import IrAttribute, T
 from ..base.util import ByKey
 from ..core.primitive import Builder
 
-__all__ = ["AccuracyLike", "AccuracyMode", "Tolerance", "accuracy_attributes", "check_accuracy"]
-
 
 class AccuracyMode(enum.Enum):
     """The implementation of a function: the platform's default, or the most exact one.

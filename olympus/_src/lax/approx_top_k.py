@@ -25,8 +25,6 @@ from .shape import move_axis
 from .slicing import slice_in_dim
 from .sort import sort, top_k
 
-__all__ = ["approx_max_k", "approx_min_k", "approx_top_k_p"]
-
 INT32 = dtypes.as_dtype("int32")
 
 

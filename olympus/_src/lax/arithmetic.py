@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..base.docstrings import described_like
-from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import member
 from ..core.ir import Literal
 from ..core.primitive import Builder, Linear, Tangent
@@ -41,17 +41,12 @@ from .families import (
 )
 from .shape import zeros_of
 
-__all__ = ["RoundingMethod", "abs", "abs_p", "ceil", "ceil_p", "complex", "complex_p", "conj",
-           "conj_p", "div", "div_p", "floor", "floor_p", "imag", "imag_p", "integer_pow",
-           "integer_pow_p", "is_finite", "is_finite_p", "max", "max_p", "min", "min_p", "mul",
-           "mul_p", "neg", "neg_p", "nextafter", "nextafter_p", "one_minus_square",
-           "one_minus_square_p", "over_real", "real", "real_p", "reciprocal", "rem", "rem_p",
-           "round", "round_p", "sign", "sign_p", "square", "square_p", "sub", "sub_p"]
-
 # Sums and products -------------------------------------------------------------------------------
 
 class Product(Elementwise):
     """x * y; the tangent of x * x is one product, twice."""
+
+    algebra = "product"
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Array, Tangent]:
@@ -66,6 +61,9 @@ class Quotient(Elementwise):
     """x / y; of integers by zero, all bits are set: -1."""
 
     scalars = single = True
+    divides = True
+    algebra = "quotient"
+    fusion = "costly"
 
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
         x, y = b.expand([x, y])
@@ -82,16 +80,19 @@ class Quotient(Elementwise):
         return b.op("stablehlo.select", [by_zero, b.full(aval, -1 if info.min else info.max), out])
 
 
-neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,))
+neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,),
+                    algebra="negation", makes_nan=False)
 # A tangent has the type of the operand in whose place it is bound: nothing is to be promoted.
 sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
-                    lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1))
+                    lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1),
+                    additive=True, algebra="difference")
 mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
                 [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1))
 div_p = Quotient("div", "stablehlo.divide", NUMERIC, [
     lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,))
 rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
-                    lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))))
+                    lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))),
+                    algebra="comparison", divides=True, fusion="costly")
 
 
 def neg(x: ArrayLike) -> Array:
@@ -200,6 +201,10 @@ class IntegerPow(Elementwise):
     """x to a Python int, by repeated squaring."""
 
     algebra = "integer_power"
+
+    def hands_on(self, params: Params) -> bool:
+        return params["y"] != 0     # to the power 0 all is 1
+
     def infer(self, x: ShapedArray, *, y: int) -> ShapedArray:
         if y < 0 and dtypes.is_integer(x.dtype):
             raise TypeError(f"integer_pow: {x} to the power {y} given; integers have no negative "
@@ -308,6 +313,8 @@ class Extremum(Elementwise):
 
     before: Combine
     scalars = single = True
+    makes_nan = False
+    algebra = "extremum"
 
     def __init__(self, name: str, op: str, before: Combine) -> None:
         super().__init__(name, op, ANY, [lambda t, z, x, y: self._share(t, z, x, y),
@@ -434,6 +441,9 @@ def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:
 class Sign(Elementwise):
     """-1, 0 or 1; of complex numbers z / |z|."""
 
+    makes_nan = False
+    algebra = "sign"
+
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         if dtypes.scalar_kind(b.avals_in[0].dtype) == "u":
             return b.op("stablehlo.minimum", [x, b.full(b.avals_in[0], 1)])
@@ -463,6 +473,9 @@ def _abs_partial(t: Array, z: Array, x: Array) -> Array | None:
 class Abs(Elementwise):
     """For complex numbers the modulus: infinite if a part is, though the other be NaN."""
 
+    makes_nan = False
+    algebra = "absolute"
+
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         out = super().lower(b, x)
         if not dtypes.is_complex(b.avals_in[0].dtype):
@@ -477,6 +490,8 @@ def _size(z: Array, found: Array) -> Array:
 
 class Round(Elementwise):
     """To the nearest integer; halves as `rounding_method` says."""
+
+    makes_nan = False
 
     def lower(self, b: Builder, x: IrValue, *, rounding_method: RoundingMethod) -> IrValue:
         how = "even" if rounding_method is RoundingMethod.TO_NEAREST_EVEN else "afz"
@@ -497,8 +512,8 @@ class RoundingMethod(enum.IntEnum):
 
 abs_p = Abs("abs", "stablehlo.abs", "ifc", [_abs_partial], result=dtypes.to_real_dtype)
 sign_p = Sign("sign", "stablehlo.sign", NUMERIC, [_sign_partial])
-floor_p = elementwise("floor", "stablehlo.floor", FLOATING)
-ceil_p = elementwise("ceil", "stablehlo.ceil", FLOATING)
+floor_p = elementwise("floor", "stablehlo.floor", FLOATING, makes_nan=False)
+ceil_p = elementwise("ceil", "stablehlo.ceil", FLOATING, makes_nan=False)
 round_p = Round("round", "round", FLOATING, None)
 is_finite_p = elementwise("is_finite", "stablehlo.is_finite", FLOATING, result=lambda dtype: BOOL)
 
@@ -607,6 +622,9 @@ def round_to_zero(x: Array) -> Array:
 class Conj(Elementwise):
     """The complex conjugate; a real operand becomes complex."""
 
+    makes_nan = False
+    algebra = "part"
+
     def lower(self, b: Builder, x: IrValue, *, input_dtype: DType) -> IrValue:
         return b.inline(_conj, x)
 
@@ -625,6 +643,10 @@ def _conj_transpose(ct: Array, z: Array, x: Linear, *, input_dtype: DType) -> Ar
 class Complex(Elementwise):
     """A complex number from its parts, which are float32 or float64."""
 
+    makes_nan = False
+    algebra = "part"
+    additive = True
+
     def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         check_dtypes(self.name, avals, FLOATING)
         if dtypes.itemsize_bits(avals[0].dtype) < 32:
@@ -636,10 +658,12 @@ class Complex(Elementwise):
 # Cotangents of complex values pair with tangents as Re(ct · t): hence the signs of the transposes.
 real_p = elementwise("real", "stablehlo.real", COMPLEX, lambda t, z, x: real(t), linear=(0,),
                      result=dtypes.to_real_dtype,
-                     transposes=[lambda ct, z, x: complex(ct, zeros_of(typeof(ct)))])
+                     transposes=[lambda ct, z, x: complex(ct, zeros_of(typeof(ct)))],
+                     algebra="part", makes_nan=False)
 imag_p = elementwise("imag", "stablehlo.imag", COMPLEX, lambda t, z, x: imag(t), linear=(0,),
                      result=dtypes.to_real_dtype,
-                     transposes=[lambda ct, z, x: complex(zeros_of(typeof(ct)), neg(ct))])
+                     transposes=[lambda ct, z, x: complex(zeros_of(typeof(ct)), neg(ct))],
+                     algebra="part", makes_nan=False)
 complex_p = Complex(
     "complex", "stablehlo.complex", FLOATING,
     [lambda t, z, x, y: complex(t, zeros_of(typeof(t))),

@@ -11,15 +11,13 @@ from ..core.trace import typeof
 from ..types.avals import ShapedArray, has_tangent
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 
-__all__ = ["copy", "copy_p", "optimization_barrier", "optimization_barrier_p", "random_clone_p",
-           "stop_gradient", "stop_gradient_p"]
-
 
 class Same(Primitive, abstract=True):
     """The operand as it is."""
 
     algebra = "move"
-    additive = single = True
+    additive = single = hands_on_nan = True
+    makes_nan = False
     spread = staticmethod(tags.same)
     memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
@@ -39,6 +37,7 @@ class Copy(Same):
     """The same values in a buffer of their own."""
 
     jvp = linear_jvp
+    fusion = "fused"
 
     def transpose(self, ct: Array, x: Linear) -> list[Array | None]:
         return [ct]
@@ -69,6 +68,7 @@ class OptimizationBarrier(Primitive):
     memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
     multiple_results = True
+    makes_nan = False
 
     def infer(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)

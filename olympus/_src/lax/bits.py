@@ -13,20 +13,17 @@ from .families import BITS, INTEGER, Elementwise, binary, elementwise
 if TYPE_CHECKING:
     from .accuracy import AccuracyLike
 
-__all__ = ["and_p", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "clz", "clz_p",
-           "not_p", "or_p", "population_count", "population_count_p", "shift_left",
-           "shift_left_p", "shift_right_arithmetic", "shift_right_arithmetic_p",
-           "shift_right_logical", "shift_right_logical_p", "xor_p"]
-
 and_p = elementwise("and", "stablehlo.and", BITS, arity=2)
 or_p = elementwise("or", "stablehlo.or", BITS, arity=2)
-xor_p = elementwise("xor", "stablehlo.xor", BITS, arity=2)
+xor_p = elementwise("xor", "stablehlo.xor", BITS, arity=2, algebra="exclusive_or")
 not_p = elementwise("not", "stablehlo.not", BITS)
-shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER, arity=2)
+shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER, arity=2,
+                           algebra="comparison")
 shift_right_logical_p = elementwise("shift_right_logical", "stablehlo.shift_right_logical", INTEGER,
-                                    arity=2)
+                                    arity=2, algebra="comparison")
 shift_right_arithmetic_p = elementwise("shift_right_arithmetic",
-                                       "stablehlo.shift_right_arithmetic", INTEGER, arity=2)
+                                       "stablehlo.shift_right_arithmetic", INTEGER, arity=2,
+                                       algebra="comparison")
 
 
 class OfUnsigned(Elementwise):

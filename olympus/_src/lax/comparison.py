@@ -27,10 +27,6 @@ from .families import (
 )
 from .shape import broadcast_in_dim, instantiate, zeros_of
 
-__all__ = ["clamp", "clamp_p", "eq", "eq_p", "eq_to", "eq_to_p", "ge", "ge_p", "gt", "gt_p", "le",
-           "le_p", "le_to", "le_to_p", "lt", "lt_p", "lt_to", "lt_to_p", "ne", "ne_p", "select",
-           "select_n", "select_n_p"]
-
 # Comparisons -------------------------------------------------------------------------------------
 
 
@@ -161,6 +157,8 @@ class SelectN(Primitive):
     additive = single = True
     spread = staticmethod(tags.elementwise)
     cells = staticmethod(reuse.chosen_each)
+    makes_nan = False
+    fusion = "fused"
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]
@@ -277,6 +275,8 @@ class Clamp(Primitive):
     algebra = "clamp"
     spread = staticmethod(tags.elementwise)
     transpose = None
+    makes_nan = False
+    fusion = "fused"
 
     def infer(self, low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
         check_operands("clamp", (low, x, high), BITS + REAL)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Unpack
 
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue
-from ..core.primitive import Builder
+from ..core.primitive import Builder, GivenFacts
 from ..core.trace import typeof
 from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
 from .bits import bitwise_and as both
@@ -27,10 +27,6 @@ from .families import INEXACT, Elementwise, Partial, operand
 if TYPE_CHECKING:
     from .accuracy import AccuracyMode
 
-__all__ = ["Mend", "MendedElementwise", "mend_acos", "mend_acosh", "mend_asinh", "mend_atanh",
-           "mend_cos", "mend_cosh", "mend_exp", "mend_expm1", "mend_log", "mend_sinh", "mend_sqrt",
-           "mend_tanh", "mended_pow", "turned"]
-
 Parts = tuple[Array, Array]
 Mend = Callable[[Array, Array, Array, Array], Parts]
 
@@ -40,8 +36,9 @@ class MendedElementwise(Elementwise):
 
     single = True
 
-    def __init__(self, name: str, op: str, mend: Mend, *partials: Partial) -> None:
-        super().__init__(name, op, INEXACT, partials)
+    def __init__(self, name: str, op: str, mend: Mend, *partials: Partial,
+                 **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, op, INEXACT, partials, **facts)
         self.mend = mend
 
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:

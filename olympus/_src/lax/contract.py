@@ -21,9 +21,6 @@ from .precision import CanonicalPrecision, PrecisionLike, canonical_precision, p
 from .shape import shifted, transpose
 from .sharding import as_typed, constrain, settled, undecided
 
-__all__ = ["DotDimensionNumbers", "batch_matmul", "check_terms", "dot", "dot_general",
-           "dot_general_p"]
-
 Dims = tuple[int, ...]
 FLOAT32 = dtypes.as_dtype("float32")
 _INT = frozenset((int,))
@@ -48,6 +45,7 @@ class DotGeneral(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.products"), 256
     spread = staticmethod(tags.contract)
     settled_by = "dot(…, out_sharding=…)"
+    hands_on_nan = True
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         params = eqn.params

@@ -42,10 +42,6 @@ from .sharding import as_typed, settled, undecided
 from .slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
 from .windows import canonical_pads, dilated, padtype_to_pads
 
-__all__ = ["ConvDimensionNumbers", "ConvGeneralDilatedDimensionNumbers", "conv",
-           "conv_dimension_numbers", "conv_general_dilated", "conv_general_dilated_p",
-           "conv_with_general_padding", "features_last"]
-
 
 def _group_by_group(b: Builder, lhs: IrValue, rhs: IrValue, groups: int, batches: int,
                     params: Params) -> IrValue:

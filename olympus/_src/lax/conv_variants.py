@@ -28,10 +28,6 @@ from .precision import PrecisionLike
 from .shape import broadcast_in_dim, reshape, rev, transpose
 from .windows import canonical_pads, dilated, padtype_to_pads
 
-__all__ = ["conv_general_dilated_local", "conv_general_dilated_patches",
-           "conv_general_permutations", "conv_general_shape_tuple", "conv_shape_tuple",
-           "conv_transpose", "conv_transpose_shape_tuple"]
-
 Dims = tuple[int, ...]
 
 

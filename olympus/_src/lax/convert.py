@@ -22,9 +22,6 @@ from .families import FLOATING, Elementwise
 from .families import operand as as_literal
 from .shape import broadcast_in_dim, move_axis, reduce_sum
 
-__all__ = ["bitcast_convert_type", "bitcast_convert_type_p", "convert_element_type",
-           "convert_element_type_p", "reduce_precision", "reduce_precision_p"]
-
 
 class ConvertElementType(Primitive):
     """Elements as the nearest values of another dtype; complex to real keeps the real part."""
@@ -33,6 +30,9 @@ class ConvertElementType(Primitive):
     additive = single = True
     cells = staticmethod(reuse.same)
     spread = staticmethod(tags.elementwise)
+    hands_on_nan = True
+    makes_nan = False
+    fusion = "fused"
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         return {k: v for k, v in eqn.params.items() if k != "sharding" or v is not None}
@@ -135,6 +135,7 @@ class BitcastConvertType(Primitive):
 
     algebra = "part"
     transpose = None
+    makes_nan = False
 
     spread = staticmethod(tags.leading)
 

@@ -19,14 +19,13 @@ from .convert import convert_element_type
 from .shape import Dims, broadcast_in_dim_p
 from .sharding import constrain, move, sharding_like
 
-__all__ = ["broadcasted_iota", "empty", "fill_literal", "full", "full_like", "iota"]
-
 
 class Iota(Primitive):
     """0, 1, 2 … along one axis."""
 
     jvp = transpose = vmap = None       # it has no operands
     single = True
+    fusion = "spreads"
 
     def infer(self, *, dtype: DType, shape: Dims, dimension: int, sharding: ShardingLike
               ) -> ShapedArray:

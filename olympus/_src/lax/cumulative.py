@@ -31,9 +31,6 @@ from .slicing import concatenate, pad, slice_in_dim
 from .transcendental import exp, log
 from .windows import emit_windows, sum_windows
 
-__all__ = ["cumlogsumexp", "cummax", "cummin", "cumprod", "cumsum", "interleave",
-           "scan_pairs", "scanned_size"]
-
 Elements = tuple[Array, ...]
 CombineAll = Callable[[Elements, Elements], Elements]
 

@@ -9,14 +9,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DType, IrValue, StaticScalar
 from ..base.util import memoize
 from ..core import reuse, tags
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero, not_linear
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Cotangent,
+    GivenFacts,
+    Linear,
+    Primitive,
+    Tangent,
+    Zero,
+    not_linear,
+)
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -29,11 +39,6 @@ from .shape import (
     move_axis,
     reduce_sum,
 )
-
-__all__ = ["ANY", "BITS", "BOOL", "COMPLEX", "FLOATING", "INEXACT", "INTEGER", "NUMERIC", "REAL",
-           "Comparison", "Elementwise", "add", "add_p", "binary", "check_dtypes", "check_operands",
-           "comparison", "elementwise", "full_shape", "map_elementwise", "match_shapes", "operand",
-           "product_rule", "unary"]
 
 Partial = Callable[..., Any]     # (t, out, *operands, **params) -> a part of the tangent, or None
 Combine = Callable[[Array, Array], Array]
@@ -140,7 +145,8 @@ class Elementwise(Primitive):
     """Same-shape operands; one StableHLO op; the tangent is the sum of the partials."""
 
     spread = staticmethod(tags.elementwise)
-    elementwise = scalars = single = True
+    elementwise = scalars = single = hands_on_nan = True
+    fusion = "fused"
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__(abstract)
@@ -151,13 +157,12 @@ class Elementwise(Primitive):
 
     def __init__(self, name: str, op: str, kinds: str, partials: Sequence[Partial] | None,
                  linear: tuple[int, ...] = (), result: Callable[[DType], DType] | None = None,
-                 transposes: Sequence[Partial] | None = None, arity: int = 1) -> None:
-        super().__init__(name)
+                 transposes: Sequence[Partial] | None = None, arity: int = 1,
+                 **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, **facts)
         self.op, self.kinds, self.partials = op, kinds, partials
         self.arity = len(partials) if partials else arity
         self.linear, self.result, self.transposes = linear, result, transposes or partials
-        self.additive = op in _JOINTLY_LINEAR
-        self.algebra = _ALGEBRA.get(op, self.algebra)
         if not linear:
             self.transpose = None  # pyright: ignore[reportAttributeAccessIssue]
         if not {FLOATING, COMPLEX} & set(kinds):    # no derivative reaches integers
@@ -213,18 +218,6 @@ def _as_wide(t: Array, out: Array) -> Array:
     return t if typeof(t).shape == shape else broadcast_in_dim(t, shape, ())
 
 
-_JOINTLY_LINEAR = frozenset(("stablehlo.add", "stablehlo.subtract", "stablehlo.complex"))
-_ALGEBRA = {
-    "stablehlo.add": "sum", "stablehlo.subtract": "difference", "stablehlo.multiply": "product",
-    "stablehlo.divide": "quotient", "stablehlo.logistic": "logistic", "stablehlo.abs": "absolute",
-    "stablehlo.exponential": "exponential", "stablehlo.log": "logarithm",
-    "stablehlo.power": "power", "stablehlo.rsqrt": "root", "stablehlo.sign": "sign",
-    "stablehlo.xor": "exclusive_or", "stablehlo.negate": "negation", "stablehlo.real": "part",
-    "stablehlo.imag": "part", "stablehlo.complex": "part", "conj": "part",
-    "stablehlo.maximum": "extremum", "stablehlo.minimum": "extremum",
-    **dict.fromkeys((
-        "EQ", "NE", "LT", "LE", "GT", "GE", "stablehlo.remainder", "stablehlo.shift_left",
-        "stablehlo.shift_right_arithmetic", "stablehlo.shift_right_logical"), "comparison")}
 _COMPARE_TYPES = {"f": "FLOAT", "c": "FLOAT", "i": "SIGNED"}
 
 
@@ -232,6 +225,7 @@ class Comparison(Elementwise):
     """Elementwise comparison; the result is bool. `total` orders floats by sign and bits."""
 
     scalars = single = True
+    algebra = "comparison"
     cells = staticmethod(reuse.read)
 
     def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:
@@ -254,7 +248,8 @@ class Comparison(Elementwise):
 
 def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tuple[int, ...] = (),
                 result: Callable[[DType], DType] | None = None,
-                transposes: Sequence[Partial] | None = None, arity: int = 1) -> Elementwise:
+                transposes: Sequence[Partial] | None = None, arity: int = 1,
+                **facts: Unpack[GivenFacts]) -> Elementwise:
     """Declare an elementwise primitive; without partials its derivative is zero.
 
     Args:
@@ -266,8 +261,10 @@ def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tupl
       result: the result's dtype of the operands', if another.
       transposes: per operand, the cotangent of the result's; default: the partials.
       arity: how many operands it takes, if there are no partials.
+      facts: in which it differs from the family, by their names in `core.primitive.Facts`.
     """
-    return Elementwise(name, op, kinds, partials or None, linear, result, transposes, arity)
+    return Elementwise(name, op, kinds, partials or None, linear, result, transposes, arity,
+                       **facts)
 
 
 def comparison(name: str, direction: str, kinds: str, total: bool = False) -> Comparison:
@@ -347,7 +344,7 @@ def unary(prim: Primitive, x: ArrayLike, accuracy: AccuracyLike = None) -> Array
 
 # The one operation that the family itself needs: it sums partials.
 add_p = elementwise("add", "stablehlo.add", NUMERIC, lambda t, z, x, y: t, lambda t, z, x, y: t,
-                    linear=(0, 1))
+                    linear=(0, 1), additive=True, algebra="sum")
 
 
 def add(x: ArrayLike, y: ArrayLike) -> Array:

@@ -9,8 +9,6 @@ import numpy as np
 from ..base.util import bit_key
 from ..core.trace import valid_olympustype
 
-__all__ = ["NO_ATTRIBUTES", "Attributes"]
-
 # XLA hands on no others: 16-bit floats, complex numbers and rows of bools it refuses.
 _NUMBERS = frozenset(("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64",
                       "float32", "float64"))

@@ -28,8 +28,6 @@ from .arithmetic import conj, mul
 from .convert import convert_element_type
 from .shape import broadcast_in_dim, move_axis
 
-__all__ = ["FftType", "fft", "fft_p"]
-
 Dims = tuple[int, ...]
 MAX_AXES = 3
 

@@ -52,9 +52,6 @@ from .shape import (
     zeros_of,
 )
 
-__all__ = ["GatherDimensionNumbers", "GatherScatterMode", "ScatterDimensionNumbers", "gather",
-           "scatter", "scatter_add", "scatter_max", "scatter_min", "scatter_sub", "take_along"]
-
 
 class GatherDimensionNumbers(NamedTuple):
     """The corresponding axes of a gather's operand, indices and result.
@@ -170,6 +167,7 @@ class Gather(Physical):
 
     spread = staticmethod(tags.gather)
     settled_by = "x.at[…].get(out_sharding=…)"
+    makes_nan = False
 
     def infer(self, x: ShapedArray, indices: ShapedArray, *,
               dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
@@ -456,6 +454,7 @@ class Scatter(Physical):
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"
     programs = ("update_olympuspr",)
+    makes_nan = False
 
     def __init__(self, name: str, combine: Any = None) -> None:
         super().__init__(name)
@@ -617,6 +616,7 @@ class ScatterAdd(Scatter):
     additive = True
     sign = 1
     combiner = "stablehlo.add"
+    makes_nan = True
 
     def emit(self, b: Builder, x: IrValue, indices: IrValue, updates: IrValue, *,
              dimension_numbers: ScatterDimensionNumbers, unique_indices: bool, **params: Any

@@ -15,14 +15,13 @@ from ..types.avals import ShapedArray
 from ..types.layout import Layout
 from ..types.tree import flatten_axes, tree_flatten
 
-__all__ = ["explicit_layout", "lay_out", "layout_constraint_p", "with_layout_constraint"]
-
 
 class LayoutConstraint(Primitive):
     """params: layout. Values stay; tangents and cotangents lie alike."""
 
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, layout: Layout) -> ShapedArray:
         return x

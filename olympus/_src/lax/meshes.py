@@ -7,8 +7,6 @@ import numpy as np
 from ..core.context import ThreadState, ctx
 from ..types.mesh import Mesh, current_mesh, restore_mesh, swap_mesh
 
-__all__ = ["get_mesh", "set_mesh"]
-
 
 def _check_untraced(what: str, instead: str) -> None:
     if ctx.trace is not ThreadState.trace:

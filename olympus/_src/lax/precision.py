@@ -12,9 +12,6 @@ from ..base.typing import DTypeLike, IrAttribute
 from ..core.primitive import Builder
 from ..types import dtypes
 
-__all__ = ["DotAlgorithm", "DotAlgorithmPreset", "Precision", "PrecisionLike",
-           "canonical_precision", "precision_attributes"]
-
 
 class Precision(enum.Enum):
     """The precision of products of float32s; more of it takes more work.

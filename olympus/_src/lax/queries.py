@@ -19,8 +19,6 @@ from .shape import broadcast_in_dim
 from .sharding import sharding_like
 from .slicing import concatenate
 
-__all__ = ["broadcast_like", "dce_sink", "dce_sink_p", "dtype", "shape_as_value"]
-
 
 class KeepEffect(Effect):
     """Values are kept that nothing else reads."""

@@ -27,8 +27,6 @@ from .shape import broadcast_in_dim, move_axis, reshape, shifted, transpose
 from .sharding import constrain
 from .slicing import dynamic_slice
 
-__all__ = ["RaggedDotDimensionNumbers", "ragged_dot", "ragged_dot_general"]
-
 Dims = tuple[int, ...]
 NAME = "ragged_dot_general"
 

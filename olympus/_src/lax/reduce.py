@@ -29,9 +29,6 @@ from .shape import Dims, broadcast_in_dim, reduce_sum, reshape, shifted, transpo
 from .sharding import constrain
 from .slicing import pad, slice_in_dim
 
-__all__ = ["argmax", "argmin", "reduce_and", "reduce_max", "reduce_min", "reduce_or", "reduce_prod",
-           "reduce_sum", "reduce_xor"]
-
 BOOL, FLOAT16, FLOAT32 = map(dtypes.as_dtype, (bool, "float16", "float32"))
 # From how many elements, and from which size of an axis on, extrema are combined by pieces.
 LARGE, LONG_AXIS = 8192, 16
@@ -107,6 +104,7 @@ class Reduction(Primitive, abstract=True):
 
     spread = staticmethod(tags.reduce)
     transpose = None
+    along = "axes"
 
     def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
@@ -139,6 +137,9 @@ class Bitwise(Reduction):
 
 class Extremum(Reduction):
     """max, min: NaN if any element is; equal extrema share the tangent equally."""
+
+    makes_nan = False
+    fusion = "reduces"
 
     def __init__(self, name: str, combine: Combine, identity: Identity, before: Combine) -> None:
         super().__init__(name, combine, identity, "biufc")
@@ -255,6 +256,8 @@ class Extremum(Reduction):
 
 class Product(Reduction):
     """Products; the derivative is right where factors are zero."""
+
+    fusion = "reduces"
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims
             ) -> tuple[Array, Tangent]:

@@ -22,7 +22,7 @@ from typing import Any
 
 from ..base import source
 from ..base.source import Source
-from ..base.typing import Array, ArrayLike, Params, Reference
+from ..base.typing import Array, ArrayLike, MappedAxis, Params, Reference
 from ..base.util import ByKey
 from ..core.cells import Ref, after_end, at_hand, check_value, lock, outer_reference
 from ..core.effects import Effect, InputEffect, input_effects
@@ -31,9 +31,9 @@ from ..core.primitive import Axis, Higher, Linear, Primitive, Tangent, Zero
 from ..core.staging import JitTracer, StagingTrace
 from ..core.tags import by_body
 from ..core.trace import ThreadState, Tracer, ctx, typeof
-from ..types.avals import ShapedArray
+from ..types.avals import ShapedArray, matches
 from ..types.memory import Space
-from ..types.refs import RefAval, ref_aval
+from ..types.refs import RefAval, inner, ref_aval
 from ..types.shape import less, maximum
 from .arithmetic import sub
 from .convert import convert_element_type_p
@@ -43,9 +43,6 @@ from .indexing import gather_p
 from .shape import as_array, broadcast_axis, instantiate, move_axis
 from .sharding import move
 from .slicing import dynamic_slice_p, dynamic_update_slice, slice_p
-
-__all__ = ["WHOLE", "Mapped", "View", "Viewed", "addupdate_p", "empty_ref_p",
-           "free_ref_p", "freeze_p", "get_p", "made_ref", "new_ref_p", "swap_p"]
 
 
 class View(ByKey):
@@ -78,7 +75,8 @@ class View(ByKey):
 
     def add(self, x: Array, v: Array, *ops: ArrayLike) -> Array:
         """The array with the part increased."""
-        return add(x, v)
+        aval: Any = typeof(x)
+        return aval.vspace_add(x, v) if aval.is_high else add(x, v)
 
     def shown(self, inner: ShapedArray, ops: Sequence[str]) -> str:
         """The text behind the reference's name in a program."""
@@ -409,7 +407,7 @@ class OnRef(Primitive, abstract=True):
 
     def check_operand(self, x: ShapedArray, wanted: ShapedArray, ref: RefAval) -> None:
         """TypeError for a value that is not of the type of the part that it takes the place of."""
-        if x.shape != wanted.shape or x.dtype != wanted.dtype:
+        if not matches(x, wanted):
             raise TypeError(f"{self.name}: {x} given for a part {wanted} of {ref}; the type of the "
                             "part is required; broadcast and convert it.")
 
@@ -439,7 +437,9 @@ class Get(OnRef):
         return out, self.bind(tangents[0], *primals[1:], view=view)
 
     def vmap(self, axis: Axis, args: Sequence[Reference], dims: Sequence[int | None], *, view: View
-             ) -> tuple[Array, int]:
+             ) -> tuple[Array, MappedAxis]:
+        if inner(typeof(args[0])).is_high:       # which is read as a whole
+            return self.bind(*args, view=view), dims[0]
         return self.bind(*args, view=Mapped(view, axis, dims[0], dims[1:])), 0
 
     def text(self, eqn: OlympusprEqn, outs: str, ins: Sequence[str]) -> str:
@@ -460,9 +460,20 @@ class _Writes(OnRef, abstract=True):
         ref, v, *ops = args
         if dims[0] is None:
             raise outer_reference(self.name, typeof(ref), False)
+        if inner(typeof(ref)).is_high:
+            return self._vmap_whole(ref, v, dims, view)
         v = broadcast_axis(v, axis.size, 0) if dims[1] is None else move_axis(v, dims[1], 0)
         out = self.bind(ref, v, *ops, view=Mapped(view, axis, dims[0], dims[2:]))
         return (out, [] if self.multiple_results else 0)
+
+    def _vmap_whole(self, ref: Reference, v: Reference, dims: Sequence[MappedAxis], view: View
+                    ) -> tuple[Reference, Reference]:
+        if dims[1] != dims[0]:
+            raise TypeError(f"{self.name}: {typeof(v)} given, mapped by {dims[1]}, for a reference "
+                            f"{typeof(ref)} that is mapped by {dims[0]}; values mapped alike are "
+                            "required.")
+        out = self.bind(ref, v, view=view)
+        return (out, [] if self.multiple_results else dims[0])
 
 
 class Swap(_Writes):

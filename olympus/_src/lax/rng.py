@@ -22,9 +22,6 @@ from .families import operand
 from .shape import align, move_axis
 from .sharding import constrain
 
-__all__ = ["RandomAlgorithm", "rng_bit_generator", "rng_bit_generator_p", "rng_uniform",
-           "rng_uniform_p"]
-
 Dims = tuple[int, ...]
 U32, U64 = dtypes.as_dtype("uint32"), dtypes.as_dtype("uint64")
 _STATE = make_aval((2,), U64)

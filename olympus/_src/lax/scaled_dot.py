@@ -18,8 +18,6 @@ from .contract import DotDimensionNumbers, dot_general
 from .convert import convert_element_type
 from .shape import broadcast_in_dim, reshape
 
-__all__ = ["scaled_dot"]
-
 BFLOAT16 = dtypes.as_dtype("bfloat16")
 
 

@@ -37,14 +37,14 @@ from .shape import broadcast_in_dim, reshape, rev, zeros_of
 from .slicing import concatenate, slice_in_dim
 from .sort import sort_p
 
-__all__ = ["scatter_mul", "scatter_mul_p"]
-
 UINT32 = dtypes.as_dtype("uint32")
 
 
 class ScatterMul(Scatter):
     """Windows multiplied into the operand: linear in the operand, and in updates that never meet.
     """
+
+    makes_nan = True
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Array, Tangent]:

@@ -36,10 +36,6 @@ from ..types.shape import (
 from ..types.sharding import ShardingLike
 from .sharding import as_typed, constrain, move, settled
 
-__all__ = ["broadcast", "broadcast_axis", "broadcast_in_dim", "broadcast_scalar",
-           "broadcast_to_rank", "collapse", "cut", "expand_dims", "merge", "move_axis",
-           "reduce_sum", "reshape", "rev", "shifted", "squeeze", "tile", "transpose", "zeros_of"]
-
 Dims = tuple[int, ...]
 
 
@@ -79,6 +75,9 @@ class Structural(Physical, abstract=True):
     """Linear operations on one operand that only move elements: the tangent moves likewise."""
 
     additive = single = True
+    hands_on_nan = True
+    makes_nan = False
+    fusion = "moves"
 
     jvp = linear_jvp
 
@@ -90,6 +89,7 @@ class BroadcastInDim(Structural):
     spread = staticmethod(tags.broadcast)
     memory = staticmethod(tags.in_memory_of_first)
     cells = staticmethod(reuse.broadcast)
+    fusion = "spreads"
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         dims = eqn.params["broadcast_dimensions"]
@@ -225,6 +225,7 @@ class Rev(Structural):
     algebra = "move"
     spread = staticmethod(tags.as_first)
     cells = staticmethod(reuse.reversed_)
+    along = "dimensions"
 
     def infer(self, x: ShapedArray, *, dimensions: Dims) -> ShapedArray:
         return x
@@ -245,6 +246,7 @@ class Tile(Structural):
 
     spread = staticmethod(tags.as_first)
     cells = staticmethod(reuse.tiled)
+    fusion = ""
 
     def infer(self, x: ShapedArray, *, reps: Dims) -> ShapedArray:
         if len(reps) != x.ndim:
@@ -275,6 +277,9 @@ class ReduceSum(Structural):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
     spread = staticmethod(tags.reduce)
+    makes_nan = True
+    fusion = "reduces"
+    along = "axes"
 
     def infer(self, x: ShapedArray, *, axes: Dims, out_sharding: ShardingLike) -> ShapedArray:
         if dtypes.scalar_kind(x.dtype) not in "iufc":

@@ -13,8 +13,6 @@ from ..types.shape import definitely_equal
 from ..types.tree import explain_mismatch, tree_flatten
 from .shape import broadcast_axis, move_axis
 
-__all__ = ["shard_alike", "shard_alike_p"]
-
 
 class ShardAlike(Primitive):
     """The operands, in one group for Shardy."""

@@ -42,16 +42,13 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 from .layout import lay_out
 
-__all__ = ["as_typed", "auto_axes", "constrain", "deal_p", "device_put_p", "explicit_axes", "move",
-           "reshard", "reshard_p", "resolve_sharding", "settled", "sharding_constraint_p",
-           "sharding_like", "undecided", "with_sharding_constraint"]
-
 
 class ShardingConstraint(Primitive):
     """params: sharding. Values stay; tangents and cotangents are spread alike."""
 
     algebra = "move"
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         if type(params["sharding"]) is lib.SingleDeviceSharding:     # it is on no mesh then
@@ -147,6 +144,7 @@ class Reshard(Primitive):
 
     algebra = "move"
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return avals[0].update(sharding=params["sharding"])
@@ -196,6 +194,7 @@ class DevicePut(Primitive):
     algebra = "move"
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return super().inferred(avals, params).update(memory_space=params["target"])

@@ -56,14 +56,15 @@ from .shape import (
     zeros_of,
 )
 
-__all__ = ["concatenate", "dynamic_index_in_dim", "dynamic_slice", "dynamic_slice_in_dim",
-           "dynamic_update_index_in_dim", "dynamic_update_slice", "dynamic_update_slice_in_dim",
-           "index_in_dim", "index_take", "pad", "slice", "slice_in_dim", "split"]
-
 PaddingConfig = tuple[tuple[int, int, int], ...]
 
 
 # Static slices ----------------------------------------------------------------------------------
+
+
+def _resized_axes(shapes: Sequence[Dims]) -> list[int]:
+    """The axes that a slice cuts, for shapes of operands and a result."""
+    return [a for a, (n, m) in enumerate(zip(shapes[0], shapes[-1], strict=True)) if n != m]
 
 
 class Slice(Structural):
@@ -72,6 +73,11 @@ class Slice(Structural):
     spread = staticmethod(tags.as_first)
     settled_by = "x.at[…].get(out_sharding=…)"
     cells = staticmethod(reuse.sliced)
+    hands_on_nan = False
+    resizes = True
+
+    def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
+        return _resized_axes(shapes)
 
     def infer(self, x: ShapedArray, *, start_indices: Dims, limit_indices: Dims,
               strides: Dims | None) -> ShapedArray:
@@ -207,6 +213,11 @@ class Pad(Primitive):
 
     additive = single = True
     spread = staticmethod(tags.as_first)
+    fusion = "moves"
+    resizes = True
+
+    def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
+        return [a for a, config in enumerate(params["padding_config"]) if any(config)]
 
     def infer(self, x: ShapedArray, value: ShapedArray, *, padding_config: PaddingConfig
               ) -> ShapedArray:
@@ -316,6 +327,11 @@ class Concatenate(Physical):
     additive = single = True
     spread = staticmethod(tags.concatenate)
     cells = staticmethod(reuse.concatenated)
+    hands_on_nan = True
+    makes_nan = False
+    fusion = "moves"
+    resizes = True
+    along = "dimension"
 
     def infer(self, first: ShapedArray, *others: ShapedArray, dimension: int) -> ShapedArray:
         avals = (first, *others)
@@ -377,6 +393,10 @@ class Split(Physical):
     additive = True
     spread = staticmethod(tags.as_first)
     multiple_results = True
+    makes_nan = False
+    fusion = "splits"
+    resizes = True
+    along = "axis"
 
     def infer(self, x: ShapedArray, *, sizes: Dims, axis: int) -> list[ShapedArray]:
         if not definitely_equal(sum(sizes), x.shape[axis]):
@@ -463,6 +483,12 @@ class DynamicSlice(Physical):
     additive = True
     spread = staticmethod(tags.as_first)
     settled_by = "x.at[…].get(out_sharding=…)"
+    makes_nan = False
+    fusion = "moves"
+    resizes = True
+
+    def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
+        return _resized_axes(shapes)
 
     def infer(self, x: ShapedArray, *starts: ShapedArray, slice_sizes: Dims) -> ShapedArray:
         _check_starts("dynamic_slice", x, starts)
@@ -511,6 +537,7 @@ class DynamicUpdateSlice(Physical):
     spread = staticmethod(tags.update_slice)
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"
+    makes_nan = False
 
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)

@@ -43,11 +43,9 @@ from .comparison import eq, gt, lt, ne, select
 from .convert import bitcast_convert_type_p, convert_element_type_p
 from .creation import broadcasted_iota, full_like
 from .indexing import take_along
-from .reduce import check_kind, reduce_or_p
+from .reduce import check_kind, reduce_or_p, smallest
 from .shape import align, move_axis
 from .slicing import slice_in_dim
-
-__all__ = ["key_of_bits", "sort", "sort_key_val", "top_k"]
 
 BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
     "bool", "int32", "int64", "uint32", "uint64", "float32", "float64"))
@@ -62,6 +60,7 @@ class Sort(Primitive):
     memory = staticmethod(tags.in_memory_inferred)
     multiple_results = True
     transpose = None
+    makes_nan = False
 
     def infer(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
               ) -> list[ShapedArray]:
@@ -284,6 +283,7 @@ class TopK(Primitive):
     spread = staticmethod(tags.along("axis"))
     multiple_results = True
     transpose = None
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, "biuf")
@@ -352,8 +352,59 @@ def _rank(x: Array) -> Array:
     return select(ne(x, x), full_like(rank, rest), rank)
 
 
+# Of given ranks ----------------------------------------------------------------------------------
+
+class Ranked(Primitive):
+    """Elements of x[..., n] by ranks[..., k] in 0 … n-1, and of the next rank (or the last one)."""
+
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.ranks"), 32768
+    multiple_results = True
+    flat_in = (1,)
+    transpose = None
+
+    def infer(self, x: ShapedArray, ranks: ShapedArray) -> list[ShapedArray]:
+        check_kind("ranked", x, "biuf")
+        check_kind("ranked", ranks, "iu")
+        return [make_aval((*x.shape[:-1], ranks.shape[-1]), x.dtype, x.weak_type)] * 2
+
+    @staticmethod
+    def spread(operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: object
+               ) -> list[tags.Entries]:
+        for x in operands:
+            tags.whole(x, [len(x.shape) - 1])
+        return [tags.merged(operands)] * 2
+
+    def lower(self, b: Builder, x: IrValue, ranks: IrValue) -> Sequence[IrValue]:
+        return b.by_rule(_ranked_by_sort, [x, ranks], b.avals_in)
+
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]
+            ) -> tuple[list[Array], list[Tangent]]:
+        x, ranks = primals
+        axis = typeof(x).ndim - 1
+        order = sort((x, broadcasted_iota(INT32, typeof(x).shape, axis)), axis)[1]
+        places = [take_along(order, at, axis) for at in _with_next(x, ranks)]
+        outs, found = [[take_along(v, at, axis) for at in places] for v in (x, tangents[0])]
+        return outs, [*found]
+
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[list[Array], list[int | None]]:
+        return self.bind(*align(axis, args, dims, 0)[0]), [0, 0]
+
+
+def _with_next(x: Array, ranks: Array) -> tuple[Array, Array]:
+    last = full_like(ranks, typeof(x).shape[-1] - 1)
+    return ranks, smallest(add(ranks, 1), last)
+
+
+def _ranked_by_sort(x: Array, ranks: Array) -> list[Array]:
+    axis = typeof(x).ndim - 1
+    (x,) = sort_p.bind(x, dimension=axis, is_stable=True, num_keys=1)
+    return [take_along(x, at, axis) for at in _with_next(x, ranks)]
+
+
 sort_p = Sort("sort")
 top_k_p = TopK("top_k")
+ranked_p = Ranked("ranked")
 
 
 @overload

@@ -13,14 +13,14 @@ from ..types.shape import canonical_axis, sequence, static_int
 from .shape import align, expand_dims, inserted, instantiate, shifted
 from .slicing import concatenate, index_in_dim
 
-__all__ = ["stack", "stack_p", "unstack", "unstack_p"]
-
 
 class Stack(Primitive):
     """Operands side by side along a new axis."""
 
     additive = True
     spread = staticmethod(tags.stack)
+    makes_nan = False
+    fusion = "moves"
 
     def infer(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first = avals[0]
@@ -57,6 +57,9 @@ class Unstack(Primitive):
     additive = True
     spread = staticmethod(tags.unstack)
     multiple_results = True
+    makes_nan = False
+    fusion = "splits"
+    along = "axis"
 
     def infer(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         shape = (*x.shape[:axis], *x.shape[axis + 1:])

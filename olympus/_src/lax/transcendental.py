@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Hashable
+from typing import Unpack
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, IrValue
 from ..base.util import memoize
 from ..core.ir import ClosedOlympuspr, Literal
-from ..core.primitive import Builder
+from ..core.primitive import Builder, GivenFacts
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types import dtypes
@@ -61,27 +62,25 @@ from .families import (
 )
 from .shape import zeros_of
 
-__all__ = ["acos", "acos_p", "acosh", "acosh_p", "asin", "asin_p", "asinh", "asinh_p", "atan",
-           "atan2", "atan2_p", "atan_p", "atanh", "atanh_p", "cbrt", "cbrt_p", "cos", "cos_p",
-           "cosh", "cosh_p", "exp", "exp2", "exp2_p", "exp_p", "expm1", "expm1_p", "log", "log10",
-           "log10_p", "log1p", "log1p_p", "log2", "log2_p", "log_p", "logistic", "logistic_p",
-           "pow", "pow_p", "rsqrt", "rsqrt_p", "sin", "sin_p", "sinh", "sinh_p", "sqrt", "sqrt_p",
-           "tan", "tan_p", "tanh", "tanh_p"]
-
 _LN2 = math.log(2.0)
 
 # Roots and powers --------------------------------------------------------------------------------
 
 sqrt_p = MendedElementwise("sqrt", "stablehlo.sqrt", mend_sqrt,
-                           lambda t, y, x, **_: mul(t, div(0.5, y)))
+                           lambda t, y, x, **_: mul(t, div(0.5, y)), fusion="costly")
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", INEXACT,
-                      lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))))
+                      lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))),
+                      algebra="root", fusion="costly")
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
-                     lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2))))
+                     lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2))), fusion="costly")
 
 
 class Pow(Elementwise):
     """x to the power y, which has the dtype of x or is an integer."""
+
+    hands_on_nan = False    # x to the power 0 is 1
+    algebra = "power"
+    fusion = "costly"
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
         x, y = avals
@@ -222,6 +221,7 @@ class Exp2(Elementwise):
     """2 to the power x, exact for integers; a wanted accuracy is as for `exponential`."""
 
     algebra = "power"
+    fusion = "costly"
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
         aval = b.avals_out[0]
         if accuracy is None and not dtypes.is_complex(aval.dtype):
@@ -239,10 +239,11 @@ class LogTo(Elementwise):
         the rest.
     """
 
-    def __init__(self, base: int, partial: Partial, words: dict[str, tuple[float, float]]) -> None:
+    def __init__(self, base: int, partial: Partial, words: dict[str, tuple[float, float]],
+                 **facts: Unpack[GivenFacts]) -> None:
         self.log = math.log(base)
         self.words = {dtypes.as_dtype(name): parts for name, parts in words.items()}
-        super().__init__(f"log{base}", f"log{base}", INEXACT, [partial])
+        super().__init__(f"log{base}", f"log{base}", INEXACT, [partial], **facts)
 
     algebra = "logarithm"
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
@@ -281,8 +282,8 @@ class Log1p(MendedElementwise):
 
     algebra = "called"
     def __init__(self, name: str, op: str, mend: Mend, double: Callable[[Array], Array],
-                 *partials: Partial) -> None:
-        super().__init__(name, op, mend, *partials)
+                 *partials: Partial, **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, op, mend, *partials, **facts)
         self.double = double
 
     def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
@@ -309,20 +310,23 @@ def _atanh(x: Array) -> Array:
     return mul(mul(0.5, sign(x)), _log1p(div(mul(2.0, y), sub(1.0, y))))
 
 
-exp_p = MendedElementwise("exp", "stablehlo.exponential", mend_exp, lambda t, y, x, **_: mul(t, y))
+exp_p = MendedElementwise("exp", "stablehlo.exponential", mend_exp, lambda t, y, x, **_: mul(t, y),
+                          algebra="exponential", fusion="costly")
 exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y))])
 expm1_p = MendedElementwise("expm1", "stablehlo.exponential_minus_one", mend_expm1,
-                            lambda t, y, x, **_: mul(t, add(y, 1.0)))
-log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_: div(t, x))
+                            lambda t, y, x, **_: mul(t, add(y, 1.0)), fusion="costly")
+log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_: div(t, x),
+                          algebra="logarithm", fusion="costly")
 log2_p = LogTo(2, lambda t, y, x, **_: div(t, mul(_LN2, x)),
-               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)})
+               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, fusion="costly")
 log10_p = LogTo(10, lambda t, y, x, **_: over_real(div(t, x), math.log(10)),
                 {"float32": (0.301025390625, 4.605038981195214e-06),
                  "float64": (0.3010299956640665, -8.532344317057107e-14)})
 log1p_p = Log1p("log1p", "stablehlo.log_plus_one", mend_log, _log1p,
-                lambda t, y, x, **_: div(t, add(x, 1.0)))
+                lambda t, y, x, **_: div(t, add(x, 1.0)), fusion="costly")
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
-                         lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))))
+                         lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))),
+                         algebra="logistic", fusion="costly")
 
 
 def exp(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
@@ -450,16 +454,18 @@ tan_p = MendedElementwise("tan", "stablehlo.tan", turned(mend_tanh),
 asin_p = MendedElementwise("asin", "chlo.asin", turned(mend_asinh),
                            lambda t, y, x: mul(t, _asin_slope(x)))
 acos_p = MendedElementwise("acos", "chlo.acos", mend_acos,
-                           lambda t, y, x: neg(mul(t, _asin_slope(x))))
+                           lambda t, y, x: neg(mul(t, _asin_slope(x))), fusion="costly")
 atan_p = MendedElementwise("atan", "chlo.atan", turned(mend_atanh),
-                           lambda t, y, x: div(t, add(1.0, square(x))))
+                           lambda t, y, x: div(t, add(1.0, square(x))), fusion="costly")
 atan2_p = elementwise("atan2", "stablehlo.atan2", INEXACT,
                       lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
-                      lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y)))))
+                      lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
+                      fusion="costly")
 sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)))
 cosh_p = MendedElementwise("cosh", "chlo.cosh", mend_cosh, lambda t, y, x: mul(t, sinh(x)))
 tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
-                           lambda t, y, x, **_: mul(t, mul(add(1.0, y), sub(1.0, y))))
+                           lambda t, y, x, **_: mul(t, mul(add(1.0, y), sub(1.0, y))),
+                           fusion="costly")
 asinh_p = MendedElementwise("asinh", "chlo.asinh", mend_asinh,
                             lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))))
 acosh_p = MendedElementwise("acosh", "chlo.acosh", mend_acosh,

@@ -28,9 +28,6 @@ from .reduce import check_kind, highest, largest, lowest, smallest
 from .shape import align, expand_dims, reshape, zeros_of
 from .windows import WindowReduction, emit_windows, windowed_shape, windows_on_axis
 
-__all__ = ["reduce_window_max_p", "reduce_window_min_p", "select_and_gather_add_p",
-           "select_and_scatter_add_p"]
-
 INT32, INT64 = map(dtypes.as_dtype, ("int32", "int64"))
 
 

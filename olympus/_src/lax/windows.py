@@ -31,9 +31,6 @@ from .families import Combine, Identity, add
 from .reduce import check_kind, combining
 from .shape import inserted
 
-__all__ = ["emit_windows", "padtype_to_pads", "reduce_window_shape_tuple", "reduce_window_sum_p",
-           "sum_windows", "window_params", "windowed_shape", "windows_on_axis"]
-
 Dims = tuple[int, ...]
 Pairs = tuple[tuple[int, int], ...]
 Params = dict[str, Any]

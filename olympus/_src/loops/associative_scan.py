@@ -25,8 +25,6 @@ from ..lax.slicing import concatenate, slice_in_dim
 from ..types.shape import canonical_axis
 from ..types.tree import tree_flatten, tree_unflatten
 
-__all__ = ["associative_scan"]
-
 
 @api_boundary
 def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reverse: bool = False,

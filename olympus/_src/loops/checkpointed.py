@@ -39,8 +39,6 @@ from ..lax.shape import broadcast, instantiate, zeros_of
 from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..types.avals import make_aval
 
-__all__ = ["checkpointed_while_p", "counted_while_p"]
-
 INT = np.dtype(np.int32)
 INDEX = make_aval((), INT)
 Values = Sequence[Array]

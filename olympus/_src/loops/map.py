@@ -17,8 +17,6 @@ from ..types.shape import definitely_equal, floor_div
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 from .scan import scan
 
-__all__ = ["map"]
-
 
 @api_boundary
 def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = None) -> PyTree:

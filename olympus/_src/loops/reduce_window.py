@@ -53,8 +53,6 @@ from ..types.shape import prod
 from ..types.tree import tree_unflatten
 from .map import map as map_over
 
-__all__ = ["reduce_window", "reduce_window_p", "select_and_scatter_p"]
-
 Dims = tuple[int, ...]
 BOOL = dtypes.as_dtype(bool)
 _MONOIDS: dict[Any, Any] = {add_p: reduce_window_sum_p, max_p: reduce_window_max_p,

@@ -37,8 +37,6 @@ from ..types.shape import bound_or, extent, maximum, static_int
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["scan"]
-
 INDEX = np.dtype(np.int32)
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _refs: Any = lazy_module("olympus._src.lax.refs")

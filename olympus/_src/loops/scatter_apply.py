@@ -41,8 +41,6 @@ from ..types.shape import canonical_shape
 from ..types.tree import tree_flatten
 from .while_loop import while_loop
 
-__all__ = ["scatter_apply"]
-
 UINT32 = dtypes.as_dtype("uint32")
 
 

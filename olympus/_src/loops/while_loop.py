@@ -27,8 +27,6 @@ from ..types.shape import SymbolicDim, maximum
 from .checkpointed import checkpointed_while_p
 from .scan import scan
 
-__all__ = ["fori_loop", "while_loop"]
-
 
 @api_boundary
 def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree], T],

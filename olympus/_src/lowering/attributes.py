@@ -24,11 +24,6 @@ from ..types.shape import SymbolicDim
 if TYPE_CHECKING:
     from ..core.builder_type import DotNumbers
 
-__all__ = ["attr", "call_aliases", "call_layouts", "constant_attr", "context_bytes",
-           "dot_numbers", "element_type", "i64s", "keep_recipe", "keyed_attr", "known_location",
-           "known_recipe", "known_type", "location", "module_context", "number_attr", "pairs",
-           "quoted_name", "tensor_type", "value_attr"]
-
 _json: Any = lazy_module("json")
 # Objects of the present context, by their meaning. They are cleared at the latest when it is given
 # up (`renew`): an object of an old context must not get into a module of a new one.

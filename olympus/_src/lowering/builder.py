@@ -66,8 +66,6 @@ _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.whi
 _NONE: tuple[None, Sequence[Var], Sequence[Var]] = None, (), ()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
-__all__ = ["Builder", "emit_function"]
-
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
 
 
@@ -191,10 +189,11 @@ class Builder(Emitter):
     def take_token(self) -> IrValue:
         """The token of the last ordered effect in this block, which is made if there is none."""
         token = self.block.token
-        if token is None:
-            kind = tensor_type(abstract_token)
-            token = self.ops("stablehlo.create_token", [], None, [kind]).result
-        return token
+        return self.new_token() if token is None else token
+
+    def new_token(self) -> IrValue:
+        """A token of no effect before."""
+        return self.ops("stablehlo.create_token", [], None, [tensor_type(abstract_token)]).result
 
     def join_tokens(self, tokens: Sequence[IrValue]) -> None:
         """Let the next ordered effect in this block come after the effects of all tokens."""

@@ -43,9 +43,6 @@ if TYPE_CHECKING:
     from ..core.kernels import Taken
     from .hold_report import HoldReport
 
-__all__ = ["ForeignCall", "Interface", "ModuleContext", "concrete", "emit_header",
-           "names_devices"]
-
 _reports: Any = lazy_module("olympus._src.lowering.hold_report")    # for who asks for one
 
 

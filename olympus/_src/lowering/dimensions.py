@@ -32,11 +32,6 @@ if TYPE_CHECKING:
     Dynamic: TypeAlias = Callable[[Emitter, Sequence[IrValue], Any, Sequence[ShapedArray]],
                                   IrOperation | None]
 
-__all__ = ["DYNAMIC", "PLATFORM_INDEX", "Sizes", "as_row", "emit_solution", "into_region",
-           "is_dynamic", "operand",
-           "shape_operands", "size", "sizes_of", "slice_at",
-           "unknown_variable", "vector"]
-
 PLATFORM_INDEX = "_platform_index"      # among the values of a block's sizes
 BOOL, I32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 

@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 BOOL = dtypes.as_dtype(bool)
 OWN: Any = object()
 
-__all__ = ["BOOL", "OWN", "Block", "Emitter"]
-
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
 
 

@@ -36,8 +36,6 @@ from ..types.shape import SymbolicDim
 if TYPE_CHECKING:
     from .context import ModuleContext
 
-__all__ = ["Plan", "has_no_reciprocal", "plan_of"]
-
 _SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have any
 
 Number: TypeAlias = float | complex | None      # of a constant; None: not known

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from ..base.source import summarize
 from ..core.ir import ClosedOlympuspr, Var
 
-__all__ = ["HeldLine", "HoldReport", "hold_report"]
-
 
 class HeldLine(NamedTuple):
     """Values of one line of the source that are computed once.

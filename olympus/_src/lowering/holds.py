@@ -26,13 +26,11 @@ from typing import Any, NamedTuple
 
 from ..base.typing import Array
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
-from ..core.primitive import Higher, Primitive, subolympusprs
+from ..core.primitive import Fusion, Higher, Primitive, subolympusprs
 from ..types.avals import ShapedArray, physical_aval
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import less, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of
-
-__all__ = ["cut_sizes", "holds_of", "kept_of", "read_apart"]
 
 # Operations that a hold must save of further kernels, and of further places within kernels, where
 # half are enough for arrays that are not small. Found with tools/hold_corpus.py: with 16 a net with
@@ -46,29 +44,10 @@ _TRIED = 64             # and where ways are longer, those that lead through mem
 
 # The ways in which XLA treats an equation. A mixed call's program has opaque equations.
 _FUSED, _LONG, _COSTLY, _MOVES, _SPREADS, _SPLITS, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(10)
-_KINDS = {
-    # Operations that XLA fuses into readers besides elementwise ones; some move elements.
-    **dict.fromkeys(("clamp", "convert_element_type", "copy", "copy_p", "select_n"), _FUSED),
-    # Written out in many operations by their lowering, or by XLA before it fuses.
-    **dict.fromkeys((
-        "bessel_i0e", "bessel_i1e", "digamma", "erf_inv", "erfc", "lgamma", "random_bits",
-        "random_fold_in", "random_split", "threefry2x32"), _LONG),
-    **dict.fromkeys((
-        "concatenate", "dynamic_slice", "pad", "reshape", "rev", "slice", "squeeze", "stack",
-        "transpose"), _MOVES),
-    **dict.fromkeys(("broadcast_in_dim", "iota"), _SPREADS),
-    **dict.fromkeys(("split", "unstack"), _SPLITS),
-    **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), _REDUCES),
-    # Calls of functions with rules, which are a call of the function when they are lowered.
-    **dict.fromkeys(("custom_jvp_call", "custom_vjp_call", "custom_vmap_call"), _CALLS)}
-# Along which axes they move or combine elements, by name of the param.
-_AXES = {"concatenate": "dimension", "rev": "dimensions", "split": "axis", "unstack": "axis",
-         **dict.fromkeys(("reduce_sum", "reduce_max", "reduce_min", "reduce_prod"), "axes")}
+_KINDS: dict[Fusion, int] = {
+    "": _OPAQUE, "called": _CALLS, "costly": _COSTLY, "fused": _FUSED, "long": _LONG,
+    "moves": _MOVES, "reduces": _REDUCES, "splits": _SPLITS, "spreads": _SPREADS}
 _WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
-# Operations that XLA takes to be expensive, and computes once for several readers.
-_EXPENSIVE = frozenset((
-    "acos", "atan", "atan2", "cbrt", "div", "erf", "exp", "exp2", "expm1", "log", "log1p", "log2",
-    "logistic", "pow", "rem", "rsqrt", "sqrt", "tanh"))
 # A value with several readers: whether it is computed again in them, may be held, is computed once
 # by XLA's own rules, is held.
 _PLAIN, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
@@ -153,9 +132,9 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | Non
                 for x in eqn.params.values():
                     if type(x) is NamedSharding:
                         found.update(_cut(x.mesh, x.spec, eqn.outvars[0].aval))
-        if "shard_map" in {prim.name for prim in pr.primitives}:
+        if any(prim.per_device for prim in pr.primitives):
             for eqn in pr.eqns:
-                if eqn.primitive.name == "shard_map":
+                if eqn.primitive.per_device:
                     found.update(_cut_by_parts(eqn))
         inner = {*subolympusprs(pr)} - seen
         pending += inner
@@ -194,28 +173,14 @@ def _called(closed: ClosedOlympuspr, cut: frozenset[int]) -> _Called:
 
 
 def _kind(prim: Primitive) -> int:
-    kind = _KINDS.get(prim.name)
-    if kind is None:
-        if prim.elementwise:
-            return _COSTLY if prim.name in _EXPENSIVE else _FUSED
-        return _CALLS if isinstance(prim, Higher) and prim.called else _OPAQUE
-    return kind
+    return _KINDS[prim.fusion]
 
 
 def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
     """Whether an equation moves elements along an axis of such a size, or combines those there."""
-    name, params = eqn.primitive.name, eqn.params
     shapes = [_shape(v.aval) for v in (*eqn.invars, eqn.outvars[0])]
+    axes = eqn.primitive.moved_axes(eqn.params, shapes)
     rank = len(shapes[0])
-    if name in _AXES:
-        given = params[_AXES[name]]
-        axes = given if isinstance(given, tuple) else (given,)
-    elif name == "pad":
-        axes = tuple([a for a, config in enumerate(params["padding_config"]) if any(config)])
-    elif name in ("slice", "dynamic_slice"):
-        axes = tuple([a for a in range(rank) if shapes[0][a] != shapes[-1][a]])
-    else:
-        return False
     return not cut.isdisjoint([s[a] for s in shapes if len(s) == rank for a in axes])
 
 

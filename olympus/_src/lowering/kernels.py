@@ -12,8 +12,6 @@ from ..base.typing import IrValue
 from ..core.kernels import Taken
 from ..core.primitive import Builder, Primitive
 
-__all__ = ["with_kernels"]
-
 
 def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
     """The rule of a primitive that takes a kernel where one applies."""

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple
 from ..base.lib import mlir
 from ..base.typing import IrModule, IrOperation, IrType
 
-__all__ = ["Linked", "external", "fresh_symbols", "internal", "levels", "link", "operations"]
-
 _OF_PUBLIC = ("arg_attrs", "res_attrs")     # statements about buffers hold for a whole program
 
 

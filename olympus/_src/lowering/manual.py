@@ -18,8 +18,6 @@ from ..base.lib import mlir
 from ..base.typing import AxisIndexGroups, IrAttribute
 from ..types.mesh import AbstractMesh, Mesh
 
-__all__ = ["ManualAxes", "groups_attr"]
-
 
 class ManualAxes(NamedTuple):
     """The axes of a mesh that are manual where operations are emitted, and its partitions."""

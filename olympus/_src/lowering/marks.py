@@ -9,8 +9,6 @@ from ..base.lib import mlir
 from ..base.typing import IrAttribute
 from ..core.context import Scope
 
-__all__ = ["FRONTEND", "KEPT", "dictionary", "elsewhere", "marks_of"]
-
 FRONTEND = "mhlo.frontend_attributes"
 KEPT = {"inlineable": "false"}      # a call that XLA may not make part of its caller
 _COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "sparseoffload"}

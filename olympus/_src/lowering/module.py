@@ -29,9 +29,6 @@ from .emitter import Block
 from .holds import cut_sizes
 from .uneven import uneven_sizes
 
-__all__ = ["Lowering", "lower_part", "lower_program"]
-
-
 # The function of an export that has the values of dimensions, which main computes.
 _WRAPPED = "_wrapped_olympus_export_main"
 # Platforms where a result may take over the buffer of an argument.

@@ -7,8 +7,6 @@ from typing import Any
 from ..base import source
 from ..core.ir import OlympusprEqn
 
-__all__ = ["LOADABLE", "Nest"]
-
 # XLA follows a nest by recursion and ends the process where the stack ends, in threads of its own:
 # a larger stack of the thread that compiles changes nothing. Calls end it at 190 levels, `cond`
 # and `while` between 190 and 300.

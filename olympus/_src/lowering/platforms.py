@@ -11,8 +11,6 @@ from .context import ModuleContext
 if TYPE_CHECKING:
     from ..core.builder_type import Block
 
-__all__ = ["Mark", "PlatformOpen", "rule_of"]
-
 _kernels: Any = lazy_module("olympus._src.lowering.kernels")    # for primitives that have any
 
 

@@ -15,8 +15,6 @@ from .attributes import keep_recipe
 from .context import ModuleContext
 from .emitter import Emitter
 
-__all__ = ["Recipe", "has_recipes", "note_recipe"]
-
 
 class Recipe(NamedTuple):
     """One operation on an equation's operands; where `name` is None, its operand as it is."""

@@ -21,8 +21,6 @@ from ..types.avals import ShapedArray
 if TYPE_CHECKING:
     from ..core.builder_type import OfArrays
 
-__all__ = ["LONG", "rule_program", "staged"]
-
 # A program of more equations than these is emitted as a function that is called. A function costs a
 # module as much as ten operations, and a call of it as much as one.
 LONG = 12

@@ -12,8 +12,6 @@ from ..base.typing import Device
 from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, entry_of
 
-__all__ = ["named"]
-
 
 def named(meshes: Iterable[Mesh], devices: tuple[Device, ...], tiling: object, ndim: int,
           memory_kind: str | None = None) -> Sharding:

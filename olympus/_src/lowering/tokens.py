@@ -8,8 +8,6 @@ from ..base.lib import mlir
 from ..base.typing import IrValue
 from ..core.effects import Effect
 
-__all__ = ["TokenSet"]
-
 
 class TokenSet:
     """MLIR's tokens by effect: `ctx.tokens_in`, and what `ctx.set_tokens_out` takes.

@@ -10,10 +10,6 @@ from __future__ import annotations
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import subolympusprs
 
-__all__ = ["uneven_sizes"]
-
-_MOVES = frozenset(("concatenate", "dynamic_slice", "pad", "slice", "split"))
-
 
 def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> frozenset[int]:
     """The sizes of axes that a program, and those within it, cut out of axes of the sizes `cut`, or
@@ -25,7 +21,7 @@ def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> 
     while pending and cut:
         pr = pending.pop()
         for eqn in pr.eqns:
-            if eqn.primitive.name in _MOVES:
+            if eqn.primitive.resizes:
                 for pair in {pair for x in eqn.invars for v in eqn.outvars
                              for pair in zip(x.aval.shape, v.aval.shape)}:
                     if not found.isdisjoint(pair):

@@ -31,8 +31,6 @@ from ..types.tree import flatten_axes, tree_flatten, tree_map
 from .shard_map import shard_map
 from .vmap import check_axes, mapped_arguments
 
-__all__ = ["pmap"]
-
 _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
 _MOST_AXES = 1 << 16    # more than any array has
 # Positional and keyword arguments, given the leaves of those that are not static.

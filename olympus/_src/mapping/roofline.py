@@ -25,9 +25,6 @@ from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import prod
 from .shard_map import shard_map
 
-__all__ = ["RooflineResult", "RooflineRuleContext", "RooflineShape", "ValidRooflineDtype",
-           "register_roofline", "register_standard_roofline", "roofline", "roofline_and_grad"]
-
 ByAxis: TypeAlias = dict[Any, int]
 ValidRooflineDtype: TypeAlias = np.dtype | dtypes.ExtendedDType
 

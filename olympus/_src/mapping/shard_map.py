@@ -24,8 +24,6 @@ from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["Infer", "shard_map", "smap"]
-
 
 class _Infer:
     """The default of `in_specs`: arguments are cut as their types say."""

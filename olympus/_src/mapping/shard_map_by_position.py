@@ -8,8 +8,6 @@ from ..base.typing import PyTree
 from ..types.mesh import AbstractMesh, Mesh
 from . import shard_map as current
 
-__all__ = ["shard_map"]
-
 
 def shard_map(f: Callable[..., PyTree], mesh: Mesh | AbstractMesh, in_specs: PyTree,
               out_specs: PyTree, check_rep: bool = True) -> Callable[..., PyTree]:

@@ -23,8 +23,6 @@ from ..types.sharding import PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_registry import PyTreeDef
 
-__all__ = ["check_axes", "is_axis", "mapped_arguments", "vmap"]
-
 _ENTRIES = ("{0}: {0} in_axes must be an int, None, or a tuple of entries corresponding to the "
             "positional arguments passed to the function")
 
@@ -211,7 +209,7 @@ def _aval(x: ArrayLike, names: _Names, index: int) -> ShapedArray:
 
 def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
     """A mapped axis counted from the front; for a user's type its own answer."""
-    if aval.is_high:
+    if aval.is_high or (aval.mutable and aval.inner.is_high):
         if isinstance(axis, MappingSpec):
             return axis
         raise ValueError(f"{names.what}: in_axes has {axis} for argument {names(index)} of "
@@ -236,7 +234,8 @@ def _canonical(axis: int, aval: Any, names: _Names, index: int) -> int:
 def _mapped_size(avals: Sequence[Any], dims: Sequence[int | None], given: int | None,
                  names: _Names) -> int:
     """The one size of all mapped axes."""
-    sizes = {aval.shape[d] for aval, d in zip(avals, dims) if d is not None and aval.has_axes}
+    sizes = {aval.shape[d] for aval, d in zip(avals, dims)
+             if d is not None and aval.has_axes and not isinstance(d, MappingSpec)}
     # axis_size is one size more, so that an argument that contradicts it is an error.
     if given is not None:
         sizes.add(given)

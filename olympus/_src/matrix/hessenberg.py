@@ -44,8 +44,6 @@ from ..lax.transcendental import sqrt
 from ..loops.while_loop import fori_loop
 from ..types.shape import less
 
-__all__ = ["hessenberg", "hessenberg_p", "tridiagonal", "tridiagonal_p"]
-
 
 class Reduction(MatrixOperation, abstract=True):
     """A reduction with the tangents of `algorithm(x, **params)`."""

@@ -32,8 +32,6 @@ from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import definitely_equal, less, sequence, static_int
 
-__all__ = ["qdwh"]
-
 QR_FROM = 100.0     # the weight c above which a step by Cholesky would lose too many digits
 
 

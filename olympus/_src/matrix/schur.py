@@ -42,8 +42,6 @@ from ..types import dtypes
 from ..types.avals import make_aval
 from .schur_order import Select, reordered
 
-__all__ = ["schur", "schur_p"]
-
 
 class Schur(MatrixOperation):
     """t and, if `compute_schur_vectors`, z, with x = z t zᴴ."""

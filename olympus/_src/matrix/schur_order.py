@@ -42,8 +42,6 @@ from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import definitely_equal, prod
 
-__all__ = ["Select", "reordered"]
-
 Select = Callable[..., Array]       # of eigenvalues, or their real and imaginary parts: bool[n]
 
 

@@ -34,13 +34,6 @@ from ..numpy.selection import where as choose
 from ..types import dtypes
 from ..types.shape import canonical_axes, canonical_axis, entries, floor_div, mod, prod
 
-__all__ = [
-    "celu", "elu", "gelu", "glu", "hard_sigmoid", "hard_silu", "hard_swish", "hard_tanh",
-    "identity", "leaky_relu", "log1mexp", "log_sigmoid", "log_softmax", "logmeanexp", "logsumexp",
-    "mish", "relu", "relu6", "selu", "sigmoid", "silu", "soft_sign", "softmax", "softplus",
-    "sparse_plus", "sparse_sigmoid", "squareplus", "swish", "tanh",
-]
-
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 

@@ -28,8 +28,6 @@ from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import definitely_equal, entries, floor_div, is_static, mod, static_int
 
-__all__ = ["dot_product_attention"]
-
 
 @custom_jvp
 def _normalized(logits: Array) -> tuple[Array, Array]:

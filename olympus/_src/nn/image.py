@@ -38,8 +38,6 @@ from ..types.shape import (
 )
 from .segments import segment_sum
 
-__all__ = ["ResizeMethod", "resize", "scale_and_translate"]
-
 
 class ResizeMethod(enum.Enum):
     """How pixels between pixels are computed.

@@ -21,13 +21,6 @@ from ..types import dtypes
 from ..types.shape import canonical_axis, canonical_shape, floor_div, less, prod
 from ..types.sharding import ShardingLike
 
-__all__ = [
-    "Initializer", "constant", "delta_orthogonal", "glorot_normal", "glorot_uniform", "he_normal",
-    "he_uniform", "kaiming_normal", "kaiming_uniform", "lecun_normal", "lecun_uniform", "normal",
-    "ones", "orthogonal", "truncated_normal", "uniform", "variance_scaling", "xavier_normal",
-    "xavier_uniform", "zeros",
-]
-
 # Standard deviations of a normal law cut off at ±2, and of a complex one cut off at radius 2.
 _CUT, _COMPLEX_CUT = 0.87962566103423978, 0.9619618280082136
 

@@ -21,8 +21,6 @@ from ..types import dtypes
 from ..types.shape import canonical_axis, canonical_dim, entries
 from ..types.sharding import ShardingLike
 
-__all__ = ["one_hot", "standardize"]
-
 
 @fused(static=("axis", "algorithm"))
 def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,

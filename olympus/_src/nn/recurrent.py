@@ -27,9 +27,6 @@ from ..random.continuous import uniform
 from ..types.shape import prod, static_int
 from .activations import sigmoid
 
-__all__ = ["get_num_params_in_lstm", "init_lstm_weight", "lstm", "lstm_bwd", "lstm_fwd",
-           "lstm_ref", "swap_lstm_gates", "unpack_lstm_weights"]
-
 Shapes = list[tuple[int, ...]]
 Parts = tuple[dict[int, Array], dict[int, Array], dict[int, Array], dict[int, Array]]
 

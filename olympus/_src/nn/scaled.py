@@ -29,8 +29,6 @@ from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import definitely_equal, floor_div, mod, prod
 
-__all__ = ["get_scaled_dot_general_config", "scaled_dot_general", "scaled_matmul"]
-
 _BATCHED = ((2,), (2,)), ((0,), (0,))
 
 

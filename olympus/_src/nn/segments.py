@@ -21,8 +21,6 @@ from ..types import dtypes
 from ..types.shape import canonical_dim, floor_div
 from ..types.sharding import ShardingLike
 
-__all__ = ["segment_max", "segment_min", "segment_prod", "segment_sum"]
-
 # The update, its identity for a dtype, and the reduction that combines buckets.
 _KINDS = {"add": (lambda dtype: 0, reductions.sum), "multiply": (lambda dtype: 1, reductions.prod),
           "max": (lowest, reductions.max), "min": (highest, reductions.min)}

@@ -58,14 +58,6 @@ from .promote import (
     unary,
 )
 
-__all__ = [
-    "abs", "absolute", "add", "conj", "conjugate", "divide", "divmod", "equal", "fabs",
-    "float_power", "floor_divide", "fmax", "fmin", "fmod", "greater", "greater_equal", "imag",
-    "less", "less_equal", "maximum", "minimum", "mod", "multiply", "negative", "not_equal",
-    "positive", "pow", "power", "real", "reciprocal", "remainder", "sign", "square", "subtract",
-    "true_divide",
-]
-
 
 def kind_of(x: SupportsDType) -> str:
     """The kind of an operand's dtype, as `dtypes.scalar_kind` names it."""

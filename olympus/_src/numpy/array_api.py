@@ -19,9 +19,6 @@ from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.sharding import DeviceLike
 
-__all__ = ["__array_api_version__", "__array_namespace_info__", "VERSIONS", "dlpack_array",
-           "from_dlpack", "is_supported_dtype"]
-
 __array_api_version__ = "2024.12"
 VERSIONS = ("2021.12", "2022.12", "2023.12", __array_api_version__)
 

@@ -17,8 +17,6 @@ from ..base.typing import Array
 from ..base.util import by_numpy
 from ..types.shape import prod
 
-__all__ = ["METHODS", "PROPERTIES"]
-
 
 def _strides(self: Array) -> tuple[int, ...]:
     """The bytes from one element to the next along each axis, the last axis fastest."""

@@ -52,8 +52,6 @@ from .manipulation import reshape, transpose
 from .promote import refuse_option
 from .updates import at, delitem, setitem
 
-__all__ = ["METHODS", "OPERATORS", "PROPERTIES", "install"]
-
 # Types that operators take; every other operand may have an operator of its own, or is refused by
 # Python. Subclasses and tracers are added as they are met.
 _accepted: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}

@@ -18,8 +18,6 @@ from ..types.shape import canonical_axis, floor_div, less, maximum, static_int
 from .manipulation import ravel
 from .promote import array_args, as_bool, convert, to_array
 
-__all__ = ["packbits", "unpackbits"]
-
 _BYTE = np.dtype("uint8")
 
 

@@ -28,8 +28,6 @@ from .promote import (
     to_array,
 )
 
-__all__ = ["clip", "nan_to_num", "piecewise", "select", "where"]
-
 
 @fused(inline=True)
 def where(condition: ArrayLike, x: ArrayLike, y: ArrayLike) -> Array:

@@ -15,10 +15,6 @@ from ..types.avals import ShapedArray
 from ..types.dtypes import Limit
 from ..types.shape import canonical_axes, prod
 
-__all__ = ["can_cast", "dtype", "e", "euler_gamma", "finfo", "iinfo", "inf", "isdtype",
-           "issubdtype", "iterable", "nan", "ndim", "newaxis", "pi", "promote_types",
-           "result_type", "shape", "size"]
-
 pi: float = np.pi
 e: float = np.e
 euler_gamma: float = np.euler_gamma

@@ -25,9 +25,6 @@ from .diagonals import diag
 from .products import matmul
 from .promote import array_args, broadcast_to, choose, convert, promote_dtypes, to_array
 
-__all__ = ["convolve", "corrcoef", "correlate", "cov"]
-
-
 # Signals -----------------------------------------------------------------------------------------
 
 def _signals(name: str, a: ArrayLike, v: ArrayLike, scalars: bool) -> list[Array]:

@@ -53,11 +53,6 @@ from .promote import (
     warn_complex,
 )
 
-__all__ = [
-    "array", "asarray", "copy", "empty", "empty_like", "frombuffer", "full", "full_like",
-    "ones", "ones_like", "zeros", "zeros_like",
-]
-
 ArrayImpl = lib.ArrayImpl
 _ARRAYS = frozenset((ArrayImpl,))
 _SINGLE = SCALAR_TYPES | {ArrayImpl}    # not sequences: asking an abstract class costs 0.5 us

@@ -36,12 +36,6 @@ from .creation import asarray, aval_like, check_layout, full, placed
 from .indexing import nonzero
 from .promote import array_args, broadcast_to, choose, convert, to_array
 
-__all__ = [
-    "diag", "diag_indices", "diag_indices_from", "diagflat", "diagonal_of", "eye", "identity",
-    "tri", "tril", "tril_indices", "tril_indices_from", "triu", "triu_indices",
-    "triu_indices_from", "vander",
-]
-
 
 def _shifted(name: str, shape: tuple[int, ...], k: ArrayLike) -> tuple[Array, Array]:
     """int32[n, m], twice: row + k, and column; they are equal on diagonal `k`.

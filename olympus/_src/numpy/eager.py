@@ -35,9 +35,6 @@ from .promote import scalar_plan
 if TYPE_CHECKING:   # for type checkers, the signature of functions made by `ufunc_table`
     from .ufunc import ufunc
 
-__all__ = ["array_operator", "as_ufunc", "eager_binary", "eager_named", "eager_sequence",
-           "eager_unary"]
-
 ArrayImpl = lib.ArrayImpl
 _SEQUENCES = frozenset((list, tuple))
 _ARRAYS = frozenset((ArrayImpl,))

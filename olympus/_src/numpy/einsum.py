@@ -26,8 +26,6 @@ from . import reductions
 from .diagonals import diagonal_of
 from .promote import BOOL, array_args, broadcast_to, convert, refuse_option, result_type
 
-__all__ = ["einsum", "einsum_path"]
-
 Step = tuple[tuple[int, ...], str]
 _plans: Memo = Memo(1024)
 # Loaded by the first einsum: `import olympus` does without it.

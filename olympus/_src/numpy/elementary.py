@@ -57,14 +57,6 @@ from .promote import (
     unary_inexact,
 )
 
-__all__ = [
-    "around", "cbrt", "ceil", "copysign", "exp", "exp2", "expm1", "floor", "frexp", "heaviside",
-    "hypot", "isfinite", "isinf", "isnan", "ldexp", "log", "log10", "log1p",
-    "log2", "logaddexp", "logaddexp2", "modf", "nextafter", "rint", "round", "signbit", "spacing",
-    "sqrt", "trunc",
-]
-
-
 
 def scalar(value: ArrayLike, like: Array) -> Array:
     """A constant of the dtype and weak type of another operand."""

@@ -22,9 +22,6 @@ from .creation import data_arg
 from .indexing import concrete
 from .promote import convert
 
-__all__ = ["arccos", "arcsin", "arctanh", "log", "log10", "log2", "logn", "power", "real_if_close",
-           "sqrt"]
-
 
 def _values(x: Array) -> np.ndarray | None:
     """The values, if they are known."""

@@ -43,9 +43,6 @@ from .arithmetic import divide, multiply
 from .creation import asarray
 from .promote import array_args, refuse_option, to_array
 
-__all__ = ["fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn",
-           "ifftshift", "ihfft", "irfft", "irfft2", "irfftn", "rfft", "rfft2", "rfftfreq", "rfftn"]
-
 Dims = tuple[int, ...]
 _NORMS = ("backward", "ortho", "forward")
 

@@ -13,8 +13,6 @@ from ..base.util import by_numpy
 from ..types import dtypes
 from .creation import asarray, check_layout
 
-__all__ = ["fromfile", "fromiter", "fromstring", "genfromtxt", "load", "loadtxt"]
-
 _BFLOAT16 = dtypes.as_dtype("bfloat16")
 
 

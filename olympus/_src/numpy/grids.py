@@ -45,12 +45,6 @@ from .indexing import concrete
 from .joining import concatenate, stack
 from .promote import BOOL, array_args, choose, convert, promote, to_array
 
-__all__ = [
-    "arange", "c_", "fromfunction", "geomspace", "indices", "ix_", "linspace", "logspace",
-    "meshgrid", "mgrid", "ogrid", "r_",
-]
-
-
 # Ranges ------------------------------------------------------------------------------------------
 
 @api_boundary

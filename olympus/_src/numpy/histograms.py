@@ -37,8 +37,6 @@ from .promote import (
 from .sorting import searchsorted
 from .statistics import diff
 
-__all__ = ["histogram", "histogram2d", "histogram_bin_edges", "histogramdd"]
-
 Range = Sequence[ArrayLike] | None
 
 

@@ -40,9 +40,6 @@ from ..types.shape import (
 )
 from .creation import from_sequence
 
-__all__ = ["Component", "Plan", "check_mask", "consumed", "entries_of", "halves", "parse",
-           "refuse_empty"]
-
 Shape = tuple[int, ...]
 
 

@@ -55,9 +55,6 @@ from .creation import asarray, is_sequence
 from .index_plan import Component, Plan, entries_of, halves, parse, refuse_empty
 from .masks import Layout, Masked, masked_index
 
-__all__ = ["concrete", "fit_values", "getitem", "need_size", "nonzero", "put_along_axis", "read",
-           "take", "take_along_axis", "write"]
-
 CLIP, FILL, PROMISE, ONE_HOT = GatherScatterMode
 ArrayImpl = lib.ArrayImpl
 _INT32, _INT64 = dtypes.as_dtype("int32"), dtypes.as_dtype("int64")
@@ -473,10 +470,17 @@ def fit_values(name: str, to: ShapedArray, values: promote.Operand, to_fit: tupl
     if dtypes.is_extended(to.dtype) or dtypes.is_extended(aval.dtype):
         raise TypeError(f"{name}: values {aval} given for an array {to}; equal dtypes are "
                         "required of keys.")
-    joined, _ = dtypes.promote_many(((to.dtype, to.weak_type), (aval.dtype, aval.weak_type)))
-    if joined != to.dtype:
+    if loses(to, aval):
         _warn_of_cast(name, aval, to)
     return promote.convert(values, to.dtype, to.weak_type)
+
+
+def loses(to: ShapedArray, values: ShapedArray) -> bool:
+    """Whether values of one type lose something at the dtype of another: promotion does not give
+    that one.
+    """
+    return dtypes.promote_many(((to.dtype, to.weak_type), (values.dtype, values.weak_type))
+                               )[0] != to.dtype
 
 
 @fused(static=("plan", "how"))

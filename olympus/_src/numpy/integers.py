@@ -14,8 +14,6 @@ from .arithmetic import absolute, zero_of
 from .eager import eager_named
 from .promote import BOOL, broadcast_to, choose, promote
 
-__all__ = ["gcd", "lcm"]
-
 
 def _integers(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     x, y = promote(name, x, y)

@@ -32,8 +32,6 @@ from .reductions import is_nan
 from .sorting import searchsorted
 from .statistics import diff
 
-__all__ = ["interp", "unwrap"]
-
 
 @named
 def interp(x: ArrayLike, xp: ArrayLike, fp: ArrayLike, left: ArrayLike | str | None = None,

@@ -57,12 +57,6 @@ from .manipulation import (
 )
 from .promote import array_args, refuse_option, to_array
 
-__all__ = [
-    "append", "array_split", "block", "column_stack", "concat", "concatenate", "delete", "dsplit",
-    "dstack", "hsplit", "hstack", "insert", "repeat", "split", "stack", "tile", "unstack",
-    "vsplit", "vstack",
-]
-
 
 def _sequence(name: str, arrays: object) -> list[Array]:
     """The arrays of a list or tuple, or along the first axis of an array."""

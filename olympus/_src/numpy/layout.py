@@ -20,9 +20,6 @@ from ..types.sharding import DeviceLike
 from .creation import asarray
 from .manipulation import atleast_1d
 
-__all__ = ["asanyarray", "asarray_chkfinite", "ascontiguousarray", "asfortranarray", "isfortran",
-           "require"]
-
 
 @named
 def asanyarray(a: object, dtype: DTypeLike | None = None, order: str | None = None, *,

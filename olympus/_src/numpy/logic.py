@@ -23,12 +23,6 @@ from .arithmetic import absolute, as_number, kind_of
 from .eager import eager_binary, eager_unary
 from .promote import BOOL, array_args, as_bool, binary, convert, promote, unary
 
-__all__ = [
-    "bitwise_and", "bitwise_count", "bitwise_invert", "bitwise_left_shift", "bitwise_not",
-    "bitwise_or", "bitwise_right_shift", "bitwise_xor", "invert", "left_shift", "logical_and",
-    "logical_not", "logical_or", "logical_xor", "right_shift",
-]
-
 
 def _logical(prim: Primitive, name: str, x: ArrayLike, y: ArrayLike) -> Array:
     # An int has a truth value even if no dtype holds it.

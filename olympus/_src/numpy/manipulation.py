@@ -41,14 +41,6 @@ from . import promote
 from .indexing import take
 from .promote import array_args, operand, plain, to_array
 
-__all__ = [
-    "astype", "atleast_1d", "atleast_2d", "atleast_3d", "broadcast_arrays", "broadcast_shapes",
-    "broadcast_to", "expand_dims", "flip", "fliplr", "flipud", "matrix_transpose",
-    "moveaxis", "permute_dims", "ravel", "reshape", "resize", "roll", "rollaxis", "rot90",
-    "squeeze", "swapaxes", "transpose",
-]
-
-
 # Shape -------------------------------------------------------------------------------------------
 
 @fused(static=("shape", "order", "copy", "out_sharding"), inline=True)

@@ -21,8 +21,6 @@ from ..lax import shape
 from .index_plan import check_mask
 from .promote import BOOL, array_args, broadcast_to
 
-__all__ = ["Layout", "Masked", "masked_index"]
-
 Shape = tuple[int, ...]
 
 

@@ -25,9 +25,6 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_axes
 from .promote import BOOL, array_args, broadcast_to, choose, convert, flag, refuse_option, to_array
 
-__all__ = ["CORE", "PARAMETERS", "Loops", "check_arity", "core_options", "mask_arg", "with_options"]
-
-
 
 def _parameter(name: str, default: int | str | None, kind: str) -> inspect.Parameter:
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default,

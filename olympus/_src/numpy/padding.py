@@ -32,8 +32,6 @@ from .manipulation import broadcast_to
 from .promote import array_args, to_array
 from .vectorize import apply_along_axis
 
-__all__ = ["pad"]
-
 _OPTIONS = {
     "constant": ("constant_values",), "linear_ramp": ("end_values",), "edge": (), "wrap": (),
     "empty": (), "reflect": ("reflect_type",), "symmetric": ("reflect_type",),

@@ -50,9 +50,6 @@ else:       # with all matrix factorisations, which few programs need
     decompositions = lazy_module("olympus._src.numpy.linalg.decompositions")
     systems = lazy_module("olympus._src.numpy.linalg.systems")
 
-__all__ = ["poly", "polyadd", "polyder", "polydiv", "polyfit", "polyint", "polymul", "polysub",
-           "polyval", "roots"]
-
 
 def _coefficients(name: str, *ps: ArrayLike, to_inexact: bool = False) -> list[Array]:
     """Coefficients of one dtype as vectors; scalars are constants."""

@@ -23,9 +23,6 @@ from .creation import asarray
 from .elementary import any_part, isfinite, isnan, scalar
 from .promote import BOOL, array_args, broadcast_to, inexact, promote, refuse_option, to_array
 
-__all__ = ["allclose", "array_equal", "array_equiv", "isclose", "iscomplex", "iscomplexobj",
-           "isneginf", "isposinf", "isreal", "isrealobj", "isscalar"]
-
 
 @fused(static=("equal_nan",))
 def isclose(a: ArrayLike, b: ArrayLike, rtol: ArrayLike = 1e-05, atol: ArrayLike = 1e-08,

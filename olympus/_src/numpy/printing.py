@@ -13,9 +13,6 @@ from ..base.util import by_numpy
 from ..jit.fused import named
 from .creation import asarray
 
-__all__ = ["array2string", "array_repr", "array_str", "format_float_positional",
-           "format_float_scientific", "set_printoptions"]
-
 
 def set_printoptions(*args: Any, **kwargs: Any) -> None:
     """Set NumPy's options of printing, which arrays here follow too, for the process.

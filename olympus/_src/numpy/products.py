@@ -38,9 +38,6 @@ from .promote import (
     to_array,
 )
 
-__all__ = ["cross", "diagonal", "dot", "inner", "kron", "matmul", "matvec", "outer", "tensordot",
-           "trace", "vdot", "vecdot", "vecmat"]
-
 Pairs = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]
 
 

@@ -35,12 +35,6 @@ from ..types.avals import AbstractValue, ShapedArray, ShapeDtypeStruct, make_ava
 from ..types.memory import Space
 from ..types.shape import SymbolicDim, broadcast_shapes
 
-__all__ = ["BOOL", "PYTHON_NUMBERS", "Operand", "array_args", "as_bool", "binary",
-           "binary_inexact", "broadcast_to", "choose", "convert", "flag", "inexact",
-           "inexact_dtypes", "literal_for", "operand", "promote", "promote_dtypes",
-           "promote_inexact", "refuse_inplace", "refuse_option", "result_type", "scalar_plan",
-           "to_array", "unary", "unary_inexact"]
-
 BOOL = dtypes.as_dtype(bool)
 _WIDE = make_aval((), dtypes.as_dtype("int64"), True)   # of Python ints, where int64 is no dtype
 

@@ -39,12 +39,6 @@ from .promote import (
     warn_complex,
 )
 
-__all__ = [
-    "all", "amax", "amin", "any", "argmax", "argmin", "count_nonzero", "cumprod", "cumsum",
-    "cumulative_prod", "cumulative_sum", "max", "min", "minmax", "nanargmax", "nanargmin",
-    "nancumprod", "nancumsum", "nanmax", "nanmin", "nanprod", "nansum", "prod", "sum",
-]
-
 Axes = tuple[int, ...]
 
 

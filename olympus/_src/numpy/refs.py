@@ -19,7 +19,7 @@ from ..core.cells import Ref, at_hand, check_value, is_ref
 from ..core.ir import Literal
 from ..core.staging import stage
 from ..core.templates import by_identity
-from ..core.trace import ThreadState, Tracer, ctx, describe, typeof
+from ..core.trace import FOREIGN_AVALS, ThreadState, Tracer, ctx, describe, typeof
 from ..lax.convert import bitcast_convert_type
 from ..lax.refs import (
     WHOLE,
@@ -38,7 +38,7 @@ from ..lax.shape import as_array
 from ..lax.sharding import move
 from ..runtime.eager import FAILURES, argument_array
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import HIGH, ShapedArray
 from ..types.memory import Space
 from ..types.refs import RefAval
 from ..types.shape import SymbolicDim
@@ -46,11 +46,8 @@ from ..types.slices import Slice
 from . import promote
 from .creation import asarray, is_sequence
 from .index_plan import consumed, entries_of, parse
-from .indexing import fit_values, getitem, write
+from .indexing import fit_values, getitem, loses, write
 from .manipulation import reshape, transpose
-
-__all__ = ["addupdate", "empty_ref", "free_ref", "freeze", "get", "new_ref", "set", "swap"]
-
 
 # Views of indices --------------------------------------------------------------------------------
 
@@ -400,7 +397,23 @@ def _place(name: str, ref: Reference, index: object) -> tuple[Reference, View, S
     if not is_ref(ref):
         raise TypeError(f"{name}: {_described(ref)} given; a reference is required, which new_ref "
                         "makes.")
+    if ref.aval.inner.is_high:
+        return ref, _whole_view(name, ref.aval, index), []
     return ref, *_view(ref.aval.shape, index)
+
+
+def _is_high(x: object) -> bool:
+    """Whether this is a value of a user's type."""
+    return bool(HIGH) and (isinstance(x, Tracer) or type(x) in FOREIGN_AVALS) and typeof(x).is_high
+
+
+def _whole_view(name: str, aval: RefAval, index: object) -> View:
+    """The view of the whole, which is all that a value of a user's type has."""
+    if index is Ellipsis or (type(index) is tuple and not index):
+        return WHOLE
+    raise TypeError(f"{name}: the index {clipped(index)} given for a reference {aval}; a value of "
+                    "a user's type is read and written whole: ref[...]; define an operation for "
+                    "its parts.")
 
 
 def _place_inside(name: str, ref: Reference, index: object
@@ -424,12 +437,29 @@ def _check_levels(name: str, ref: Ref, index: object) -> None:
             check_value(name, ref, entry)
 
 
+def _of_dtype(name: str, x: Reference, to: ShapedArray) -> Reference:
+    """A value, checked to lose nothing at a content's dtype: a place keeps its own."""
+    x = promote.operand(name, asarray(x) if is_sequence(x) else x, 1)
+    aval = typeof(x)
+    if aval.dtype != to.dtype and not dtypes.is_extended(to.dtype) and not dtypes.is_extended(
+            aval.dtype) and loses(to, aval):
+        raise ValueError(f"{name}: {aval} given for a reference to {to.dtype}, which cannot be "
+                         "cast safely; a value of the reference's dtype is required; cast it with "
+                         "astype.")
+    return x
+
+
 def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
     """A value as it is written to a part: broadcast, and converted where `.at[].set` converts."""
     aval = getattr(x, "aval", None)
     if aval is part:
         return x
-    x = promote.operand(name, asarray(x) if is_sequence(x) else x, 1)
+    if part.is_high:
+        if not _is_high(x) or typeof(x) != part:
+            raise TypeError(f"{name}: {_described(x)} given for a reference to {part}; a value of "
+                            "this type is required.")
+        return x
+    x = _of_dtype(name, x, part)
     x = promote.plain(fit_values(name, part, x, part.shape))
     x = promote.convert(x, part.dtype) if typeof(x).weak_type else x
     if not part.shape and type(x) is Literal:       # in a program it stays a number
@@ -448,6 +478,9 @@ def _getitem(ref: Reference, index: object) -> Array:
     try:
         if type(ref) is Ref and at_hand(ref):
             if index is Ellipsis:
+                return ref._content()
+            if ref.aval.inner.is_high:
+                _whole_view("ref[...]", ref.aval, index)
                 return ref._content()
             if not _has_windows(index):
                 with ref._held():
@@ -477,12 +510,19 @@ def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> N
         check_value(name, ref, x)
         with ref._held():
             content = ref._value
-            if index is Ellipsis and op == "set":
-                new = as_array(_fitted(name, x, ref.aval.inner))
+            inner = ref.aval.inner
+            if inner.is_high:
+                view = _whole_view(name, ref.aval, index)
+                x = _fitted(name, x, inner)
+                new = x if op == "set" else view.add(content, x)
+            elif index is Ellipsis and op == "set":
+                new = as_array(_fitted(name, x, inner))
                 if ref._trace is None:
                     new = argument_array(new)
             else:
                 _check_levels(name, ref, index)
+                if getattr(x, "dtype", None) != inner.dtype:
+                    x = _of_dtype(name, x, inner)
                 new = write(op, content, index, x)
             ref._put(new, new is x)
         return
@@ -506,7 +546,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: Space | None = None,
     """A reference: a mutable array, with a copy of `init_val` as its first content.
 
     Args:
-      init_val: array or number.
+      init_val: array, number, or value of a user's type, which is read and written whole.
       memory_space: the memory of the device that the content is kept in, an `olympus.memory.Space`;
         None is where `init_val` is.
       kind: a name for the reference in programs, without a meaning of its own.
@@ -515,7 +555,7 @@ def new_ref(init_val: ArrayLike, *, memory_space: Space | None = None,
     Returns:
       A `Ref` of the shape and dtype of `init_val`.
 
-    Raises TypeError for anything but an array.
+    Raises TypeError for anything but an array or a value of a user's type.
 
     >>> ref = olympus.new_ref(onp.zeros(3))
     >>> def add_one(i):
@@ -527,11 +567,12 @@ def new_ref(init_val: ArrayLike, *, memory_space: Space | None = None,
     if is_ref(init_val) or type(init_val) is RefPart:
         raise TypeError(f"new_ref: a reference {_described(init_val)} given; an array is required; "
                         "pass ref[...], its content.")
-    x = promote.operand("new_ref", init_val)
-    x = as_array(promote.plain(x))
-    if ctx.trace is ThreadState.trace:
-        x = argument_array(x)
-        x = x.copy() if x is init_val else x
+    x: Any = init_val
+    if not _is_high(x):
+        x = as_array(promote.plain(promote.operand("new_ref", x)))
+        if ctx.trace is ThreadState.trace:
+            x = argument_array(x)
+            x = x.copy() if x is init_val else x
     return new_ref_p.bind(x, memory_space=_space(memory_space), kind=kind, pin=bool(pin))
 
 
@@ -653,7 +694,7 @@ def swap(ref: Reference, idx: object, value: Reference, _function_name: str = "r
     """
     ref, view, ops = _place_inside(_function_name, ref, Ellipsis if idx is None else idx)
     v = _fitted(_function_name, value, _part_aval(ref, view, ops))
-    if type(ref) is Ref and ref._trace is None and at_hand(ref):
+    if type(ref) is Ref and ref._trace is None and not ref.aval.inner.is_high and at_hand(ref):
         v = argument_array(v)
     return swap_p.bind(ref, v, *ops, view=view)
 

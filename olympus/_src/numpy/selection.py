@@ -45,10 +45,6 @@ from .joining import stack
 from .manipulation import broadcast_arrays, broadcast_to, ravel, reshape
 from .promote import array_args, as_bool, refuse_inplace, refuse_option, to_array
 
-__all__ = ["argwhere", "choose", "compress", "copyto", "extract", "fill_diagonal", "flatnonzero",
-           "mask_indices", "place", "put", "putmask", "ravel_multi_index", "trim_zeros",
-           "unravel_index", "where"]
-
 ArrayImpl = lib.ArrayImpl
 _INT32 = dtypes.as_dtype("int32")
 

@@ -37,11 +37,6 @@ from .promote import array_args, to_array
 from .selection import nonzero, where
 from .sorting import argsort, searchsorted, sort, sort_by
 
-__all__ = [
-    "intersect1d", "isin", "setdiff1d", "setxor1d", "union1d", "unique", "unique_all",
-    "unique_counts", "unique_inverse", "unique_values",
-]
-
 _REMEDY = "pass size=..."
 
 

@@ -37,10 +37,6 @@ from .indexing import concrete, take, take_along_axis, write
 from .manipulation import flip, ravel
 from .promote import array_args, refuse_option, to_array
 
-__all__ = [
-    "argpartition", "argsort", "bincount", "digitize", "lexsort", "partition", "searchsorted",
-    "sort", "sort_complex", "top_k",
-]
 
 def sort_by(keys: Sequence[Array], *carried: Array, axis: int = 0, stable: bool = True
             ) -> tuple[Array, ...]:

@@ -21,7 +21,7 @@ from ..lax.cumulative import cummax, cumsum
 from ..lax.families import add
 from ..lax.indexing import take_along
 from ..lax.sharding import constrain
-from ..lax.sort import sort
+from ..lax.sort import ranked_p, sort
 from ..lax.transcendental import sqrt
 from ..types import dtypes
 from ..types.shape import (
@@ -50,12 +50,6 @@ from .promote import (
     to_array,
 )
 from .reductions import Axes, expand, is_nan, reduce_sum, reduction_args
-
-__all__ = [
-    "average", "diff", "ediff1d", "gradient", "mean", "median", "nanmean", "nanmedian",
-    "nanpercentile", "nanquantile", "nanstd", "nanvar", "percentile", "ptp", "quantile", "std",
-    "trapezoid", "var",
-]
 
 
 def _mean_dtype(name: str, x: Array, dtype: DTypeLike | None) -> DType:
@@ -367,7 +361,7 @@ _STEPS = frozenset(("lower", "higher", "midpoint", "nearest", "inverted_cdf",
 @fused(static=("axes", "keepdims", "method", "skip_nan"))
 def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool, method: str,
               skip_nan: bool) -> Array:
-    """x[...], q[*qs], w[...] or None -> [*qs, ...]: sort, then interpolate between two ranks."""
+    """x[...], q[*qs], w[...] or None -> [*qs, ...]: interpolate between elements of two ranks."""
     kept = [i for i in range(x.ndim) if i not in axes]
     batch = tuple([x.shape[i] for i in kept])
     n, last = size_of([x.shape[i] for i in axes]), len(batch)
@@ -381,12 +375,13 @@ def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool
         missing = is_nan(x)
         if w is not None and skip_nan:
             w = choose(missing, literal(0, w.dtype), w)
-        x, *ws = sort((x,) if w is None else (x, w), last)
         present = reduce_sum(convert(bitwise_not(missing), q.dtype), (last,))
         wide_q = lax_shape.broadcast_in_dim(q, full, tuple(range(q.ndim)))
         if w is not None:
-            found = _ranked(x, _weighted_rank(ws[0], wide_q, q.ndim), q.ndim)
-            weightless = eq(reduce_sum(ws[0], (last,)), literal(0, w.dtype))
+            x, w = sort((x, w), last)
+            places = _by_element(_weighted_rank(w, wide_q, q.ndim), q.ndim)
+            found = _by_quantile(take_along(x, places, last), full)
+            weightless = eq(reduce_sum(w, (last,)), literal(0, w.dtype))
             found = choose(broadcast_to(weightless, full), literal(np.nan, x.dtype), found)
         else:
             count = present if skip_nan else broadcast_to(literal(n, q.dtype), batch)
@@ -405,13 +400,17 @@ def _outside(q: Array) -> Array:
                                    le(q, literal(1, q.dtype))))
 
 
-def _ranked(x: Array, rank: Array, lead: int) -> Array:
-    """x[..., n], rank[*qs, ...] with `lead` axes in qs -> [*qs, ...]: elements by their rank."""
-    batch, last = x.shape[:-1], x.ndim - 1
+def _by_element(rank: Array, lead: int) -> Array:
+    """rank[*qs, ...] with `lead` axes in qs -> integers [..., k], for the k elements of qs."""
     ranks = convert(rank, dtypes.default_int())
-    ranks = lax_shape.reshape(ranks, (size_of(rank.shape[:lead]), *batch))
-    found = take_along(x, lax_shape.move_axis(ranks, 0, last), last)
-    return lax_shape.reshape(lax_shape.move_axis(found, last, 0), rank.shape)
+    shape = rank.shape
+    ranks = lax_shape.reshape(ranks, (size_of(shape[:lead]), *shape[lead:]))
+    return lax_shape.move_axis(ranks, 0, ranks.ndim - 1)
+
+
+def _by_quantile(found: Array, shape: tuple[int, ...]) -> Array:
+    """[..., k] -> [*qs, ...], the inverse."""
+    return lax_shape.reshape(lax_shape.move_axis(found, found.ndim - 1, 0), shape)
 
 
 def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
@@ -433,7 +432,7 @@ def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
 
 
 def _between(x: Array, q: Array, count: Array, method: str, lead: int) -> Array:
-    """The quantiles q[*qs, ...] of x[..., n], whose first count[*qs, ...] elements are sorted."""
+    """The quantiles q[*qs, ...] of x[..., n], of which the first count[*qs, ...] in order count."""
     a, b = METHODS[method]
     zero, one, half = (literal(v, q.dtype) for v in (0, 1, 0.5))
     place = mul(q, add(count, literal(1 - a - b, q.dtype)))
@@ -451,7 +450,8 @@ def _between(x: Array, q: Array, count: Array, method: str, lead: int) -> Array:
         odd = ne(rem(floor, literal(2, q.dtype)), zero)
         tie, base = (half, odd) if method == "nearest" else (zero, bitwise_not(odd))
         up = bitwise_or(gt(weight, tie), bitwise_and(eq(weight, tie), base))
-    below, above = _ranked(x, low, lead), _ranked(x, high, lead)
+    below, after = [_by_quantile(v, q.shape) for v in ranked_p.bind(x, _by_element(low, lead))]
+    above = choose(eq(high, low), below, after)     # `high` is `low` or the next rank
     if method == "lower":
         return below
     if method in ("higher", "nearest", "inverted_cdf", "closest_observation"):
@@ -502,7 +502,7 @@ def quantile(a: ArrayLike, q: ArrayLike, axis: int | tuple[int, ...] | None = No
              keepdims: bool = False, *, weights: ArrayLike | None = None) -> Array:
     """The values below which the fractions `q` of the elements over axes lie.
 
-    The elements are sorted. The gradient goes to the one or two that a quantile lies at.
+    The gradient goes to the one or two that a quantile lies at.
 
     Args:
       method: where the quantile lies and what lies between two elements, by NumPy's names:

@@ -31,12 +31,6 @@ from .promote import (
     unary_inexact,
 )
 
-__all__ = [
-    "acos", "acosh", "angle", "arccos", "arccosh", "arcsin", "arcsinh", "arctan", "arctan2",
-    "arctanh", "asin", "asinh", "atan", "atan2", "atanh", "cos", "cosh", "deg2rad", "degrees", "i0",
-    "rad2deg", "radians", "sin", "sinc", "sinh", "tan", "tanh",
-]
-
 
 @eager_unary
 def sin(x: ArrayLike, /) -> Array:

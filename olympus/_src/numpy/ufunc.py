@@ -47,8 +47,6 @@ from .promote import (
 )
 from .vectorize import vectorize
 
-__all__ = ["frompyfunc", "reduced_at", "ufunc"]
-
 R_co = TypeVar("R_co", covariant=True)
 Dims = tuple[int, ...]
 

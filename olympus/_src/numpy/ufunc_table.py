@@ -21,8 +21,6 @@ from .options import PARAMETERS, Loops
 from .promote import BOOL, broadcast_to, choose, convert
 from .ufunc import reduced_at, ufunc
 
-__all__ = ["UFUNCS"]
-
 # A pattern of dtypes (see `Loops`), the kinds of dtype that x stands for, and the functions.
 _LOOPS = (
     ("x->x", "fc", "exp exp2 expm1 log log1p log2 log10 sqrt sin cos tan arcsin arccos arctan sinh "
@@ -167,7 +165,7 @@ def _installed() -> dict[str, object]:
     """Every ufunc, by name."""
     homes = arithmetic, logic, elementary, trigonometry, integers, products
     signatures: dict[Any, inspect.Signature] = {}
-    return {name: _install(next(getattr(m, name) for m in homes if name in m.__all__),
+    return {name: _install(next(getattr(m, name) for m in homes if hasattr(m, name)),
                            Loops(pattern, kinds), signatures)
             for pattern, kinds, names in _LOOPS for name in names.split()}
 

@@ -30,8 +30,6 @@ from .masks import masked_index
 from .promote import array_args, convert
 from .reductions import argmax
 
-__all__ = ["at", "delitem", "setitem"]
-
 
 class _IndexUpdateHelper:
     """`x.at`: index it to say where."""

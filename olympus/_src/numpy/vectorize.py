@@ -17,8 +17,6 @@ from ..types.shape import broadcast_shapes, canonical_axis, definitely_equal, en
 from .manipulation import expand_dims, moveaxis
 from .promote import array_args, to_array
 
-__all__ = ["apply_along_axis", "apply_over_axes", "vectorize"]
-
 _NAME = r"\w+"
 _ARGUMENT = rf"\((?:{_NAME}(?:,{_NAME})*)?\)"
 _SIGNATURE = rf"^{_ARGUMENT}(?:,{_ARGUMENT})*->{_ARGUMENT}(?:,{_ARGUMENT})*$"

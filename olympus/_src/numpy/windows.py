@@ -18,8 +18,6 @@ from ..types.shape import static_int
 from .creation import asarray
 from .promote import promote_dtypes
 
-__all__ = ["bartlett", "blackman", "hamming", "hanning", "kaiser"]
-
 
 def _size(name: str, M: int) -> int:
     """The number of weights: none below 1."""

@@ -16,9 +16,6 @@ from ..numpy import promote
 from ..types import dtypes
 from ..types.shape import broadcast_shapes, canonical_shape
 
-__all__ = ["F32", "Dims", "any_of", "draw_shape", "float_dtype", "integer_dtype", "parameter",
-           "refuse_complex", "shape_of"]
-
 Dims = tuple[int, ...]
 F32 = dtypes.as_dtype("float32")
 _NUMBERS = frozenset((int, float))

@@ -32,8 +32,6 @@ from .continuous import subkeys, unit
 from .keys import random_split_p, typed
 from .sampler import typed_aval
 
-__all__ = ["binomial", "binomial_of", "multinomial"]
-
 _FEW = 10.0                         # successes expected, up to which waiting times are added
 _STAND_INS = 1e4, 0.5, 0.01         # arguments where the other method is used, or none
 # ln k! less Stirling's (k+1/2) ln(k+1) - (k+1) + ln(2 pi)/2, for k = 0 … 9: Hörmann's table.

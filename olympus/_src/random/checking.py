@@ -9,8 +9,6 @@ from ..base.typing import PyTree
 from ..core.reuse import summary
 from ..jit.tracing import make_olympuspr
 
-__all__ = ["check_key_reuse"]
-
 
 def check_key_reuse(fun: Callable[..., PyTree], *args: PyTree) -> None:
     """Raise KeyReuseError if a call of the function would use a random key twice.

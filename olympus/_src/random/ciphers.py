@@ -8,11 +8,11 @@ Philox with 10. In the name `threefry4x32` the 4 is the number of counter words.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from ..base.typing import Array, ArrayLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Builder, Primitive
+from ..core.primitive import Axis, Builder, GivenFacts, Primitive
 from ..core.trace import typeof
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical
@@ -22,9 +22,6 @@ from ..lax.shape import broadcast_in_dim, squeeze
 from ..lax.slicing import slice_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray
-
-__all__ = ["U32", "U64", "Cipher", "philox2x32_p", "philox4x32_p", "threefry2x32_p",
-           "threefry4x32_p", "widen"]
 
 U32, U64 = dtypes.as_dtype("uint32"), dtypes.as_dtype("uint64")
 Rounds = Callable[[Sequence[Any], Sequence[Any]], list[Any]]
@@ -37,8 +34,9 @@ class Cipher(Primitive):
     jvp = transpose = None      # integers have no derivative
     spread = staticmethod(tags.elementwise)
 
-    def __init__(self, name: str, key_words: int, words: int, rounds: Rounds) -> None:
-        super().__init__(name)
+    def __init__(self, name: str, key_words: int, words: int, rounds: Rounds,
+                 **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, **facts)
         self.key_words, self.words, self.rounds = key_words, words, rounds
 
     def infer(self, *avals: ShapedArray) -> list[ShapedArray]:
@@ -100,7 +98,7 @@ def _threefry(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
     return xs
 
 
-threefry2x32_p = Cipher("threefry2x32", 2, 2, _threefry)
+threefry2x32_p = Cipher("threefry2x32", 2, 2, _threefry, fusion="long")
 threefry4x32_p = Cipher("threefry4x32", 4, 4, _threefry)
 
 

@@ -39,13 +39,6 @@ from .arguments import F32, draw_shape, float_dtype, parameter
 from .keys import random_bits_p, random_split_p, typed, typed_scalar
 from .sampler import at_least_32_bits, sampler, typed_aval
 
-__all__ = [
-    "bits", "cauchy", "double_sided_maxwell", "exponential", "gumbel", "laplace", "log_rest",
-    "logistic", "lognormal", "maxwell", "normal", "pareto", "positive_unit", "power",
-    "rademacher_signs", "rayleigh", "triangular", "truncated_normal", "uniform", "unit", "wald",
-    "weibull_min",
-]
-
 Dims = tuple[int, ...]
 U32 = dtypes.as_dtype("uint32")
 finfo = dtypes.finfo

@@ -57,9 +57,6 @@ from .continuous import (
 from .keys import random_bits_p, typed
 from .sampler import at_least_32_bits, sampler, typed_aval
 
-__all__ = ["bernoulli", "categorical", "choice", "geometric", "permutation", "rademacher",
-           "randint"]
-
 Dims = tuple[int, ...]
 U32 = dtypes.as_dtype("uint32")
 

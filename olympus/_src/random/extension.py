@@ -15,8 +15,6 @@ from .ciphers import U32, threefry2x32_p
 from .generators import Defined, Generator
 from .keys import generator_of, seeded
 
-__all__ = ["define_prng_impl", "random_seed", "seed_with_impl", "threefry_2x32"]
-
 
 def define_prng_impl(*, key_shape: tuple[int, ...], seed: Callable[[Array], Array],
                      split: Callable[[Array, tuple[int, ...]], Array],

@@ -27,8 +27,6 @@ from .gamma import gamma_of, sizes
 from .keys import typed
 from .sampler import METHODS, at_least_32_bits, narrowed, one_of, sampler, typed_aval
 
-__all__ = ["ball", "beta", "chisquare", "dirichlet", "f", "generalized_normal", "t"]
-
 
 @sampler(wide=True, methods=METHODS)
 def beta(key: ArrayLike, a: ArrayLike, b: ArrayLike, shape: Shape | None = None,

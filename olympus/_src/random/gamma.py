@@ -39,8 +39,6 @@ from .continuous import exponential_of, standard_normal, unit
 from .keys import random_split_p
 from .sampler import METHODS, sampler
 
-__all__ = ["gamma", "gamma_of", "loggamma", "random_gamma_p", "sizes"]
-
 Dims = tuple[int, ...]
 _SQUEEZE = 0.0331
 

@@ -39,8 +39,6 @@ from .ciphers import (
     widen,
 )
 
-__all__ = ["GENERATORS", "RBG", "THREEFRY", "UNSAFE_RBG", "Defined", "Generator"]
-
 Dims = tuple[int, ...]
 
 

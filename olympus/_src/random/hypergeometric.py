@@ -32,8 +32,6 @@ from .continuous import subkeys, unit
 from .keys import random_split_p, typed
 from .sampler import sampler, typed_aval
 
-__all__ = ["hypergeometric", "multivariate_hypergeometric"]
-
 # The table mountain hat's width is _SLOPE sqrt(variance + 1/2) + _WIDTH.
 _SLOPE, _WIDTH = 2 * math.sqrt(2 / math.e), 3 - 2 * math.sqrt(3 / math.e)
 

@@ -32,11 +32,6 @@ from ..types.shape import canonical_shape, static_int
 from ..types.sharding import DeviceLike
 from .generators import GENERATORS, Generator
 
-__all__ = ["Key", "KeyType", "PRNGKey", "PRNGKeyArray", "clone", "fold_in", "generator_of", "key",
-           "key_data", "key_dtype", "key_impl", "random_bits_p", "random_clone_p",
-           "random_fold_in_p", "random_seed_p", "random_split_p", "random_unwrap_p",
-           "random_wrap_p", "seeded", "split", "typed", "typed_scalar", "wrap_key_data"]
-
 Dims = tuple[int, ...]
 # For annotations: an array of typed keys, and what `impl=` names a generator by.
 Key = NewType("Key", Array)
@@ -361,6 +356,8 @@ class Drawn(OfKeys, abstract=True):
 class SplitKeys(Drawn):
     """Keys of shape k -> new keys of shape [*k, *shape]."""
 
+    fusion = "long"
+
     def infer(self, keys: ShapedArray, *, shape: Dims, partitionable: bool) -> ShapedArray:
         return make_aval((*_require_keys("random_split", keys).shape, *shape), keys.dtype)
 
@@ -372,6 +369,7 @@ class FoldIn(OfKeys):
     """Keys and uint32 numbers -> new keys. An axis of one number serves all keys along it."""
 
     cells = staticmethod(reuse.read)
+    fusion = "long"
 
     def infer(self, keys: ShapedArray, numbers: ShapedArray) -> ShapedArray:
         _require_keys("random_fold_in", keys)
@@ -397,6 +395,8 @@ class FoldIn(OfKeys):
 
 class RandomBits(Drawn):
     """Keys of shape k -> uint{bit_width}[*k, *shape], all bits random."""
+
+    fusion = "long"
 
     def infer(self, keys: ShapedArray, *, bit_width: int, shape: Dims, partitionable: bool
               ) -> ShapedArray:

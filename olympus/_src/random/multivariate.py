@@ -28,8 +28,6 @@ from .continuous import standard_normal
 from .keys import typed
 from .sampler import at_least_32_bits, typed_aval
 
-__all__ = ["multivariate_normal", "orthogonal"]
-
 F32 = dtypes.as_dtype("float32")
 METHODS = ("cholesky", "eigh", "svd")
 

@@ -22,8 +22,6 @@ from .gamma import gamma_of
 from .poisson import poisson_of
 from .sampler import sampler
 
-__all__ = ["noncentral_chisquare", "noncentral_f"]
-
 _STEPS = 64
 
 

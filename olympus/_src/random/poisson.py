@@ -27,8 +27,6 @@ from .continuous import subkeys, unit
 from .gamma import gamma_of
 from .sampler import sampler
 
-__all__ = ["negative_binomial", "poisson", "poisson_of"]
-
 _FEW, _STAND_IN = 10.0, 1e5
 # From this rate on float32 holds neither counts nor the logarithms of their probabilities well.
 _MANY = 2048.0

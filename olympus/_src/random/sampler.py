@@ -25,9 +25,6 @@ from ..types.sharding import ShardingLike
 from .arguments import F32, draw_shape, float_dtype, integer_dtype
 from .keys import typed, typed_scalar
 
-__all__ = ["METHODS", "at_least_32_bits", "narrowed", "one_of", "sampler", "typed_aval"]
-
-
 METHODS = ("exact", "approximate")     # of samplers built on gamma numbers
 
 

@@ -17,8 +17,6 @@ from .continuous import normal, uniform
 from .discrete import randint
 from .keys import PRNGKeyArray, fold_in, key, split
 
-__all__ = ["StatefulPRNG", "stateful_rng"]
-
 Size = int | Sequence[int] | None
 
 

@@ -25,8 +25,6 @@ from .arguments import any_of, parameter
 from .continuous import subkeys, unit
 from .sampler import sampler
 
-__all__ = ["vonmises"]
-
 _NODES = 32
 
 

@@ -24,8 +24,6 @@ from .arguments import any_of, parameter
 from .continuous import subkeys, unit
 from .sampler import sampler
 
-__all__ = ["logseries", "zipf"]
-
 
 def _limited(x: Array, dtype: DType) -> Array:
     """Floats at most the largest one that an integer dtype holds."""

@@ -16,8 +16,6 @@ from ..base.typing import Params
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
 from ..types.shape import prod
 
-__all__ = ["LIMIT", "is_brief", "nanoseconds"]
-
 # In nanoseconds. At 100 us a call that is waited for gains a third, and a loop of calls that nobody
 # waits for as much as it loses where another core is free.
 LIMIT = 1e5

@@ -32,7 +32,7 @@ from ..devices.array import (
     put_array,
     refuse_masked_arrays,
 )
-from ..devices.devices import check_process, client
+from ..devices.devices import check_process, rules_of
 from ..interpreters.passes import arrays_only, stores_of, without_dead_code
 from ..job.agreement import ModuleKey, check_same_program, spans_processes
 from ..lowering.context import ForeignCall, Interface, ModuleContext, concrete
@@ -55,10 +55,6 @@ from ..types.sharding import (
 from ..types.tree_registry import PyTreeDef
 from .dumps import dump
 from .nans import debugging
-
-__all__ = ["Executable", "Missed", "Placement", "adopt", "compile_module", "compile_program",
-           "compiled_programs", "drop_programs", "load_lowered", "load_program", "lowering_of",
-           "relaid", "release", "user_error"]
 
 brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
 _check: Any = util.lazy_module("olympus._src.core.check")       # under enable_checks
@@ -206,7 +202,8 @@ class Placement(NamedTuple):
 
     @property
     def platform(self) -> str:
-        return self.devices[0].platform
+        """The platform by whose rules it is lowered."""
+        return rules_of(self.devices[0])
 
     def over(self, devices: Sequence[Device]) -> Placement:
         """On these devices, of a program that was lowered for meshes without."""
@@ -228,7 +225,7 @@ class Executable:
     __slots__ = ("loaded", "xla", "name", "in_avals", "out_avals", "kept", "devices",
                  "in_shardings", "out_shardings", "committed", "demanded", "handlers", "layouts",
                  "physical_out", "hosts", "effects", "common", "interface", "untried",
-                 "placement", "arg_names", "donated", "exclusive")
+                 "placement", "arg_names", "donated", "exclusive", "absent")
 
     def __init__(self, loaded: Loaded, closed: ClosedOlympuspr, kept: Sequence[bool],
                  placement: Placement, interface: Interface, arg_names: Sequence[str] = (),
@@ -247,6 +244,7 @@ class Executable:
         self.demanded = where.shardings
         if config.no_collectives.value and len(self.devices) > 1:
             _check_silent(self.name, xla)
+        self.absent = lib.is_absent(self.devices[0])
         self.common = spans_processes(self.devices)     # and was not compared with others' yet
         taken = [i for i, k in enumerate(self.kept) if k]
         ins, self.out_shardings = _shardings(
@@ -285,6 +283,11 @@ class Executable:
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
         check_process(self.name)
+        if self.absent:
+            raise RuntimeError(
+                f"{self.name}: a call given; the program is compiled for {len(self.devices)} x "
+                f"{self.devices[0].device_kind} of a topology; attached devices are required to "
+                "run; lower it for those of olympus.devices().")
         if self.common:
             self.common = not check_same_program(self.name, self.loaded.key, self.devices)
         kept = [self._placed(i, args[i], s) for i, s in enumerate(self.in_shardings)
@@ -525,7 +528,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         module = mlir.refine(module)
     (device, *others), key, size, code = devices, None, 0, None
     if context.foreign:
-        foreign.check_targets(tuple(context.foreign.values()), device.platform)
+        foreign.check_targets(tuple(context.foreign.values()), rules_of(device))
     digest, chosen = b"", ()
     hosts: Sequence[Callable[..., object]] = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
@@ -545,7 +548,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     _look_for_room(context.name)
     dump("stablehlo", context.name, lambda: cast("str", module.operation.get_asm(
         enable_debug_info=config.include_debug_info_in_dumps.value)))
-    owner = client(device.platform)
+    owner: Client = device.client       # a user's plugin may call its devices as we call ours
     for watch in before_compiling:
         watch(owner)
 
@@ -566,11 +569,14 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
                              tuple(context.foreign.values())) from None
 
     with timed(context.name, event="backend_compile"):
-        if not (config.enable_compilation_cache.value and config.compilation_cache_dir.value):
+        if not _kept_on_disk(device):
             xla = compile_now()
         elif not digest:
             xla = compile_now()
             disk_cache.explain(context.name, "it is inspected while it is compiled")
+        elif any([h.transfers for h in context.host_callbacks]):
+            xla = compile_now()
+            disk_cache.explain(context.name, "it calls the host by transfers")
         elif context.nest.deepest > LOADABLE:
             xla = compile_now()
             disk_cache.explain(context.name, _too_deep(context.nest.deepest))
@@ -594,6 +600,12 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if key is not None:
         _executables.use(loaded)
     return loaded
+
+
+def _kept_on_disk(device: Device) -> bool:
+    """Whether executables for a device outlive the process: they are loaded on the device."""
+    return bool(config.enable_compilation_cache.value and config.compilation_cache_dir.value
+                ) and not lib.is_absent(device)
 
 
 def adopt(name: str, load: Callable[[], LoadedExecutable], key: ModuleKey, size: int,

@@ -45,9 +45,6 @@ try:
 except ImportError:     # Windows
     fcntl = None
 
-__all__ = ["Directory", "Entry", "current", "entry_name", "explain", "flush",
-           "load_or_compile", "reset_cache", "set_cache_dir", "stable_digest", "warn_or_raise"]
-
 Client = lib.Client
 LoadedExecutable = lib.LoadedExecutable
 _MAGIC = b"olympus\x02"

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from ..base import config, source
 
-__all__ = ["dump"]
-
 _count = itertools.count(1)     # files are numbered as their programs were made
 MODES = {"stablehlo": "compile.mlir", "olympuspr": "trace.olympuspr.txt"}
 

@@ -56,10 +56,6 @@ from .compile import Executable, Missed, compile_program
 from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
-__all__ = ["BASE", "FAILURES", "MANY", "EvalTrace", "apply_primitive", "argument_array",
-           "check_deleted", "deleted_error", "in_groups", "number_array", "operation_call",
-           "placed", "result_array", "run_program", "scalar", "scalars", "shard_fallback"]
-
 _failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 ArrayImpl = lib.ArrayImpl

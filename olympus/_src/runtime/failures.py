@@ -29,8 +29,6 @@ from ..core.trace import ThreadState
 from ..interpreters.checks import Checked, Site, check_program, raise_failure
 from ..interpreters.passes import arrays_only
 
-__all__ = ["checked", "error_checking_behavior", "noted_kinds", "note", "raise_if_error"]
-
 _OPTIONS = {"nan": error_checking_behavior_nan, "divide": error_checking_behavior_divide,
             "oob": error_checking_behavior_oob}
 # What an option looks for, as `interpreters.checks` calls it.

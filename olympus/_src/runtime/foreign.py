@@ -13,8 +13,6 @@ from ..base import errors, lib
 from ..base.messages import with_where
 from ..lowering.context import ForeignCall
 
-__all__ = ["MissingTarget", "check_targets", "explained"]
-
 _API = {lib.TYPED: "typed API (api_version=1, custom_call_api_version=4)",
         lib.UNTYPED: "earlier API (api_version=0, custom_call_api_version=1 to 3)"}
 _MISSING = re.compile(r"No FFI handler registered for (\S+) on a platform (\w+)")

@@ -24,8 +24,6 @@ from ..core.trace import Tracer, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
 
-__all__ = ["ADVICE", "check_results", "debugging", "element"]
-
 ADVICE = ("The cotangent is 0 there: `where` did not choose this value, whose derivative is not "
           "finite.\n  Choose the operand as well, so that no branch computes outside of its "
           "domain:\n    safe = onp.where(ok, x, 1.0); onp.where(ok, f(safe), other)")

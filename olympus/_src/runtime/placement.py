@@ -14,8 +14,6 @@ from ..types.mesh import AbstractMesh, Mesh, mesh_around, mesh_of
 from ..types.sharding import NamedSharding, Sharding, demanded_memory, device_tuple
 from .compile import Placement
 
-__all__ = ["is_abstract", "layouts_of", "memory_of", "placement_of", "sharding_of"]
-
 ArrayImpl = lib.ArrayImpl
 
 

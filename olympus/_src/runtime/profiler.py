@@ -26,12 +26,6 @@ from ..base.util import lazy_module, name_of, wraps
 from ..devices.devices import client
 from ..types.shape import static_int
 
-__all__ = ["ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions", "ProfilePlane",
-           "ProfileSession", "StepTraceAnnotation", "TraceAnnotation", "annotate_function",
-           "device_memory_profile", "export_profile_data", "get_profiled_instructions_proto",
-           "register_subprocess", "save_device_memory_profile", "start_server", "start_trace",
-           "stop_server", "stop_trace", "trace"]
-
 Session = xla.Session
 _server: Any = lazy_module("http.server")
 _PERFETTO_PORT = 9001       # the one of this machine that ui.perfetto.dev may read

@@ -21,9 +21,6 @@ from ..numpy.promote import array_args, inexact, to_array
 from ..types import dtypes
 from ..types.shape import canonical_axes, sequence, static_int
 
-__all__ = ["dct", "dctn", "dst", "dstn", "idct", "idctn", "idst", "idstn", "next_fast_len",
-           "prev_fast_len"]
-
 _NORMS = ("backward", "ortho", "forward")
 
 

@@ -33,8 +33,6 @@ from ..types import dtypes
 from ..types.shape import definitely_equal, static_int
 from ..types.tree import tree_flatten, tree_map, tree_structure
 
-__all__ = ["bicgstab", "cg", "gmres"]
-
 Operator: TypeAlias = Callable[[Any], Any]      # of vectors, or of users' pytrees
 # (product, inverse, b, x0, least residual, most steps) -> x, info
 Solver: TypeAlias = Callable[[Operator, Operator, Array, Array, Array, int], tuple[Array, Array]]

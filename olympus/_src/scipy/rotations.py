@@ -27,8 +27,6 @@ from ..numpy.trigonometry import arctan2, cos, sin
 from ..random.continuous import normal
 from ..types.shape import definitely_equal, less
 
-__all__ = ["Rotation", "Slerp"]
-
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 

@@ -12,8 +12,6 @@ from ..numpy.indexing import take_along_axis
 from ..numpy.promote import promote_dtypes
 from ..numpy.reductions import argmin
 
-__all__ = ["vq"]
-
 
 @api_boundary
 @unasked

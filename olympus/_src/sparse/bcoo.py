@@ -27,7 +27,7 @@ from ..numpy.reductions import all as all_of
 from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import canonical_shape
-from ..types.tree import register_pytree_node_class
+from ..types.tree_registry import register_pytree_node_class
 from .conversions import (
     bcoo_extract_p,
     bcoo_fromdense_p,
@@ -48,12 +48,6 @@ from .products import (
     canonical_numbers,
     product_shape,
 )
-
-__all__ = [
-    "BCOO", "bcoo_dot_general", "bcoo_dot_general_sampled", "bcoo_eliminate_zeros", "bcoo_extract",
-    "bcoo_fromdense", "bcoo_sort_indices", "bcoo_sum_duplicates", "bcoo_todense", "bcoo_transpose",
-    "concrete_count", "healed_shape", "in_place", "scipy_parts",
-]
 
 DimensionNumbers = Sequence[Sequence[Sequence[int]]]
 

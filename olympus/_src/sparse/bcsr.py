@@ -16,7 +16,7 @@ from ..numpy.joining import concatenate
 from ..numpy.reductions import cumsum
 from ..types import dtypes
 from ..types.shape import canonical_shape
-from ..types.tree import register_pytree_node_class
+from ..types.tree_registry import register_pytree_node_class
 from .bcoo import (
     BCOO,
     ScipySparse,
@@ -38,12 +38,6 @@ from .formats import (
 )
 from .layout import bcoo_broadcast_in_dim, bcoo_concatenate
 from .products import bcsr_dot_general_p, bcsr_indices, canonical_numbers
-
-__all__ = [
-    "BCSR", "bcsr_broadcast_in_dim", "bcsr_concatenate", "bcsr_dot_general",
-    "bcsr_eliminate_zeros", "bcsr_extract", "bcsr_extract_p", "bcsr_fromdense", "bcsr_fromdense_p",
-    "bcsr_sum_duplicates", "bcsr_todense", "bcsr_todense_p",
-]
 
 DimensionNumbers = Sequence[Sequence[Sequence[int]]]
 

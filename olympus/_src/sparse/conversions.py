@@ -27,11 +27,6 @@ from ..types import dtypes
 from .defined import Defined, add_at, batched, largest, read
 from .formats import Shape, SparseInfo, bcoo_properties, check_counts, index_properties
 
-__all__ = [
-    "bcoo_extract_p", "bcoo_fromdense_p", "bcoo_sort_indices_p", "bcoo_sum_duplicates_p",
-    "bcoo_todense_p", "bcoo_transpose_p", "distinct", "inside", "sparse_permutation",
-]
-
 INT32 = dtypes.as_dtype("int32")
 
 

@@ -42,8 +42,6 @@ from ..types.shape import prod
 from ..types.tree import flatten_axes, tree_flatten
 from .formats import WORDS
 
-__all__ = ["Defined", "add_at", "batched", "broadcasting_vmap", "largest", "nfold_vmap", "read"]
-
 Definition = Callable[..., "Array | Sequence[Array]"]
 BOOL, UINT8 = dtypes.as_dtype("bool"), dtypes.as_dtype("uint8")
 

@@ -13,9 +13,6 @@ from ..base.util import wraps
 from ..types.tree import tree_flatten, tree_map, tree_unflatten
 from .formats import WORDS, OLYMPUSSparse
 
-__all__ = ["flatten_fun_for_sparse_ad", "grad", "is_sparse", "jacfwd", "jacobian", "jacrev",
-           "value_and_grad"]
-
 Split = tuple[Callable[..., PyTree], tuple[int, ...], list[PyTree], Callable[[PyTree], PyTree]]
 
 

@@ -18,12 +18,6 @@ from ..types import dtypes
 from ..types.shape import canonical_shape, prod
 from ..types.symbolic import is_symbolic_dim
 
-__all__ = [
-    "BCOOProperties", "BCSRProperties", "Buffer", "COOInfo", "CuSparseEfficiencyWarning",
-    "OLYMPUSSparse", "Shape", "SparseEfficiencyError", "SparseEfficiencyWarning", "SparseInfo",
-    "WORDS", "bcoo_properties", "bcsr_properties", "index_properties", "pointer_properties",
-]
-
 Shape = tuple[int, ...]
 #: what parameters are, for the docstrings of this room
 WORDS = {

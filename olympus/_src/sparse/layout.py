@@ -31,13 +31,6 @@ from .conversions import broadcast_batch, inside, padding
 from .defined import batched, read
 from .formats import WORDS, Shape, SparseEfficiencyError, SparseEfficiencyWarning
 
-__all__ = [
-    "bcoo_broadcast_in_dim", "bcoo_concatenate", "bcoo_conv_general_dilated", "bcoo_dynamic_slice",
-    "bcoo_gather", "bcoo_multiply_dense", "bcoo_multiply_sparse", "bcoo_reduce_sum",
-    "bcoo_reshape", "bcoo_rev", "bcoo_slice", "bcoo_squeeze", "bcoo_update_layout",
-]
-
-
 T = TypeVar("T")        # what a sequence says of each axis
 
 

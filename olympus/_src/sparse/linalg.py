@@ -26,8 +26,6 @@ from .defined import Defined
 from .formats import WORDS, SparseInfo
 from .products import bcoo_dot_general_p, bcsr_indices
 
-__all__ = ["lobpcg_standard", "spsolve", "spsolve_p"]
-
 
 def _by_scipy(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, b: np.ndarray,
               transposed: bool) -> np.ndarray:

@@ -27,8 +27,6 @@ from .defined import Defined
 from .formats import WORDS, OLYMPUSSparse
 from .matrices import COO, CSC, CSR, empty_matrix, eye_matrix
 
-__all__ = ["empty", "eye", "random_bcoo", "todense", "todense_p"]
-
 _KINDS: dict[str, type[OLYMPUSSparse]] = {
     "bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
 

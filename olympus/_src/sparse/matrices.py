@@ -13,20 +13,13 @@ from ..numpy.creation import asarray, zeros
 from ..numpy.joining import stack
 from ..types import dtypes
 from ..types.shape import canonical_shape
-from ..types.tree import register_pytree_node_class
+from ..types.tree_registry import register_pytree_node_class
 from .bcoo import ScipySparse, concrete_count, eye_bcoo, scipy_parts, stored_count
 from .bcsr import bcsr_fromdense_p, by_rows
 from .conversions import bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined
 from .formats import WORDS, COOInfo, OLYMPUSSparse, Shape, SparseInfo, described
 from .products import bcoo_dot_general_p, bcsr_dot_general_p, bcsr_indices
-
-__all__ = [
-    "COO", "CSC", "CSR", "coo_fromdense", "coo_fromdense_p", "coo_matmat", "coo_matmat_p",
-    "coo_matvec", "coo_matvec_p", "coo_todense", "coo_todense_p", "csr_fromdense",
-    "csr_fromdense_p", "csr_matmat", "csr_matmat_p", "csr_matvec", "csr_matvec_p", "csr_todense",
-    "csr_todense_p",
-]
 
 
 class _Matrix(OLYMPUSSparse):

@@ -13,8 +13,6 @@ from .bcoo import BCOO, bcoo_dot_general
 from .bcsr import BCSR, bcsr_dot_general
 from .transform import sparsify
 
-__all__: list[str] = []
-
 Sparse = BCOO | BCSR
 Operand = Sparse | ArrayLike
 

@@ -88,12 +88,6 @@ from .bcsr import BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_genera
 from .formats import WORDS
 from .making import todense_p
 
-__all__ = [
-    "SparseTrace", "SparseTracer", "SparsifyEnv", "SparsifyValue", "arrays_to_spvalues",
-    "eval_sparse", "sparse_rules_bcoo", "sparse_rules_bcsr", "sparsify", "sparsify_fun",
-    "sparsify_raw", "sparsify_subtrace", "spvalues_to_arrays", "spvalues_to_avals",
-]
-
 T = TypeVar("T")
 
 

@@ -34,11 +34,6 @@ from .sharding import (
     space_of,
 )
 
-__all__ = ["HIGH", "MUTABLE", "AbstractToken", "AbstractValue", "Aval", "ShapeDtypeStruct",
-           "ShapedArray", "Token", "abstract_token", "check_index", "check_scalar", "check_truth",
-           "has_tangent", "is_float0", "make_aval", "matches", "memory_kind", "physical_aval",
-           "scalar_aval"]
-
 _refs: Any = lazy_module("olympus._src.types.refs")       # where there are references
 _EMPTY: frozenset[str] = frozenset()
 _NOT_MANUAL = ManualAxisType()

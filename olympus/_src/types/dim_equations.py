@@ -14,8 +14,6 @@ from ..base.typing import DimSize
 from .shape import maximum, minimum
 from .symbolic import Dimension, Factor, Term, dimension, evaluate, is_symbolic_dim, symbols
 
-__all__ = ["Condition", "Solution", "evaluated", "solve"]
-
 _EXTREMES = {"max": maximum, "min": minimum}
 _DOCS = "Please see docs/shape_polymorphism.md, 'Which sizes an argument may have'."
 _MOST_INPUTS = 32       # that XLA's check of assertions has numbers for

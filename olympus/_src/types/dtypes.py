@@ -24,19 +24,6 @@ from ..base import config, source
 from ..base.errors import TypePromotionError
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, DTypeToCheckers
 
-__all__ = [
-    "ExtendedDType", "Limit", "ScalarType", "as_dtype", "bfloat16", "bool_", "can_cast",
-    "canonical_dtype", "canonicalize_dtype", "check_casting", "complex64", "complex128",
-    "default_float", "default_int", "extended", "finfo", "fits", "float0", "float16", "float32",
-    "float64", "iinfo",
-    "int8", "int16", "int32", "int64", "integer_range", "is_bool", "is_complex", "is_extended",
-    "is_float0", "is_floating", "is_inexact", "is_integer", "is_key", "is_numeric", "isdtype",
-    "issubdtype", "itemsize_bits", "long_name", "prng_key", "promote_many", "promote_types",
-    "python_scalar_dtype", "requested_dtype", "result_type", "scalar_kind", "scalar_type_of",
-    "set_scalar_constructor", "short_name", "tangent_dtype", "to_complex_dtype",
-    "to_inexact_dtype", "to_real_dtype", "uint8", "uint16", "uint32", "uint64", "wide_dtype",
-]
-
 finfo = ml_dtypes.finfo
 iinfo = ml_dtypes.iinfo
 

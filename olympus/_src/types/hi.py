@@ -18,9 +18,6 @@ from .avals import HIGH, AbstractValue, MappingSpec
 from .mesh import AbstractMesh, Mesh
 from .sharding import PartitionSpec, Sharding
 
-__all__ = ["AvalMutableQDD", "AvalQDD", "HiPspec", "HiType", "MutableHiType", "aval_method",
-           "aval_property", "control_flow_allowed_effects"]
-
 AnyMesh: TypeAlias = Mesh | AbstractMesh
 
 

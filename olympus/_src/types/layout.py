@@ -8,8 +8,6 @@ from typing import Any, ClassVar
 from ..base import lib
 from ..base.util import ByKey
 
-__all__ = ["AUTO", "AutoLayout", "Format", "Layout", "demanded_layout"]
-
 
 class AutoLayout:
     """Stands for the layout that the compiler chooses."""

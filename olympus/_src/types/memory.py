@@ -2,8 +2,6 @@
 
 import enum
 
-__all__ = ["Space"]
-
 
 class Space(enum.Enum):
     """The memory of the device, or the host memory that the device reads directly.

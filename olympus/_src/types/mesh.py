@@ -24,10 +24,6 @@ from ..base.typing import Device
 from ..base.util import lazy_module
 from .shape import prod, sequence
 
-__all__ = ["NO_MESH", "AbstractDevice", "AbstractMesh", "AxisType", "ManualAxisType", "Mesh",
-           "UnreducedKind", "current_mesh", "get_abstract_mesh", "mesh_around", "mesh_of",
-           "mesh_of_types", "restore_mesh", "swap_mesh", "use_abstract_mesh"]
-
 _pictures: Any = lazy_module("olympus._src.types.pictures")
 _context: Any = lib.Config("olympus_mesh", None, include_in_jit_key=True,
                            include_in_trace_context=True)

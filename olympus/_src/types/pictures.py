@@ -14,8 +14,6 @@ from .mesh import Mesh
 from .shape import Shape, prod
 from .sharding import Sharding
 
-__all__ = ["device_grid", "mesh_html", "sharding_html"]
-
 _MOST = 32      # boxes in a row or column
 
 

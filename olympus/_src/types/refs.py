@@ -1,4 +1,6 @@
-"""The type of references: places whose content, an array, operations replace."""
+"""The type of references: places whose content, an array or a value of a user's type, operations
+replace.
+"""
 
 from __future__ import annotations
 
@@ -8,12 +10,9 @@ from operator import attrgetter
 from typing import Any, ClassVar
 from weakref import WeakValueDictionary
 
-from ..base.typing import DimSize, Reference
-from .avals import MUTABLE, AbstractValue, Aval, ShapedArray, make_aval
-from .dtypes import float0
+from ..base.typing import DimSize, MappedAxis, Reference
+from .avals import MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from .sharding import Entry, Sharding
-
-__all__ = ["RefAval", "inner", "ref_aval"]
 
 
 def _inner(name: str, doc: str) -> property:
@@ -80,19 +79,17 @@ class RefAval(AbstractValue):
         """The aval of a reference to one slice of the content."""
         return ref_aval(self.inner.without_axis(axis, size))
 
-    def leading_axis_spec(self) -> int:
-        """How rows of the content are mapped: along its first axis."""
-        return 0
+    def leading_axis_spec(self) -> MappedAxis:
+        """How rows of the content are mapped: an array's along its first axis."""
+        return self.inner.leading_axis_spec() if self.inner.is_high else 0
 
     def to_tangent_aval(self) -> RefAval | ShapedArray:
         """A reference to the tangent; float0 where there is none."""
-        tangent = self.inner.to_tangent_aval()
-        return make_aval(self.shape, float0) if tangent.dtype == float0 else ref_aval(tangent)
+        return _of_tangent(self.inner.to_tangent_aval())
 
     def to_cotangent_aval(self) -> RefAval | ShapedArray:
         """A reference to the cotangent; float0 where there is none."""
-        tangent = self.inner.to_cotangent_aval()
-        return make_aval(self.shape, float0) if tangent.dtype == float0 else ref_aval(tangent)
+        return _of_tangent(self.inner.to_cotangent_aval())
 
     def agrees(self, other: Aval | RefAval) -> bool:
         """Whether two types say the same of meshes and memory."""
@@ -124,6 +121,10 @@ def ref_aval(content: ShapedArray) -> RefAval:
         found.inner = content
         found = _table.setdefault(content, found)
     return found
+
+
+def _of_tangent(tangent: ShapedArray) -> RefAval | ShapedArray:
+    return tangent if is_float0(tangent) else ref_aval(tangent)
 
 
 def inner(aval: object) -> ShapedArray:

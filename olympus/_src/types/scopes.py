@@ -29,8 +29,6 @@ from .symbolic import (
     whole,
 )
 
-__all__ = ["Constraint", "SymbolicScope", "symbolic_dim_bounds", "symbolic_shape"]
-
 INFINITY = math.inf
 Terms = tuple[tuple[Term, int], ...]
 

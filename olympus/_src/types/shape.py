@@ -21,12 +21,6 @@ from ..base.messages import in_lines
 from ..base.typing import DimSize, DimToCheckers
 from ..base.util import memoize
 
-__all__ = ["SymbolicDim", "bit_length", "bound_or", "broadcast_shapes", "canonical_axes",
-           "canonical_axis", "canonical_dim", "canonical_shape", "definitely_equal", "div",
-           "entries", "exceeds", "extent", "floor_div", "front_axes", "front_axis", "is_positive",
-           "is_static", "known_less", "largest", "less", "maximum", "minimum", "mod", "prod",
-           "sequence", "slice_of", "static_int", "strided_size"]
-
 Shape = tuple[int, ...]
 _INT = frozenset((int,))
 

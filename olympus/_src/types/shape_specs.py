@@ -15,8 +15,6 @@ from ..base.typing import DimSize
 from .shape import maximum, minimum
 from .symbolic import MOST_DEGREE, Factor, Scope, Term, dimension, operation
 
-__all__ = ["parse"]
-
 _TOKEN = re.compile(r"\s*(?:(?P<int>\d+)(?![\w.])|(?P<name>[^\W\d]\w*)|(?P<dots>\.\.\.)"
                     r"|(?P<mark>[()+*^,-])|(?P<end>\Z))")
 # Artifacts of others hold such text: whatever it says is read in well under a second.

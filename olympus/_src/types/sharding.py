@@ -22,12 +22,6 @@ from .memory import Space
 from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
 
-__all__ = ["UNCONSTRAINED", "DeviceLike", "Entry", "NamedSharding", "NoMeshError", "PartitionSpec",
-           "Sharding", "ShardingLike", "SingleDeviceSharding",
-           "axes_of", "check_reduced", "demanded_memory", "device_tuple", "entry_of",
-           "make_single_device_sharding", "of_mesh", "over_mesh_around", "replica_ids",
-           "sharding_in_types", "space_of", "told_axes", "unreduced", "without_mesh"]
-
 _pictures: Any = lazy_module("olympus._src.types.pictures")
 Sharding = lib.Sharding
 SingleDeviceSharding = lib.SingleDeviceSharding
@@ -329,7 +323,7 @@ def _named_kind(mesh: Mesh | AbstractMesh, kind: str | None) -> str | None:
     """A kind of memory by which shardings differ: the devices' default one is the same as none."""
     if kind is None or not isinstance(mesh, Mesh) or mesh.empty:
         return kind
-    return None if kind == mesh.devices.flat[0].default_memory().kind else kind
+    return None if kind == lib.default_memory_kind(mesh.devices.flat[0]) else kind
 
 
 def demanded_memory(sharding: Sharding | None) -> str | None:
@@ -434,7 +428,7 @@ def make_single_device_sharding(device: Device, *, memory_kind: str | None = Non
 def check_memory_kind(what: str, device: Device, kind: str | None) -> None:
     """ValueError for a kind of memory that the device has not."""
     if kind is not None:
-        kinds = [m.kind for m in device.addressable_memories()]
+        kinds = lib.memory_kinds(device)
         if kind not in kinds:
             raise ValueError(
                 f"{what}: Could not find memory addressable by device {device.platform}: "
@@ -541,7 +535,7 @@ def _num_devices(self: Sharding) -> int:
 
 
 def _default_memory_kind(self: Sharding) -> str:
-    return device_tuple(self)[0].default_memory().kind
+    return lib.default_memory_kind(device_tuple(self)[0])
 
 
 def _place(self: SingleDeviceSharding) -> tuple[Device, str | None]:

@@ -14,7 +14,6 @@ from ..base.util import ByKey, clipped
 from .tree_registry import register_pytree_node
 
 Static = tuple[tuple[bool, ArrayLike | None], ...]      # for each part whether it is static
-__all__ = ["Slice", "dslice"]
 
 
 class Slice(ByKey):

@@ -13,8 +13,6 @@ from ..base.util import clipped, wraps
 from .tree_registry import register_dataclass
 from .tree_registry import static as static_field
 
-__all__ = ["dataclass", "field"]
-
 T = TypeVar("T")
 _plain_field: Callable[..., Any] = dataclasses.field    # whose overloads are about its defaults
 

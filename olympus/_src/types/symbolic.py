@@ -21,10 +21,6 @@ from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, DimSize
 from .shape import SymbolicDim
 
-__all__ = ["ONE", "Dimension", "Factor", "Scope", "Term", "combine", "difference",
-           "MOST_DEGREE", "dimension", "evaluate", "is_symbolic_dim", "plain_range",
-           "set_value_of", "symbols", "terms_of", "whole"]
-
 Key: TypeAlias = tuple[Any, ...]        # a size, then what tells one of that size from another
 MOST_DEGREE = 100       # of a product; no size of 64 bits is so high a power of a number above 1
 

@@ -13,46 +13,20 @@ from typing import Any, Final, overload
 from ..base import lib
 from ..base.config import compatible
 from ..base.docstrings import complete_docstrings
-from ..base.lib import DictKey, FlattenedIndexKey, GetAttrKey, SequenceKey
 from ..base.typing import PyTree, T
 from .tree_paths import (
     IsLeaf,
-    KeyEntry,
-    KeyPath,
     explain_mismatch,
     flatten_error,
-    flatten_one_level,
-    flatten_one_level_with_keys,
     keystr,
     mismatch_error,
     prefix_errors,
 )
 from .tree_registry import (
-    Partial,
     PyTreeDef,
     is_tree_node,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
     registry,
-    static,
 )
-
-__all__ = [
-    "UNSPECIFIED", "DictKey", "FlattenedIndexKey", "GetAttrKey", "KeyEntry", "KeyPath", "Partial",
-    "PyTreeDef", "SequenceKey", "all_leaves", "argument_path", "broadcast_prefix",
-    "explain_mismatch", "flatten_axes", "flatten_one_level", "flatten_one_level_with_keys",
-    "is_tree_node", "keystr", "mismatch_error", "prefix_errors", "register_dataclass",
-    "register_pytree_node", "register_pytree_node_class", "register_pytree_with_keys",
-    "register_pytree_with_keys_class", "register_static", "registry", "static", "tree_all",
-    "tree_broadcast", "tree_flatten", "tree_flatten_with_path", "tree_leaves",
-    "tree_leaves_with_path", "tree_map", "tree_map_with_path", "tree_reduce",
-    "tree_reduce_associative", "tree_structure", "tree_transpose", "tree_unflatten",
-    "treedef_children", "treedef_is_leaf", "treedef_tuple",
-]
 
 PathLeaf = tuple[tuple[Any, ...], Any]
 

@@ -15,11 +15,6 @@ from ..base.messages import in_lines
 from ..base.typing import PyTree
 from .tree_registry import PyTreeDef, registered_field_names, registry
 
-__all__ = [
-    "KeyEntry", "KeyPath", "explain_mismatch", "flatten_error", "flatten_one_level",
-    "flatten_one_level_with_keys", "keystr", "mismatch_error", "prefix_errors",
-]
-
 KeyEntry = TypeVar("KeyEntry", bound=Hashable)
 KeyPath = tuple[KeyEntry, ...]
 IsLeaf = Callable[[Any], bool] | None

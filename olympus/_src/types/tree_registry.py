@@ -18,12 +18,6 @@ from ..base.docstrings import complete_docstrings
 from ..base.lib import DictKey
 from ..base.typing import PyTree
 
-__all__ = [
-    "Partial", "PyTreeDef", "is_tree_node", "register_dataclass", "register_pytree_node",
-    "register_pytree_node_class", "register_pytree_with_keys", "register_pytree_with_keys_class",
-    "register_static", "registered_field_names", "registered_functions", "registry", "static",
-]
-
 Typ = TypeVar("Typ", bound=type)
 Pair = tuple[Any, Any]
 Flatten = Callable[[Any], tuple[Iterable[Any], Hashable]]

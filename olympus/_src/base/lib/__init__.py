@@ -7,134 +7,43 @@ versions differ by testing for features. MLIR is behind `mlir`, loaded on first 
 from typing import TYPE_CHECKING, Any
 
 from olympus._src.base.lib.arrays import (
-    Array,
-    ArrayImpl,
-    Device,
-    DeviceList,
-    GSPMDSharding,
-    HloSharding,
-    ShardAval,
-    Sharding,
-    SingleDeviceSharding,
-    addresses,
-    block_until_ready,
-    check_alive,
-    copied,
-    copy_to_device,
-    copy_to_host_async,
-    copy_to_sharding,
-    device_put,
-    device_put_parts,
-    is_readable,
-    make_array,
-    may_share,
-    result_handler,
-    rewrap,
-    same_tiles,
-    shard_slices,
-    shards,
-    single_device_sharding,
-    tile_counts,
-    tiled_sharding,
-    to_numpy,
-    unsafe_buffer_pointer,
-    wait_for,
+    Array, ArrayImpl, Device, DeviceList, GSPMDSharding, HloSharding, ShardAval, Sharding,
+    SingleDeviceSharding, addresses, block_until_ready, check_alive, copied, copy_to_device,
+    copy_to_host_async, copy_to_sharding, default_memory_kind, device_put, device_put_parts,
+    is_readable, make_array, may_share, memory_kinds, result_handler, rewrap, same_tiles,
+    shard_slices, shards, single_device_sharding, tile_counts, tiled_sharding, to_numpy,
+    unsafe_buffer_pointer, wait_for,
 )
 from olympus._src.base.lib.calls import (
-    TYPED,
-    UNTYPED,
-    Buffer,
-    ExecutionContext,
-    ExecutionStage,
-    buffer_callback_target,
-    call_platform,
-    capsule_address,
-    has_custom_call,
-    include_dir,
-    is_batch_partitionable,
-    lapack_names,
-    lapack_target,
-    pycapsule,
-    python_callback_target,
-    register_batch_partitionable,
-    register_custom_call,
-    register_custom_type,
-    registered_calls,
-    registered_names,
-    sparse_product_target,
+    TYPED, UNTYPED, Buffer, ExecutionContext, ExecutionStage, buffer_callback_target,
+    call_platform, capsule_address, has_custom_call, include_dir, is_batch_partitionable,
+    lapack_names, lapack_target, pycapsule, python_callback_target,
+    register_batch_partitionable, register_custom_call, register_custom_type, registered_calls,
+    registered_names, sparse_product_target,
 )
-from olympus._src.base.lib.clients import (
-    Client,
-    make_cpu_client,
-    make_gpu_client,
-    make_tpu_client,
-    topology,
-)
+from olympus._src.base.lib.clients import Client, make_cpu_client
 from olympus._src.base.lib.distributed import (
-    connect,
-    cpu_collectives,
-    disconnect_collectives,
-    limit_collectives,
-    prepare_service,
-    start_service,
-    watch_preemption,
+    connect, cpu_collectives, disconnect_collectives, limit_collectives, prepare_service,
+    start_service, watch_preemption,
 )
 from olympus._src.base.lib.dlpack import from_dlpack, to_dlpack
 from olympus._src.base.lib.executables import (
-    IN_THIS_THREAD,
-    CompilerOptionError,
-    FastPath,
-    LoadedExecutable,
-    MemoryStats,
-    XlaRuntimeError,
-    array_layout,
-    compile,
-    cost_analysis,
-    deserialize_executable,
-    execute,
-    execute_with_tokens,
-    fastpath,
-    forget_all_signatures,
-    forget_signatures,
-    get_compile_options,
-    hlo_cost_analysis,
-    hlo_text,
-    inspection_key,
-    is_error_of_pjit,
-    lacks_code,
-    layout_fields,
-    layout_order,
-    layouts,
-    memory_stats,
-    raise_error_of_pjit,
-    serialize_executable,
-    shardings,
-    shared_signatures,
+    IN_THIS_THREAD, CompilerOptionError, FastPath, LoadedExecutable, MemoryStats,
+    XlaRuntimeError, array_layout, compile, cost_analysis, deserialize_executable, execute,
+    execute_with_tokens, fastpath, forget_all_signatures, forget_signatures,
+    get_compile_options, hlo_cost_analysis, hlo_text, inspection_key, is_absent,
+    is_error_of_pjit, lacks_code, layout_fields, layout_order, layouts, memory_stats,
+    raise_error_of_pjit, serialize_executable, shardings, shared_signatures,
 )
 from olympus._src.base.lib.guards import (
-    array_tracebacks,
-    explicit_transfers,
-    guard,
-    thread_guard,
+    array_tracebacks, explicit_transfers, guard, thread_guard,
 )
 from olympus._src.base.lib.host import (
-    HostFunction,
-    WeakCall,
-    keep_while_running,
-    raised_by_host,
-    runtime_error,
-    set_explain_collective,
-    set_text_of_failure,
-    wait_for_hosts,
+    HostFunction, Transfers, WeakCall, keep_while_running, raised_by_host, runtime_error,
+    set_explain_collective, set_text_of_failure, wait_for_hosts,
 )
 from olympus._src.base.lib.loading import (
-    _jax,
-    answer_for_jax,
-    jaxlib_version,
-    libraries,
-    no_jax,
-    pretty_printer,
-    utils,
+    _jax, answer_for_jax, jaxlib_version, libraries, no_jax, pretty_printer, utils,
     warn_if_jax_loaded,
 )
 from olympus._src.base.lib.loading import weakref_lru_cache as _weakref_lru_cache
@@ -143,10 +52,11 @@ from olympus._src.base.lib.waiting import check_ending, interruptible
 from olympus._src.base.util import lazy_module
 
 if TYPE_CHECKING:
-    from olympus._src.base.lib import allocator, mlir
+    from olympus._src.base.lib import allocator, mlir, plugins
 else:
     allocator = lazy_module("olympus._src.base.lib.allocator")
     mlir = lazy_module("olympus._src.base.lib.mlir")
+    plugins = lazy_module("olympus._src.base.lib.plugins")
 
 Config: Any = _jax.config.Config
 config_unset: Any = _jax.config.unset
@@ -175,38 +85,3 @@ def install_config_slots(enable_x64: object, disable_jit: object, post_hook: obj
     _jax.jax_jit.set_enable_x64_state(enable_x64)
     _jax.jax_jit.set_disable_jit_state(disable_jit)
     _jax.jax_jit.set_post_hook_state(post_hook)
-
-
-__all__ = [
-    "TYPED", "UNTYPED", "Buffer", "ExecutionContext", "ExecutionStage", "buffer_callback_target",
-    "call_platform", "capsule_address", "has_custom_call", "include_dir", "is_batch_partitionable",
-    "pycapsule", "register_batch_partitionable", "register_custom_type", "registered_calls",
-    "registered_names",
-    "Array", "ArrayImpl", "Client", "CompilerOptionError", "Config", "Device", "DeviceList",
-    "DictKey", "FastPath", "FlattenedIndexKey", "GSPMDSharding", "GetAttrKey", "HloSharding",
-    "HostFunction", "IN_THIS_THREAD", "WeakCall", "WholeArray", "keep_while_running",
-    "LoadedExecutable", "MemoryStats", "PARTITIONED_CALL", "PjitFunction", "PyTreeDef",
-    "PyTreeRegistry", "SequenceKey", "ShardAval", "Sharding", "SingleDeviceSharding", "Traceback",
-    "XlaRuntimeError", "addresses",
-    "all_leaves", "allocator", "answer_for_jax", "array_layout", "array_tracebacks",
-    "block_until_ready", "check_alive", "check_ending", "interruptible", "compile", "config_unset",
-    "connect", "copied", "copy_to_device",
-    "copy_to_host_async", "copy_to_sharding", "cost_analysis", "cpu_collectives",
-    "deserialize_executable", "device_put", "device_put_parts", "disconnect_collectives", "execute",
-    "execute_with_tokens", "explicit_transfers", "fastpath", "forget_all_signatures",
-    "forget_signatures", "from_dlpack", "get_compile_options", "guard", "hlo_cost_analysis",
-    "hlo_text", "inspection_key", "install_config_slots", "is_error_of_pjit", "is_readable",
-    "jaxlib_version", "lacks_code", "lapack_names", "lapack_target", "layout_fields",
-    "layout_order", "layouts", "libraries", "limit_collectives", "make_array", "make_cpu_client",
-    "make_gpu_client", "make_tpu_client", "may_share", "memory_stats", "mlir", "no_jax",
-    "partitioner_key", "pjit", "prepare_service", "pretty_printer", "python_callback_target",
-    "raise_error_of_pjit", "raised_by_host", "register_custom_call", "result_handler", "rewrap",
-    "runtime_error",
-    "safe_map", "safe_zip", "same_tiles", "serialize_executable", "set_explain_collective",
-    "set_text_of_failure", "set_tracer_class", "shard_slices", "shardings", "shards",
-    "shared_signatures", "single_device_sharding", "sparse_product_target",
-    "start_service", "thread_guard", "tile_counts",
-    "tiled_sharding", "to_dlpack", "to_numpy", "topology", "trace_context", "treedef_tuple",
-    "unsafe_buffer_pointer", "wait_for", "wait_for_hosts", "warn_if_jax_loaded", "watch_preemption",
-    "weakref_lru_cache",
-]

@@ -23,8 +23,6 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
-__all__ = ["give_memory_back", "keep_memory", "kept_memory"]
-
 _TRIM_THRESHOLD, _MMAP_THRESHOLD, _ARENA_MAX = -1, -3, -8       # of mallopt
 _LARGEST = 128 << 20    # buffer that is kept; larger ones come from the kernel as before
 _LEAST = 32 << 20       # glibc's own limit

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
 
+from olympus._src.base.lib.executables import XlaRuntimeError, is_absent
 from olympus._src.base.lib.host import raised_by_host
 from olympus._src.base.lib.loading import _jax, no_jax, xla_client
 from olympus._src.base.lib.waiting import interruptible
@@ -93,9 +94,41 @@ def device_put(
     semantics = _COPY_NOW if copy else _ZERO_COPY
     force = copy and type(value) is ArrayImpl
     # enable_x64=True: keep 64-bit values as they are; narrowing is decided above the seam.
-    return _jax.batched_device_put(
-        aval, single_device_sharding(device), [value], [device], committed, force, semantics, True
-    )
+    try:
+        return _jax.batched_device_put(
+            aval, single_device_sharding(device), [value], [device], committed, force, semantics,
+            True)
+    except XlaRuntimeError as error:
+        raise _of_absent(error) from None
+
+
+def _of_absent(error: Exception) -> Exception:
+    """The error for an array on a device that programs are only compiled for; else the same."""
+    text = str(error)
+    return _absent() if "compile-only client" in text or "non-PjRt-compatible" in text else error
+
+
+def _absent() -> RuntimeError:
+    return RuntimeError(
+        "devices: a device of a topology given for an array; programs are compiled for devices "
+        "that are not attached, and arrays are on attached ones; pass a ShapeDtypeStruct to "
+        "`lower`, or use one of olympus.devices().")
+
+
+def default_memory_kind(device: Device) -> str:
+    """The kind of a device's own memory."""
+    # GPUs that are absent list no memories; the ones that are here have these.
+    return "device" if _lists_none(device) else device.default_memory().kind
+
+
+def memory_kinds(device: Device) -> Sequence[str]:
+    """The kinds of memory that a device reads."""
+    return ("device", "pinned_host") if _lists_none(device) else [
+        m.kind for m in device.addressable_memories()]
+
+
+def _lists_none(device: Device) -> bool:
+    return is_absent(device) and not device.addressable_memories()
 
 
 def device_put_parts(aval: AvalLike, parts: Sequence[np.ndarray | Array], sharding: object,
@@ -107,13 +140,18 @@ def device_put_parts(aval: AvalLike, parts: Sequence[np.ndarray | Array], shardi
     """
     force = copy and len(parts) > 0 and type(parts[0]) is ArrayImpl
     semantics = _COPY_NOW if copy else _ZERO_COPY
-    made = _jax.batched_device_put(aval, sharding, parts, devices, True, force, semantics, True)
+    try:
+        made = _jax.batched_device_put(aval, sharding, parts, devices, True, force, semantics, True)
+    except XlaRuntimeError as error:
+        raise _of_absent(error) from None
     return _sharing(made) if len(parts) > 0 and type(parts[0]) is ArrayImpl else made
 
 
 def copy_to_sharding(array: Array, aval: AvalLike, sharding: Any) -> Array:
     """Return the parts of `array`, in their order, on the devices of a sharding with such parts."""
     check_alive("copy_to_sharding", array)
+    if is_absent(sharding._internal_device_list[0]):    # where jaxlib ends the process
+        raise _absent()
     return rewrap(_jax.batched_copy_array_to_devices_with_sharding(
         [array], [sharding._internal_device_list], [sharding], [_REUSE])[0], aval, sharding)
 
@@ -370,6 +408,8 @@ def copy_to_device(array: Array, device: Device, *, copy: bool = False, kind: st
     semantics = _ALWAYS_COPY if copy else _REUSE
     devices = DeviceList((device,))
     sharding = single_device_sharding(device, kind)
+    if is_absent(device):
+        raise _absent()
     return _jax.batched_copy_array_to_devices_with_sharding(
         [array], [devices], [sharding], [semantics]
     )[0]

@@ -153,6 +153,12 @@ def lapack_names() -> frozenset[str]:
     return frozenset(names)
 
 
+def initialize_hybrid_kernels() -> None:
+    """Give LAPACK to jaxlib's kernels of GPUs that compute on the host, before any of them runs."""
+    with _kernels_alone():
+        importlib.import_module("jaxlib.gpu_solver").initialize_hybrid_kernels()
+
+
 @contextlib.contextmanager
 def _kernels_alone() -> Iterator[None]:
     """Two modules of `scipy.linalg`, which is all that C++ reads of it, without the package, whose

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from olympus._src.base.array_type import Array, Device
 
 LoadedExecutable: Any = _jax.LoadedExecutable
+_COMPILE_ONLY: Any = _jax.CompileOnlyPyClient
 XlaRuntimeError: type[RuntimeError] = _jax.JaxRuntimeError
 _difflib: Any = lazy_module("difflib")
 _mlir: Any = lazy_module("olympus._src.base.lib.mlir")
@@ -132,6 +133,11 @@ def _flags() -> list[str]:
         return sorted({name.decode() for name in re.findall(_FLAG, text)})
 
 
+def is_absent(device: Device) -> bool:
+    """Whether a device is one of a topology: programs compile for it, and do not run."""
+    return isinstance(device.client, _COMPILE_ONLY)
+
+
 def compile(
     client: Any,
     module: Any,
@@ -157,15 +163,40 @@ def compile(
     device_list = _jax.DeviceList(tuple(devices))
     if host_callbacks and isinstance(module, bytes):
         module = _mlir.parse(module)  # C++ takes callbacks with a module only
-    callbacks = {"host_callbacks": list(host_callbacks)} if host_callbacks else {}
+    callbacks = {"host_callbacks": [_callable(client, c) for c in host_callbacks]
+                 } if host_callbacks else {}
     try:
         run = _at_once if in_this_thread else _to_the_end
+        if is_absent(devices[0]):
+            # Of devices that are not here: nothing is loaded, bytecode is not taken, and no function
+            # is but those that the client itself made.
+            callbacks = {name: own for name, calls in callbacks.items() if (
+                own := [c for c in calls if not callable(c)])}
+            module = _mlir.parse(module) if isinstance(module, bytes) else module
+            return run(lambda: client.compile(module, device_list, made, **callbacks))
         return run(lambda: client.compile_and_load(module, device_list, made, **callbacks))
     except XlaRuntimeError as error:
         wrong = re.search(_WRONG_OPTION, str(error)) if options else None
         if wrong is None:
             raise
         raise _option_error(wrong[1] or wrong[2] or "", options, str(error)) from None
+
+
+def _callable(client: Any, call: Callable[..., object]) -> object:
+    """A function of the host as programs of a client take it."""
+    by = getattr(call, "transfers", None)
+    if by is None:
+        return call
+    sent, received = [[xla_client.Shape.array_shape(*each) for each in arrays]
+                      for arrays in (by.sent, by.received)]
+    return client.make_python_callback_from_host_send_and_recv(
+        call, sent, received, [*by.send_channels], [*by.receive_channels],
+        _not_sent)
+
+
+def _not_sent(call: object) -> bytes:
+    raise NotImplementedError("a client in another process was given a function of this one to "
+                              "call; one in this process is required.")
 
 
 def _at_once(call: Callable[[], object]) -> object:

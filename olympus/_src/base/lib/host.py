@@ -10,10 +10,12 @@ import os
 import queue
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from operator import attrgetter
 from types import FunctionType
-from typing import Any
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from olympus._src.base.lib.executables import XlaRuntimeError
 from olympus._src.base.lib.waiting import to_the_end
@@ -23,13 +25,23 @@ _failures: collections.deque[tuple[str, BaseException]] = collections.deque(maxl
 _lock = threading.Lock()
 
 
+class Transfers(NamedTuple):
+    """How a program without calls of Python (of a TPU) reaches a function: by channels, one for
+    each array that it sends and receives, whose dtypes and shapes are these."""
+
+    sent: Sequence[tuple[np.dtype, tuple[int, ...]]]
+    received: Sequence[tuple[np.dtype, tuple[int, ...]]]
+    send_channels: Sequence[int]
+    receive_channels: Sequence[int]
+
+
 class HostFunction:
     """A function of NumPy arrays for a program to call; its exceptions are kept."""
 
-    __slots__ = ("fun", "__weakref__")
+    __slots__ = ("fun", "transfers", "__weakref__")
 
-    def __init__(self, fun: Callable[..., object]) -> None:
-        self.fun = fun
+    def __init__(self, fun: Callable[..., object], transfers: Transfers | None = None) -> None:
+        self.fun, self.transfers = fun, transfers
 
     def __call__(self, *arrays: object) -> object:
         try:
@@ -47,10 +59,10 @@ class WeakCall:
     whose user reaches the executable again would never go.
     """
 
-    __slots__ = ("ref",)
+    __slots__ = ("ref", "transfers")
 
     def __init__(self, function: HostFunction) -> None:
-        self.ref = weakref.ref(function)
+        self.ref, self.transfers = weakref.ref(function), function.transfers
 
     def __call__(self, *arrays: object) -> object:
         function = self.ref()

@@ -32,13 +32,10 @@ if TYPE_CHECKING:       # jaxlib has no stubs of these: their attributes are unk
     from types import ModuleType
     _jax = pretty_printer = utils = weakref_lru_cache = ModuleType("")
 else:
-    from jaxlib import _jax, utils, weakref_lru_cache
-    from jaxlib import _pretty_printer as pretty_printer
-
-__all__ = [
-    "INSTALL", "TESTED", "_jax", "check_version", "jaxlib_version", "libraries", "no_jax",
-    "pretty_printer", "utils", "warn_if_jax_loaded", "weakref_lru_cache", "xla_client",
-]
+    from jaxlib import _jax  # and what only __init__.py reads
+    from jaxlib import _pretty_printer as pretty_printer  # noqa: F401
+    from jaxlib import utils as utils
+    from jaxlib import weakref_lru_cache as weakref_lru_cache
 
 
 def check_version(version: str) -> None:

@@ -19,14 +19,6 @@ from jaxlib.mlir._mlir_libs import _chlo, _jax_mlir_ext, _mlirHlo, _sdy, _stable
 
 from olympus._src.base.util import lazy_module
 
-__all__ = [
-    "OlympusIrContext", "TracebackToLocationCache", "bytecode", "chlo", "computation", "context",
-    "deserialize_portable_artifact", "digest", "eval_module", "func", "hlo", "hlo_module",
-    "hlo_module_text", "hlo_to_stablehlo", "ir", "legalize_chlo", "new_context", "parse",
-    "passmanager", "refine", "refine_polymorphic_shapes", "renew_context", "sdy", "sdy_attributes",
-    "serialize_portable_artifact", "stablehlo_versions", "upstream_dialects",
-]
-
 # Classes of their operations, which are made by name here, take longer to load than the rest.
 chlo: Any = lazy_module("jaxlib.mlir.dialects.chlo")
 func: Any = lazy_module("jaxlib.mlir.dialects.func")

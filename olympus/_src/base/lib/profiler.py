@@ -12,10 +12,6 @@ from typing import Any
 
 from jaxlib import _profile_data, _profiler
 
-__all__ = ["TraceMe", "ProfileData", "ProfileEvent", "ProfileLine", "ProfileOptions",
-           "ProfilePlane", "Session", "profiled_instructions",
-           "register_subprocess", "serialized_xspace", "start_server"]
-
 TraceMe: Any = _profiler.TraceMe
 ProfileOptions: Any = _profiler.ProfileOptions
 ProfileData: Any = _profile_data.ProfileData

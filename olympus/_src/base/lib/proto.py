@@ -8,9 +8,6 @@ from typing import Any
 
 from jaxlib import _hlo
 
-__all__ = ["get_hlo_sharding_from_serialized_proto", "get_op_sharding_from_serialized_proto",
-           "get_serialized_proto_from_hlo_sharding"]
-
 
 def get_op_sharding_from_serialized_proto(sharding: bytes) -> Any:
     """XLA's message OpSharding, parsed from its bytes.

@@ -23,10 +23,6 @@ from ..families import add
 from ..shape import as_array
 from ..slicing import index_take
 
-__all__ = ["Collective", "Exchange", "Groups", "MeshOnly", "Names", "axis_index", "axis_index_p",
-           "axis_names", "axis_size", "check_groups", "device_axes", "group_tables", "of_mesh",
-           "positions", "sizes_of", "take_rows", "typed", "varying"]
-
 Names = tuple[Hashable, ...]
 Groups = tuple[tuple[int, ...], ...]
 

@@ -30,7 +30,8 @@ from ...types.shape import (
     prod,
     sequence,
 )
-from ...types.tree import register_pytree_node, tree_map
+from ...types.tree import tree_map
+from ...types.tree_registry import register_pytree_node
 from ..arithmetic import mul
 from ..comparison import eq, ge, select_n
 from ..creation import full, iota
@@ -63,10 +64,6 @@ from .axes import (
     varying,
 )
 from .states import changed, unreduced
-
-__all__ = ["all_gather", "all_gather_invariant_p", "all_gather_p", "all_to_all", "all_to_all_p",
-           "ppermute", "ppermute_p", "pshuffle", "psum_scatter", "psum_scatter_start", "pswapaxes",
-           "reduce_scatter_p"]
 
 Dims = Sequence[int | None]
 
@@ -129,6 +126,8 @@ def _parts(axis: Axis, names: Names, sizes: Sequence[int]) -> tuple[tuple[int, i
 
 class AllGather(Move):
     """x[...] -> [..., n at `dimension`, ...]."""
+
+    makes_nan = False
 
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
@@ -252,6 +251,8 @@ class AllToAll(Move):
     entry k comes.
     """
 
+    makes_nan = False
+
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
         self.check(x, dimension, _size(axis_sizes, axis_index_groups))
@@ -289,6 +290,8 @@ class PPermute(Exchange):
 
     params: perm; axis_name, a tuple of one, or of axes of a mesh.
     """
+
+    makes_nan = False
 
     def lower(self, b: Builder, x: IrValue, *, axis_name: Names, perm: tuple[tuple[int, int], ...]
               ) -> IrValue:

@@ -45,8 +45,6 @@ from .axes import (
 )
 from .moves import all_to_all_p, gathered, lookup
 
-__all__ = ["ragged_all_to_all", "ragged_all_to_all_p"]
-
 INDEX_OPERANDS = ("input_offsets", "send_sizes", "output_offsets", "recv_sizes")
 
 

@@ -50,9 +50,6 @@ from .axes import (
 from .moves import gathered, lookup, where_rows
 from .states import changed, state, unreduced
 
-__all__ = ["fit", "pbroadcast", "pbroadcast_p", "pcast", "pmax", "pmax_p", "pmean", "pmin",
-           "pmin_p", "psum", "psum_invariant_p", "psum_p", "pvary_p", "summed"]
-
 
 class Reduction(Exchange, abstract=True):
     """psum, pmax, pmin: reduce over named axes; every element gets the result."""
@@ -108,6 +105,7 @@ class Extremum(Reduction):
     """Its tangent is the extreme element's; ties share equally."""
 
     linear = ()
+    makes_nan = False
 
     def lower(self, b: Builder, x: IrValue, *, axes: Names, axis_index_groups: Groups | None
               ) -> IrValue:
@@ -193,6 +191,8 @@ def equal_to(x: Array, y: Array) -> Array:
 class PBroadcast(Exchange):
     """Every element gets the value of one. params: axis_name (one, in a tuple), source."""
 
+    makes_nan = False
+
     def lower(self, b: Builder, x: IrValue, *, axis_name: Names, source: int) -> IrValue:
         """The sum of its bits and the others' zeros: XLA broadcasts on some platforms only."""
         aval = physical_aval(b.avals_out[0])
@@ -231,6 +231,7 @@ class PVary(MeshOnly, Exchange):
 
     names = "axes"
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return avals[0].update(vma=avals[0].vma | frozenset(params["axes"]))
@@ -251,6 +252,7 @@ class Cast(MeshOnly, Exchange):
 
     names = "axes"
     cells = staticmethod(reuse.same)
+    makes_nan = False
 
     def __init__(self, name: str, start: str, end: str) -> None:
         super().__init__(name)

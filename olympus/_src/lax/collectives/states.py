@@ -22,8 +22,6 @@ from ...types.avals import ShapedArray
 from ...types.mesh import AbstractMesh
 from ...types.sharding import NamedSharding
 
-__all__ = ["changed", "state", "unreduced"]
-
 KINDS = ("varying", "unreduced", "reduced")
 
 

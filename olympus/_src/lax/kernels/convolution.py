@@ -26,8 +26,6 @@ from ..slicing import concatenate, pad, slice, slice_in_dim
 from ..windows import dilated
 from .reductions import pieces
 
-__all__ = ["KERNELS"]
-
 Pairs = tuple[tuple[int, int], ...]
 Sizes = tuple[int, ...]
 # Found with tools/kernel_table.py. With fewer products XLA is as fast, or compiling costs more than

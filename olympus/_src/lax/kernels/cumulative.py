@@ -29,8 +29,6 @@ from ..slicing import (
     slice_in_dim,
 )
 
-__all__ = ["KERNELS"]
-
 INT32 = dtypes.as_dtype("int32")
 # Found with tools/kernel_table.py: shorter axes XLA unrolls.
 LEAST_AXIS, LEAST_ELEMENTS = 16, 512

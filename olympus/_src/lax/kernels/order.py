@@ -27,8 +27,6 @@ from ..slicing import dynamic_slice, dynamic_update_slice, index_in_dim
 from ..sort import key_of_bits
 from ..stack import stack
 
-__all__ = ["KERNELS"]
-
 OfArray = Callable[[Array], Array]
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
 # Found with tools/kernel_table.py: fewer elements a merge sort orders as fast, and so it does keys

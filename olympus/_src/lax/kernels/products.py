@@ -20,8 +20,6 @@ from ..families import add
 from ..shape import broadcast_in_dim, reshape, transpose, zeros_of
 from ..slicing import slice_in_dim
 
-__all__ = ["KERNELS"]
-
 Dims = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
 # Found with tools/kernel_table.py: XLA is as fast for larger matrices, and for few.

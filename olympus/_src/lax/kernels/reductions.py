@@ -35,8 +35,6 @@ from ..reduce import (
 from ..shape import broadcast_in_dim, reshape, zeros_of
 from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim
 
-__all__ = ["FEW", "KERNELS", "by_pieces", "pieces", "tree"]
-
 Dims = tuple[int, ...]
 # Found with tools/kernel_table.py: fewer columns, or elements, XLA adds as fast.
 LEAST_COLUMNS, LEAST_ELEMENTS = 2048, 32768

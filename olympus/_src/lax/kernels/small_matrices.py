@@ -23,8 +23,6 @@ from ..shape import reshape
 from ..slicing import concatenate, slice
 from ..transcendental import sqrt
 
-__all__ = ["KERNELS"]
-
 INT32 = dtypes.as_dtype("int32")
 Entries = list[list[Array]]     # by row and column, each an array over the matrices
 # Found with tools/kernel_table.py: by rows of the matrix, how many matrices there must be: XLA

@@ -36,8 +36,6 @@ from .core import (
 )
 from .solve import triangular_solve
 
-__all__ = ["cholesky", "cholesky_p", "cholesky_update", "cholesky_update_p", "symmetrize"]
-
 REAL = frozenset(dtypes.as_dtype(d) for d in ("float32", "float64"))
 
 

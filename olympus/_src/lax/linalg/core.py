@@ -35,12 +35,7 @@ from ..shape import (
     zeros_of,
 )
 from ..slicing import slice_in_dim
-from .kernels import BOOL, INT32
-
-__all__ = ["BOOL", "INT32", "LAPACK", "MatrixOperation", "adjoint", "check_square", "columns",
-           "describe", "diagonal", "diagonal_part", "eye", "half", "masked", "matmul",
-           "Results", "matrix_transpose", "merged", "real_dtype", "rows", "scaled", "take_columns",
-           "take_rows", "total", "tril", "triu"]
+from .kernels import INT32
 
 Shape = tuple[int, ...]
 Results = list[tuple[Shape, DType]]    # of an operation: trailing shape and dtype of each

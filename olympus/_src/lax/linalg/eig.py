@@ -34,8 +34,6 @@ from .core import (
 )
 from .spectra import as_dtype, left_divided, off_diagonal_inverse, pairs
 
-__all__ = ["EigImplementation", "eig", "eig_p"]
-
 
 class EigImplementation(enum.Enum):
     """Libraries that `eig` may call. The CPU has LAPACK.
@@ -69,15 +67,20 @@ class Eig(MatrixOperation):
              implementation: EigImplementation | None) -> Sequence[IrValue]:
         n, aval, outs = self.batch(b), b.avals_in[0], list(b.avals_out)
         kernels.check_implementation(b, "eig", implementation)
-        if b.platform == "gpu":
+        if b.platform == "gpu" and _is_cusolvers(implementation, compute_left_eigenvectors):
             return _by_cusolver(b, x, n, compute_left_eigenvectors, compute_right_eigenvectors)
         w = outs[0]
         vectors = make_aval(aval.shape, w.dtype)
         real = aval.dtype != w.dtype
         parts = [w.update(dtype=aval.dtype)] * 2 if real else [w]
-        found = kernels.reported(b, "geev", [x], [*parts, vectors, vectors], n, {
-            "compute_left": "V" if compute_left_eigenvectors else "N",
-            "compute_right": "V" if compute_right_eigenvectors else "N"})
+        on_host = kernels.has(b, "hybrid_eig")
+        found = kernels.reported(
+            b, "hybrid_eig" if on_host else "geev", [x], [*parts, vectors, vectors], n, {
+                "left": compute_left_eigenvectors, "right": compute_right_eigenvectors,
+                **kernels.magma(implementation and implementation is EigImplementation.MAGMA)
+            } if on_host else {
+                "compute_left": "V" if compute_left_eigenvectors else "N",
+                "compute_right": "V" if compute_right_eigenvectors else "N"})
         *values, left, right, info = found
         wanted = [b.op("stablehlo.complex", values, None, w) if real else values[0]]
         wanted += [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
@@ -109,6 +112,11 @@ class Eig(MatrixOperation):
         rates, t_left = _moved(conj(w), vectors[0], adjoint(t))
         t_right = [_moved(w, vectors[1], t)[1]] if right else []
         return [w, *vectors], [conj(rates), t_left, *t_right]
+
+
+def _is_cusolvers(implementation: EigImplementation | None, left: bool) -> bool:
+    """Whether cuSOLVER is asked for, or has what is: right eigenvectors."""
+    return implementation is EigImplementation.CUSOLVER or implementation is None and not left
 
 
 def _by_cusolver(b: Builder, x: IrValue, n: int, left: bool, right: bool) -> list[IrValue]:

@@ -26,8 +26,6 @@ from .core import (
 )
 from .spectra import as_dtype, check_subset, off_diagonal_inverse, pairs, subset
 
-__all__ = ["EighImplementation", "eigh", "eigh_p"]
-
 
 class EighImplementation(enum.Enum):
     """Algorithms of `eigh`. The CPU has QR: LAPACK's divide and conquer after a reduction; GPUs

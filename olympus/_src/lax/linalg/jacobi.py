@@ -34,8 +34,6 @@ from .core import (
 from .qr import qr
 from .spectra import as_dtype
 
-__all__ = ["emit_svd"]
-
 _SWEEPS = 30        # convergence is quadratic: fewer than ten are made
 
 

@@ -19,11 +19,8 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import static_int
 
-__all__ = ["BOOL", "INT32", "KERNELS", "call", "check_implementation", "has", "nan_unless",
-           "reported", "triangle", "xla_call"]
-
 BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
-Config = Mapping[str, str | int]    # the parameters of a kernel: characters, bools and ints
+Config = Mapping[str, str | int]    # the parameters of a kernel: characters, words, bools, ints
 
 # LAPACK names these otherwise for complex numbers; cuSOLVER's have one name.
 _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
@@ -43,6 +40,14 @@ def _perturbed(dtype: DType) -> str:
     return "tridiagonal_solve_perturbed_ffi"
 
 
+def _hybrid(prefix: str) -> dict[str, Callable[[DType], str]]:
+    """Kernels that a GPU has for no dtype, and calls LAPACK or MAGMA for."""
+    return {"geqp3": lambda dtype: f"{prefix}hybrid_geqp3",
+            "hybrid_eig": lambda dtype: f"{prefix}hybrid_eig_"
+                                        f"{'comp' if dtype.kind == 'c' else 'real'}",
+            "lu_pivots": lambda dtype: f"{prefix}_lu_pivots_to_permutation"}
+
+
 _ON_GPU = ("geqrf", "gesvd", "gesvdj", "getrf", "orgqr", "ormqr", "potrf", "syevd", "sytrd")
 # Platform -> kernel -> (dtype) -> the name of the custom call.
 KERNELS: dict[str, dict[str, Callable[[DType], str]]] = {
@@ -50,9 +55,9 @@ KERNELS: dict[str, dict[str, Callable[[DType], str]]] = {
         "gees", "geev", "gehrd", "geqp3", "geqrf", "gesdd", "gesvd", "getrf", "gtsv", "orgqr",
         "ormqr", "potrf", "syevd", "sytrd", "trsm")}, "tridiagonal_solve_perturbed": _perturbed},
     "gpu": {**{kernel: _solver("cusolver", kernel) for kernel in _ON_GPU},
-            "geev": _solver("cusolver", "geev"), "gtsv": _solver("cusparse", "gtsv2"),
+            **_hybrid("cu"), "geev": _solver("cusolver", "geev"), "gtsv": _solver("cusparse", "gtsv2"),
             "tridiagonal_solve_perturbed": lambda dtype: "cu_tridiagonal_solve_perturbed"},
-    "rocm": {kernel: _solver("hipsolver", kernel) for kernel in _ON_GPU},
+    "rocm": {**{kernel: _solver("hipsolver", kernel) for kernel in _ON_GPU}, **_hybrid("hip")},
     # XLA's own there: they have neither parameters nor a report.
     "tpu": {"geqrf": lambda dtype: "Qr",
             "orgqr": lambda dtype: "ProductOfElementaryHouseholderReflectors"},
@@ -83,7 +88,7 @@ def call(b: Builder, kernel: str, xs: Sequence[IrValue], outs: Sequence[ShapedAr
       xs: operands; those with two axes after the batch are passed column-major.
       outs: avals of the results, laid out likewise; the first has the kernel's dtype.
       batch: the number of leading axes that are batches.
-      config: the kernel's parameters: a character, a bool or an int each.
+      config: the kernel's parameters: a character, a word, a bool or an int each.
       aliases: operand i is overwritten by result aliases[i], unless that is None.
       by_rows: pass matrices row-major instead: as their transposes.
     """
@@ -104,9 +109,11 @@ def call(b: Builder, kernel: str, xs: Sequence[IrValue], outs: Sequence[ShapedAr
         layouts=(layouts[0], layouts[1]), shapes=[a.shape for a in outs])
 
 
-def _parameter(name: str, value: str | int) -> np.generic | bool:
+def _parameter(name: str, value: str | int) -> np.generic | bool | str:
     """A kernel's parameter as it takes it: characters are unsigned bytes, ints have 32 bits."""
     if isinstance(value, str):
+        if len(value) > 1:
+            return value
         return np.uint8(ord(value))
     if isinstance(value, bool):
         return value
@@ -123,6 +130,11 @@ def xla_call(b: Builder, target: str, xs: Sequence[IrValue], outs: Sequence[Shap
 def triangle(b: Builder, lower: bool) -> Config:
     """The parameter of a kernel that says which triangle of a matrix it reads."""
     return {"uplo": "L" if lower else "U"} if b.platform == "cpu" else {"lower": lower}
+
+
+def magma(asked: bool | None) -> Config:
+    """The parameter by which a kernel of GPUs takes MAGMA; None where it is found."""
+    return {"magma": {None: "auto", True: "on", False: "off"}[asked]}
 
 
 def reported(b: Builder, kernel: str, xs: Sequence[IrValue], outs: Sequence[ShapedArray],

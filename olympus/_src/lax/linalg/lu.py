@@ -14,6 +14,7 @@ from ...types.shape import (
     broadcast_shapes,
     canonical_dim,
     definitely_equal,
+    is_static,
     known_less,
     minimum,
     prod,
@@ -45,9 +46,6 @@ from .core import (
     triu,
 )
 from .solve import triangular_solve
-
-__all__ = ["lu", "lu_p", "lu_pivots_to_permutation", "lu_pivots_to_permutation_p", "lu_solve",
-           "lu_solve_p"]
 
 
 class Lu(MatrixOperation):
@@ -195,7 +193,10 @@ class LuPivotsToPermutation(MatrixOperation):
 
 def emit_permutation(b: Builder, pivots: IrValue, pivot: ShapedArray, order: ShapedArray
                      ) -> IrValue:
-    """Emit a loop over the exchanges, which all batch elements make at once."""
+    """Emit a loop over the exchanges, which all batch elements make at once, or a GPU's kernel."""
+    if kernels.has(b, "lu_pivots") and is_static((*pivot.shape, *order.shape)) and 0 not in (
+            pivot.shape):
+        return kernels.call(b, "lu_pivots", [pivots], [order], order.ndim - 1)[0]
     (identity,) = b.traced(lambda: _places(order), [], [])
     index = make_aval((), INT32)
 

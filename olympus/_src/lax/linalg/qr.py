@@ -42,10 +42,6 @@ from .core import (
 )
 from .solve import triangular_solve
 
-__all__ = ["geqrf", "householder_product", "householder_product_p", "ormqr", "ormqr_p", "product",
-           "qr", "qr_p"]
-
-
 # Reflectors --------------------------------------------------------------------------------------
 
 class Reflectors:
@@ -272,17 +268,18 @@ class Geqp3(MatrixOperation):
     multiple_results = True
     jvp = transpose = None      # `qr` is differentiated instead
 
-    def results(self, dtype: DType, shape: Shape) -> Results:
+    def results(self, dtype: DType, shape: Shape, *, use_magma: bool | None) -> Results:
         return [(shape, dtype), (shape[1:], INT32), ((minimum(*shape),), dtype)]
 
-    def emit(self, b: Builder, x: IrValue) -> list[IrValue]:
+    def emit(self, b: Builder, x: IrValue, *, use_magma: bool | None) -> list[IrValue]:
         order = b.avals_out[1]
         free = b.full(order, 0)     # any column may go anywhere
-        a, places, taus = kernels.call(b, "geqp3", [x, free], b.avals_out, self.batch(b), {},
-                                       (0, 1))
+        a, places, taus = kernels.call(
+            b, "geqp3", [x, free], b.avals_out, self.batch(b),
+            {} if b.platform == "cpu" else kernels.magma(use_magma), (0, 1))
         return [a, b.op("stablehlo.subtract", [places, b.full(order, 1)], None, order), taus]
 
-    def emit_empty(self, b: Builder, x: IrValue) -> list[IrValue]:
+    def emit_empty(self, b: Builder, x: IrValue, *, use_magma: bool | None) -> list[IrValue]:
         out, order, taus = b.avals_out
         places = b.traced(lambda: broadcasted_iota(INT32, order.shape, order.ndim - 1), [], [])
         return [b.full(out, 0), *places, b.full(taus, 0)]
@@ -333,7 +330,7 @@ def _composed(x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool 
     """Q and R from LAPACK's parts."""
     m, n = typeof(x).shape[-2:]
     if pivoting:
-        a, order, taus = geqp3_p.bind(x)
+        a, order, taus = geqp3_p.bind(x, use_magma=use_magma)
     else:
         (a, taus), order = geqrf_p.bind(x), None
     k = minimum(m, n)

@@ -36,9 +36,6 @@ from .core import (
     triu,
 )
 
-__all__ = ["emit_elimination", "triangular_solve", "triangular_solve_p", "tridiagonal_solve",
-           "tridiagonal_solve_p"]
-
 HALVES = frozenset(dtypes.as_dtype(d) for d in ("float16", "bfloat16"))
 
 

@@ -22,9 +22,6 @@ from .core import on_diagonal, take_rows
 from .lu import lu
 from .solve import triangular_solve
 
-__all__ = ["as_dtype", "check_subset", "left_divided", "off_diagonal_inverse", "pairs",
-           "subset"]
-
 
 def as_dtype(x: ArrayLike, like: ArrayLike) -> Array:
     """x in the dtype of `like`."""

@@ -36,8 +36,6 @@ from .core import (
 from .jacobi import emit_svd
 from .spectra import as_dtype, check_subset, off_diagonal_inverse, pairs, subset
 
-__all__ = ["SvdAlgorithm", "svd", "svd_p"]
-
 
 class SvdAlgorithm(enum.Enum):
     """Algorithms of `svd`. The CPU has DEFAULT (divide and conquer) and QR; GPUs have QR and

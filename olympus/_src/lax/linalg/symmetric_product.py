@@ -23,8 +23,6 @@ from .core import (
     tril,
 )
 
-__all__ = ["symmetric_product", "symmetric_product_p"]
-
 
 class SymmetricProduct(MatrixOperation):
     """alpha a aᵀ + beta c."""

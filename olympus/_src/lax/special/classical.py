@@ -20,20 +20,19 @@ from ..families import FLOATING, Elementwise, add, binary, elementwise
 from ..transcendental import exp, rsqrt
 from .series import Computed
 
-__all__ = ["bessel_i0e", "bessel_i0e_p", "bessel_i1e", "bessel_i1e_p", "digamma", "digamma_p",
-           "erf", "erf_inv", "erf_inv_p", "erf_p", "erfc", "erfc_p", "lgamma", "lgamma_p",
-           "polygamma", "polygamma_p"]
-
 # Error functions ---------------------------------------------------------------------------------
 
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 erf_p = elementwise("erf", "chlo.erf", FLOATING,
-                    lambda t, y, x: mul(t, mul(_TWO_OVER_SQRT_PI, exp(neg(square(x))))))
+                    lambda t, y, x: mul(t, mul(_TWO_OVER_SQRT_PI, exp(neg(square(x))))),
+                    fusion="costly")
 
 
 class Erfc(Elementwise):
     """CHLO has no erfc of floats below 16 bits: those go through float32."""
+
+    fusion = "long"
 
     def lower(self, b: Builder, x: IrValue, **params: Any) -> IrValue:
         aval = b.avals_out[0]
@@ -46,7 +45,8 @@ class Erfc(Elementwise):
 erfc_p = Erfc("erfc", "chlo.erfc", FLOATING,
               (lambda t, y, x: mul(t, mul(-_TWO_OVER_SQRT_PI, exp(neg(square(x))))),))
 erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
-                        lambda t, y, x: mul(t, mul(1.0 / _TWO_OVER_SQRT_PI, exp(square(y)))))
+                        lambda t, y, x: mul(t, mul(1.0 / _TWO_OVER_SQRT_PI, exp(square(y)))),
+                        fusion="long")
 
 
 def erf(x: ArrayLike) -> Array:
@@ -92,9 +92,10 @@ def erf_inv(x: ArrayLike) -> Array:
 
 # Gamma functions ---------------------------------------------------------------------------------
 
-lgamma_p = elementwise("lgamma", "chlo.lgamma", FLOATING, lambda t, y, x: mul(t, digamma(x)))
+lgamma_p = elementwise("lgamma", "chlo.lgamma", FLOATING, lambda t, y, x: mul(t, digamma(x)),
+                       fusion="long")
 digamma_p = elementwise("digamma", "chlo.digamma", FLOATING,
-                        lambda t, y, x: mul(t, polygamma(1.0, x)))
+                        lambda t, y, x: mul(t, polygamma(1.0, x)), fusion="long")
 # (-1)ᵐ⁺¹ m! ζ(m+1, x) (DLMF 25.11.12), whose factors float32 holds up to m = 23: by way of float64.
 polygamma_product_p = elementwise("polygamma_product", "chlo.polygamma", FLOATING, arity=2)
 # Lowering alone makes the product.
@@ -205,6 +206,8 @@ def _two_ranges(near: Sequence[float], far: Sequence[float], x: Array,
 
 class Bessel(Elementwise):
     """e to the -|x| times a modified Bessel function; half-precision floats by way of float32."""
+
+    fusion = "long"
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(self.series, x)

@@ -4,8 +4,8 @@ With y = 1 - x, s = a + b and D = xᵃ yᵇ / B(a, b), I is D over a continued f
 its even part), which converges fast for x < (a+1) / (s+2); beyond, I(a, b; x) = 1 - I(b, a; y), or
 the power series in x (DLMF 8.17.7) where b x <= 1 and so I may be small, or that of I(b, a; y)
 without its first term, 1, where b <= 1. D is a product of powers of ratios near 1, as Loader (2000)
-computes the binomial distribution: large parameters cost no digits. Beyond 1e9 it is the uniform
-expansion (DLMF 8.18.9). What is known of y beside x costs no digits, either.
+computes the binomial distribution: large parameters cost no digits. Beyond 1e9, in float32 1e5, it
+is the uniform expansion (DLMF 8.18.9). What is known of y beside x costs no digits, either.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ import math
 from collections.abc import Sequence
 
 from ...base.typing import Array, ArrayLike
+from ...core.trace import typeof
+from ...types import dtypes
 from ..arithmetic import abs, div, max, min, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or
 from ..comparison import eq, ge, gt, le, lt, select
@@ -24,12 +26,11 @@ from ..transcendental import exp, expm1, log, log1p, sqrt
 from .classical import digamma, erfc, polygamma
 from .incomplete_gamma import RGAMMA, STIRLING, rgamma1p, stirling
 from .parameter_derivatives import bell, beta_order
-from .series import Computed, Step, iterate, log1p_minus, polynomial_in
+from .series import Computed, Step, iterate, least_normal, log1p_minus, polynomial_in
 
-__all__ = ["betainc", "regularized_incomplete_beta_p"]
-
-_LARGE, _SHORT, _UNIFORM, _STEPS = 16.0, 10.0, 1e9, 100_000
-_LEAST = 2.0 ** -1022       # arithmetic takes less for 0, comparisons with 0 may not
+_LARGE, _SHORT, _STEPS = 16.0, 10.0, 100_000
+# From where the uniform expansion is right to the last digits, by the bits that are computed in.
+_UNIFORM = {64: 1e9, 32: 1e5}
 _TWICE_PI = 2.0 * math.pi
 
 
@@ -56,11 +57,17 @@ def _exponent(a: Array, b: Array, x: Array, y: Array) -> tuple[Array, Array]:
     return add(_power_ratio(a, s, x, excess), _power_ratio(b, s, y, neg(excess))), excess
 
 
-def _product(a: Array, b: Array, exponent: Array) -> Array:
+def _front(a: Array, b: Array, exponent: Array) -> tuple[Array, Array]:
+    """A factor, and the exponent of the other one, of xᵃ yᵇ / B(a, b)."""
     s = add(a, b)
     rest = sub(sub(_correction(s), _correction(a)), _correction(b))
     root = sqrt(div(mul(max(a, b), div(min(a, b), s)), _TWICE_PI))
-    return mul(root, exp(add(exponent, rest)))
+    return root, add(exponent, rest)
+
+
+def _product(a: Array, b: Array, exponent: Array) -> Array:
+    root, whole = _front(a, b, exponent)
+    return mul(root, exp(whole))
 
 
 def beta_product(a: Array, b: Array, x: Array, y: Array) -> Array:
@@ -167,17 +174,18 @@ def _inside(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
     """Whether 0 < x, y <= 1 and 0 < a, b < inf."""
     inside = bitwise_and(le(x, 1.0), le(y, 1.0))
     for v in (a, b, x, y):
-        inside = bitwise_and(inside, bitwise_and(ge(v, _LEAST), lt(v, math.inf)))
+        inside = bitwise_and(inside, bitwise_and(ge(v, least_normal(v)), lt(v, math.inf)))
     return inside
 
 
 def _at_edges(a: Array, b: ArrayLike, x: Array, y: Array) -> Array:
     """The limits where x is 0 or 1 and where one of a and b is 0 or infinite."""
     zero, one, nan = (full_like(x, v) for v in (0.0, 1.0, math.nan))
+    least = least_normal(x)     # arithmetic takes less for 0, comparisons with 0 may not
     legal = bitwise_and(bitwise_and(ge(a, 0.0), ge(b, 0.0)), bitwise_and(ge(x, 0.0), ge(y, 0.0)))
-    left = bitwise_or(lt(a, _LEAST), eq(b, math.inf))       # all of the weight is at 0
-    right = bitwise_or(lt(b, _LEAST), eq(a, math.inf))      # ... at 1
-    value = select(lt(x, _LEAST), zero, select(bitwise_or(left, lt(y, _LEAST)), one, zero))
+    left = bitwise_or(lt(a, least), eq(b, math.inf))       # all of the weight is at 0
+    right = bitwise_or(lt(b, least), eq(a, math.inf))      # ... at 1
+    value = select(lt(x, least), zero, select(bitwise_or(left, lt(y, least)), one, zero))
     return select(bitwise_and(legal, bitwise_not(bitwise_and(left, right))), value, nan)
 
 
@@ -186,7 +194,7 @@ def beta_value(tol: float, a: Array, b: ArrayLike, x: Array, y: Array | None = N
     y = sub(1.0, x) if y is None else y
     inside = _inside(a, b, x, y)
     p, q, u, v = (select(inside, z, full_like(x, 0.5)) for z in (a, b, x, y))
-    uniform = ge(min(p, q), _UNIFORM)
+    uniform = ge(min(p, q), _UNIFORM[dtypes.finfo(typeof(x).dtype).bits])
     whole = add(add(p, q), 2.0)
     # Whether x is beyond (p+1) / (p+q+2), by the smaller of x and y.
     swap = select(lt(p, q), gt(mul(u, whole), add(p, 1.0)), lt(mul(v, whole), add(q, 1.0)))
@@ -218,7 +226,10 @@ def _density(tol: float, a: Array, b: Array, x: Array) -> Array:
     half = full_like(x, 0.5)
     p, q, u = (select(inside, v, half) for v in (a, b, x))
     v = sub(1.0, u)
-    value = div(beta_product(p, q, u, v), mul(u, v))
+    # The power may underflow where the density does not: half of it for x, half for 1-x.
+    root, whole = _front(p, q, _exponent(p, q, u, v)[0])
+    half = exp(mul(0.5, whole))
+    value = mul(mul(root, div(half, u)), div(half, v))
     zero, inf, nan = (full_like(x, c) for c in (0.0, math.inf, math.nan))
     edge = nan
     for end, own, other in ((0.0, a, b), (1.0, b, a)):

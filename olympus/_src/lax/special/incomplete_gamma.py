@@ -26,10 +26,7 @@ from ..families import add, binary, match_shapes
 from ..transcendental import exp, expm1, log, log1p, pow, sqrt
 from .classical import digamma, erfc
 from .parameter_derivatives import bell, gamma_order, log_gamma_cumulants
-from .series import Computed, Step, iterate, log1p_minus, polynomial_in
-
-__all__ = ["igamma", "igamma_grad_a", "igamma_grad_a_p", "igamma_p", "igammac", "igammac_p",
-           "random_gamma_grad", "random_gamma_grad_p"]
+from .series import Computed, Step, iterate, least_normal, log1p_minus, polynomial_in
 
 # η / μ as a power series in η, where η²/2 = μ - ln(1+μ): the coefficients d of Gil, Segura and
 # Temme (2012), SIAM J. Sci. Comput. 34(6), A2965; exact rationals, rounded.
@@ -176,7 +173,7 @@ def fraction(tol: float, where: Array, a: ArrayLike, x: ArrayLike, slope: bool =
     first = select(where, sub(add(x, 1.0), a), full_like(a, 1.0))
     # c = first + 0 / ..., d = 1 / first: the algorithm after its first step, with value 1 / first.
     d = reciprocal(first)
-    state = (full_like(a, 1e300), d, d)
+    state = (full_like(a, least_normal(a) ** -0.95), d, d)
     if slope:
         zero = full_like(a, 0.0)
         state = (*state, zero, mul(d, d), d)

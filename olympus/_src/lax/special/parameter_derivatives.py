@@ -30,8 +30,6 @@ from .classical import digamma, polygamma
 from .series import iterate, log1p_minus, polynomial_in
 from .zeta import zeta_sum_p
 
-__all__ = ["bell", "beta_order", "gamma_order", "log_gamma_cumulants"]
-
 _REACH = 44.0       # exp(-44) is below the last digit
 _NEWTON_STEPS = 12
 _NODES, _WEIGHTS = np.polynomial.legendre.leggauss(48)
@@ -104,7 +102,7 @@ def _integral(curvature: ArrayLike, exponent: Callable[..., tuple[Array, Array]]
         return broadcast_in_dim(x, shape, range(len(shape) - 1))
 
     def along(values: np.ndarray) -> Array:
-        return broadcast_in_dim(values, shape, (len(shape) - 1,))
+        return broadcast_in_dim(values.astype(typeof(end).dtype), shape, (len(shape) - 1,))
 
     v = mul(wide(end), along(0.5 * (_NODES + 1.0)))
     total = reduce_sum(mul(integrand(v, wide), along(0.5 * _WEIGHTS)), (len(shape) - 1,))

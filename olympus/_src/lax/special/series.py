@@ -1,14 +1,16 @@
 """Functions that series and continued fractions compute: elementwise, by loops inside the lowering.
 
-`Computed` is the family: its value is a function of float64 arrays in terms of array operations, so
-that results of all narrower dtypes are nearly always the correctly rounded ones. `iterate` is the
-loop; it exists only in lowered code and so needs no rules.
+`Computed` is the family: on CPU its value is a function of float64 arrays in terms of array
+operations, so that results of all narrower dtypes are nearly always the correctly rounded ones.
+Accelerators compute float32 in float32: TPUs have no float64 and emulate it, in a hundred times the
+operations. `iterate` is the loop; it exists only in lowered code and so needs no rules.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Hashable, Sequence
+from typing import Unpack
 
 import numpy as np
 
@@ -17,8 +19,9 @@ from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ...base.util import memoize
 from ...core import tags
 from ...core.ir import ClosedOlympuspr
-from ...core.primitive import Builder, Primitive
+from ...core.primitive import Builder, GivenFacts, Primitive
 from ...core.staging import stage
+from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ..arithmetic import div, mul, sub
@@ -30,9 +33,7 @@ from ..families import FLOATING, Elementwise, Partial, add, full_shape
 from ..reduce import reduce_or
 from ..transcendental import log1p
 
-__all__ = ["Computed", "iterate", "log1p_minus", "polynomial_in", "tolerance"]
-
-F64 = np.dtype("float64")
+F32, F64 = np.dtype("float32"), np.dtype("float64")
 Step = Callable[[Array, Sequence[Array], Sequence[Array]], tuple[Array, Sequence[Array]]]
 
 
@@ -54,7 +55,7 @@ class Iterate(Primitive):
     def lower(self, b: Builder, active: IrValue, *xs: IrValue, step: Step, states: int, limit: int
               ) -> Sequence[IrValue]:
         avals = b.avals_in
-        count = make_aval((), F64)
+        count = make_aval((), F32 if avals[1].dtype == F32 else F64)
         axes = tuple(range(avals[0].ndim))
 
         def go_on(i: Array, active: Array) -> list[Array]:
@@ -92,9 +93,20 @@ def iterate(step: Step, active: ArrayLike, state: Sequence[ArrayLike],
     return iterate_p.bind(active, *state, *constants, step=step, states=len(state), limit=limit)
 
 
-def tolerance(dtype: DTypeLike) -> float:
-    """The relative size of the rest that a float64 sum may leave out for a result of `dtype`."""
+def tolerance(dtype: DTypeLike, wide: DTypeLike = F64) -> float:
+    """The relative size of the rest that a sum in `wide` may leave out for a result of `dtype`.
+
+    In float32 it is the distance of 1 and the next number, by which a quotient of convergents that
+    are rounded may differ from 1 for ever.
+    """
+    if dtypes.finfo(wide).bits == 32:
+        return 2.0 ** -23
     return 2.0 ** -54 if dtypes.finfo(dtype).bits == 64 else 2.0 ** -34
+
+
+def least_normal(x: ArrayLike) -> float:
+    """The least positive normal number of the dtype in which is computed: some take less for 0."""
+    return float(dtypes.finfo(typeof(x).dtype).tiny)
 
 
 def polynomial_in(x: ArrayLike, coefficients: Sequence[float]) -> Array:
@@ -123,20 +135,24 @@ def log1p_minus(x: ArrayLike) -> Array:
 class Computed(Elementwise):
     """Elementwise operation: `fun(tolerance, *arrays, **params)` of float64 or complex128 arrays.
 
-    Where `wide` is "float32", of arrays of the operands' own dtype, or of float32 if that is less:
-    for formulas that a few operations compute without loss.
+    Where `wide` is "float32", and on accelerators, of arrays of the operands' own dtype, or of
+    float32 if that is less: for formulas that a few operations compute without loss.
     """
 
     algebra = "called"
+    hands_on_nan = False    # not all do: a polynomial of degree 0 is 1, whatever its operand
 
     def __init__(self, name: str, fun: Callable[..., Array], partials: Sequence[Partial],
-                 kinds: str = FLOATING, wide: str = "float64") -> None:
-        super().__init__(name, name, kinds, partials)
-        self.program = memoize(256)(functools.partial(_program, fun, np.dtype(wide)))
+                 kinds: str = FLOATING, wide: str = "float64", **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, name, kinds, partials, **facts)
+        self.program = memoize(256)(functools.partial(_program, fun))
+        self.least = np.dtype(wide)
 
     def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
         out = b.avals_out[0]
-        program = self.program(out.shape, out.dtype, len(xs), **params)
+        small = dtypes.itemsize_bits(out.dtype) <= 32       # others need not ask for the platform
+        least = F32 if small and self.least == F64 and b.platform != "cpu" else self.least
+        program = self.program(least, out.shape, out.dtype, len(xs), **params)
         with config.enable_x64(True):       # lowered operations may make further ones
             return b.call(program, b.expand(xs), self.name)[0]
 
@@ -148,7 +164,7 @@ def _program(fun: Callable[..., Array], least: np.dtype, shape: tuple[int, ...],
 
     def widened(*xs: Array) -> Sequence[Array]:
         xs = tuple(convert_element_type(x, wide) for x in xs)
-        return [convert_element_type(fun(tolerance(dtype), *xs, **params), dtype)]
+        return [convert_element_type(fun(tolerance(dtype, wide), *xs, **params), dtype)]
 
     with config.enable_x64(True):
         return stage(widened, [make_aval(shape, dtype)] * count)

@@ -50,12 +50,11 @@ from ..slicing import concatenate, slice_in_dim
 from ..transcendental import exp, log, log1p, pow
 from .series import Computed
 
-__all__ = ["mulhi", "mulhi_p", "polynomial", "polynomial_p", "zeta", "zeta_p"]
-
 # Hurwitz zeta ------------------------------------------------------------------------------------
 
 # Euler-Maclaurin summation (DLMF 25.11.7), which XLA expands: finite operands, s > 1.
-zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2)
+zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2,
+                         hands_on_nan=False)   # at s = 1 it is infinite
 # `zeta` has the derivatives; lowering alone makes the sum.
 zeta_sum_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -66,8 +65,12 @@ def _zeta(tol: float, s: Array, q: Array) -> Array:
     value = zeta_sum_p.bind(s, q)
     far = select(gt(q, 1.0), zero, select(eq(q, 1.0), one, inf))
     value = select(bitwise_and(eq(s, math.inf), gt(q, 0.0)), far, value)
+    # Its terms overflow, where the first one is all of the sum that a number holds.
+    steep = bitwise_and(bitwise_and(ge(s, 1e3), lt(s, inf)), bitwise_and(gt(q, 0.0), lt(q, inf)))
+    value = select(steep, pow(select(steep, q, one), neg(select(steep, s, one))), value)
     # The pole of the first term, and where it overflows, which leaves XLA's sum NaN.
-    endless = bitwise_and(ge(q, 0.0), gt(mul(neg(s), log(q)), 709.7827))
+    most = math.log(float(dtypes.finfo(typeof(s).dtype).max))
+    endless = bitwise_and(ge(q, 0.0), gt(mul(neg(s), log(q)), most))
     value = select(bitwise_and(gt(s, 1.0), endless), inf, value)
     return select(bitwise_and(eq(q, math.inf), gt(s, 1.0)), zero, value)
 

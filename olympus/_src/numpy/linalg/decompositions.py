@@ -36,9 +36,6 @@ from ..selection import where
 from ..sorting import argsort
 from .norms import norm
 
-__all__ = ["EigResult", "EighResult", "SVDResult", "cond", "eig", "eigh", "eigvals", "eigvalsh",
-           "lstsq", "matrix_rank", "pinv", "svd", "svdvals"]
-
 
 class EigResult(NamedTuple):
     """The result of `eig`."""

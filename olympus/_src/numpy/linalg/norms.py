@@ -23,9 +23,6 @@ from .. import products, reductions
 from ..arithmetic import absolute, divide, not_equal, power
 from ..promote import array_args, flag, inexact
 
-__all__ = ["cross", "diagonal", "matmul", "matrix_norm", "norm", "outer",
-           "tensordot", "trace", "vecdot", "vector_norm"]
-
 
 @fused(static=("ord", "axis", "keepdims"))
 def norm(x: ArrayLike, ord: float | str | None = None, axis: None | tuple[int, ...] | int = None,

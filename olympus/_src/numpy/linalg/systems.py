@@ -51,9 +51,6 @@ from ...types.shape import (
 from .. import products
 from ..promote import array_args, check_ranks, convert, inexact, promote_dtypes, refuse_option
 
-__all__ = ["QRResult", "SlogdetResult", "cholesky", "det", "inv", "matrix_power", "multi_dot",
-           "qr", "slogdet", "solve", "tensorinv", "tensorsolve"]
-
 
 class QRResult(NamedTuple):
     """The result of `qr`."""

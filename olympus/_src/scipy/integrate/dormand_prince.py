@@ -23,12 +23,6 @@ from ...numpy.selection import where
 from ...numpy.statistics import mean
 from ...types import dtypes
 
-__all__ = [
-    "ERROR", "NODES", "STAGES", "Fun", "abs2", "combined", "fit_4th_order_polynomial",
-    "initial_step_size", "interp_fit_dopri", "mean_error_ratio", "norm", "optimal_step_size",
-    "runge_kutta_step", "stages_of",
-]
-
 Fun: TypeAlias = Callable[[Array, Any], Array]      # of a state and a time
 Weights: TypeAlias = Sequence[float] | np.ndarray
 

@@ -22,8 +22,6 @@ from ...types import dtypes
 from .dormand_prince import Fun
 from .steps import horner
 
-__all__ = ["Event", "Ends", "Found", "Signs", "crossed", "located", "read_events", "values_of"]
-
 _OFTEN = np.iinfo(np.int32).max
 
 

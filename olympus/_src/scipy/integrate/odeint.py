@@ -40,8 +40,6 @@ from .dormand_prince import Fun
 from .runge_kutta import RK45
 from .steps import Equation, Progress, Settings, at_time, is_going, start, step
 
-__all__ = ["flat_dynamics", "like", "odeint", "ravel_first_arg", "solved_at"]
-
 Unravel: TypeAlias = Callable[[Array], PyTree]
 
 

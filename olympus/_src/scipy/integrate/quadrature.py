@@ -31,8 +31,6 @@ from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal, less, sequence, static_int
 from ...types.tree import tree_map
 
-__all__ = ["cumulative_trapezoid", "fixed_quad", "quad", "simpson"]
-
 # Piessens et al., "QUADPACK" (1983): the nodes above zero of Kronrod's rule of 21 points, the
 # weights of Gauss's rule of 10 at every second of them, and of Kronrod's, the last at zero.
 _NODES = np.array([

@@ -31,8 +31,6 @@ from ..linalg.systems import lu_solve, solve
 from .dormand_prince import Fun, mean_error_ratio, norm
 from .steps import HOPELESS, Attempt, Equation, Progress, finite, horner
 
-__all__ = ["RADAU", "Radau"]
-
 _MOST = 6       # iterations
 _NODES = np.array([(4 - 6 ** 0.5) / 10, (4 + 6 ** 0.5) / 10, 1])
 _POWERS = np.vander(_NODES, 4)[:, :3]           # s³, s², s at the nodes

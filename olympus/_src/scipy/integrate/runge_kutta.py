@@ -31,9 +31,6 @@ from .dormand_prince import (
 )
 from .steps import Attempt, Equation, Progress, finite
 
-__all__ = ["DOP853", "RK23", "RK45", "Pair"]
-
-
 # (y0, y1, stages, h): the polynomial of a step.
 Fit: TypeAlias = Callable[[Array, Array, list[Array], ArrayLike], Array]
 

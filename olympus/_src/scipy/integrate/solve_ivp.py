@@ -36,8 +36,6 @@ from .radau import RADAU
 from .runge_kutta import DOP853, RK23, RK45
 from .steps import Equation, Method, Progress, Settings, horner, is_going, start, step
 
-__all__ = ["OdeResult", "OdeSolution", "solve_ivp"]
-
 _MESSAGES = {
     0: "The solver successfully reached the end of the integration interval.",
     1: "A termination event occurred.",

@@ -20,10 +20,6 @@ from ...numpy.selection import where
 from ...types import dtypes
 from .dormand_prince import Fun, initial_step_size
 
-__all__ = ["HOPELESS", "Attempt", "Equation", "Method", "Progress", "Settings", "at_time", "finite",
-           "horner", "is_going", "start", "step"]
-
-
 HOPELESS = 3e4      # a ratio that makes steps as much smaller as one can, in float16, too
 
 

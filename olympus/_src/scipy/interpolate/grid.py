@@ -20,9 +20,7 @@ from ...numpy.selection import where
 from ...numpy.sorting import searchsorted
 from ...types import dtypes
 from ...types.shape import definitely_equal, less
-from ...types.tree import register_pytree_node_class
-
-__all__ = ["RegularGridInterpolator"]
+from ...types.tree_registry import register_pytree_node_class
 
 _METHODS = ("linear", "nearest")
 

@@ -24,9 +24,7 @@ from ...numpy.selection import where
 from ...numpy.sorting import argsort, searchsorted
 from ...numpy.statistics import diff
 from ...types.shape import canonical_axis, definitely_equal, less
-from ...types.tree import register_pytree_node_class
-
-__all__ = ["Akima1DInterpolator", "CubicSpline", "PPoly", "PchipInterpolator", "interp1d"]
+from ...types.tree_registry import register_pytree_node_class
 
 Condition: TypeAlias = str | tuple[int, ArrayLike]     # of an end: a name, or (order, value)
 

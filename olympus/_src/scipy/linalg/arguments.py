@@ -15,9 +15,6 @@ from ...numpy.promote import array_args, convert, promote_dtypes, to_array
 from ...types import dtypes
 from ...types.shape import definitely_equal, is_static, sequence, static_int
 
-__all__ = ["bounds_of", "count_of", "counted", "matrices", "number", "number_of", "options",
-           "places_of", "precise", "size_of", "square", "vector"]
-
 
 def precise(x: Array) -> Array:
     """A floating array in a dtype that LAPACK has: narrow floats become float32."""

@@ -38,10 +38,6 @@ from .arguments import counted, matrices, number_of, places_of, size_of
 from .special_matrices import toeplitz
 from .systems import sides
 
-__all__ = ["cho_solve_banded", "cholesky_banded", "solve_banded", "solve_toeplitz",
-           "solveh_banded"]
-
-
 # Arguments ---------------------------------------------------------------------------------------
 
 def _sides(name: str, ab: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:

@@ -29,9 +29,6 @@ from ...types import dtypes
 from ...types.shape import broadcast_shapes, definitely_equal, known_less
 from .arguments import matrices, options, size_of, square
 
-__all__ = ["column_of", "element_of", "solve_continuous_lyapunov", "solve_discrete_lyapunov",
-           "solve_lyapunov", "solve_sylvester", "sylvester", "triangular_columns"]
-
 
 def triangular_columns(column: Callable[[Array, Array], tuple[Array, Array]], like: ArrayLike
                        ) -> Array:

@@ -34,10 +34,6 @@ from ...types import dtypes
 from ...types.shape import definitely_equal, known_less, less, minimum, static_int
 from .arguments import matrices, options, places_of, size_of, square
 
-__all__ = ["cho_factor", "cholesky", "hessenberg", "lu", "lu_factor", "polar", "qr", "qr_multiply",
-           "rsf2csf", "schur", "svd"]
-
-
 # Cholesky ----------------------------------------------------------------------------------------
 
 @fused(static=("lower", "overwrite_a", "check_finite"))

@@ -38,10 +38,6 @@ from .arguments import count_of, options, places_of, size_of, square
 from .equations import column_of, element_of, sylvester, triangular_columns
 from .factors import rsf2csf
 
-__all__ = ["coshm", "cosm", "expm", "expm_frechet", "fractional_matrix_power", "funm", "logm",
-           "signm", "sinhm", "sinm", "sqrtm", "tanhm", "tanm"]
-
-
 # The exponential ---------------------------------------------------------------------------------
 
 # Per order of Padé approximants: the norm up to which their backward error is below half a unit in

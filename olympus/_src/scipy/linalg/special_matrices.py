@@ -22,11 +22,6 @@ from ...types import dtypes
 from ...types.shape import broadcast_shapes, definitely_equal, extent, maximum, minimum, static_int
 from .arguments import count_of, counted, number, options, places_of, size_of, vector
 
-__all__ = ["block_diag", "circulant", "companion", "convolution_matrix", "dft", "fiedler",
-           "fiedler_companion", "hadamard", "hankel", "helmert", "hilbert", "invhilbert",
-           "invpascal", "leslie", "pascal", "toeplitz"]
-
-
 # From elements
 # -------------------------------------------------------------------------------------
 

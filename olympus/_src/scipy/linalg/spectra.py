@@ -16,8 +16,6 @@ from ...numpy.promote import array_args, promote_dtypes, to_array
 from ...types.shape import definitely_equal, maximum, static_int
 from .arguments import bounds_of, options, places_of, precise, size_of, square
 
-__all__ = ["eigh", "eigh_tridiagonal", "eigvalsh", "eigvalsh_tridiagonal"]
-
 
 def eigh(a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_only: bool = False,
          overwrite_a: bool = False, overwrite_b: bool = False, turbo: bool = True,

@@ -23,10 +23,6 @@ from ...types.shape import definitely_equal
 from .arguments import matrices, number, places_of, size_of, square
 from .systems import mirrored
 
-__all__ = ["bandwidth", "khatri_rao", "lstsq", "null_space", "orth", "pinv", "pinvh",
-           "subspace_angles"]
-
-
 # Pseudo-inverses ---------------------------------------------------------------------------------
 
 def _precision(a: ArrayLike) -> float:

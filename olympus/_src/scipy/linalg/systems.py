@@ -18,9 +18,6 @@ from ...numpy.sorting import argsort
 from ...types.shape import broadcast_shapes, definitely_equal
 from .arguments import matrices, options, square
 
-__all__ = ["cho_solve", "det", "inv", "lu_solve", "solve", "solve_triangular"]
-
-
 # The two sides -----------------------------------------------------------------------------------
 
 def sides(name: str, a: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:

@@ -31,11 +31,6 @@ from ...types.shape import canonical_axes, canonical_axis, entries, static_int
 from ..linalg.arguments import count_of
 from .interpolation import floating, sizes_of
 
-__all__ = ["convolve", "convolve1d", "correlate", "correlate1d", "gaussian_filter",
-           "gaussian_filter1d", "gaussian_gradient_magnitude", "gaussian_laplace", "laplace",
-           "maximum_filter", "median_filter", "minimum_filter", "prewitt", "rank_filter", "sobel",
-           "uniform_filter", "uniform_filter1d"]
-
 _EDGES = {"reflect": "symmetric", "grid-mirror": "symmetric", "constant": "constant",
           "grid-constant": "constant", "nearest": "edge", "mirror": "reflect", "wrap": "wrap",
           "grid-wrap": "wrap"}

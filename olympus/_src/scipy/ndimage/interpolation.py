@@ -39,9 +39,6 @@ from ...types.shape import (
 )
 from ..linalg.arguments import count_of, counted
 
-__all__ = ["affine_transform", "floating", "map_coordinates", "rotate", "shift", "sizes_of",
-           "spline_filter", "spline_filter1d", "zoom"]
-
 _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-constant", "grid-wrap",
           "grid-mirror")
 _MARGIN = 12    # pixels after which what lies beyond an edge has no influence on a spline

@@ -43,8 +43,6 @@ from ...types.shape import sequence, static_int
 from ...types.tree import tree_map, tree_structure
 from .minimize import bound_vector, stationarity, tangent_solver
 
-__all__ = ["LeastSquaresResult", "RootResult", "least_squares", "root"]
-
 
 class LeastSquaresResult(NamedTuple):
     """The result of `least_squares`; the fields have SciPy's names."""

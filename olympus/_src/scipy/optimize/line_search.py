@@ -14,8 +14,6 @@ from ...numpy.elementary import isfinite, sqrt
 from ...numpy.selection import where
 from ...types import dtypes
 
-__all__ = ["Point", "line_search"]
-
 
 class Point(NamedTuple):
     """A point on the line: the step, the value, its derivative along the line, the gradient."""

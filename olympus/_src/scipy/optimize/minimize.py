@@ -44,8 +44,6 @@ from ...types.tree import tree_map
 from ..krylov import cg
 from .line_search import Point, line_search
 
-__all__ = ["OptimizeResults", "bound_vector", "minimize", "stationarity", "tangent_solver"]
-
 
 class OptimizeResults(NamedTuple):
     """The result of `minimize`; its fields have SciPy's names.

@@ -22,9 +22,6 @@ from ..fft import next_fast_len
 from ..linalg.arguments import counted, options
 from ..ndimage.interpolation import sizes_of
 
-__all__ = ["convolve", "convolve2d", "correlate", "correlate2d", "correlation_lags", "fftconvolve",
-           "oaconvolve"]
-
 _MODES = ("full", "same", "valid")
 
 

@@ -26,10 +26,6 @@ from ...types.shape import static_int
 from ..linalg.arguments import count_of, options
 from .windows import weights
 
-__all__ = ["butter", "cheby1", "cheby2", "chebyshev_sections", "firwin", "iirnotch", "iirpeak",
-           "kaiser_atten", "kaiser_beta", "kaiserord", "sinc_taps", "sos2tf", "tf2zpk", "zpk2sos",
-           "zpk2tf"]
-
 Zpk = tuple[np.ndarray, np.ndarray, float]     # zeros, poles, gain
 
 _BANDS = {alias: name for name, aliases in {

@@ -26,10 +26,6 @@ from .design import chebyshev_sections, sinc_taps
 from .spectral import extended
 from .windows import weights
 
-__all__ = ["decimate", "filtfilt", "freqz", "lfilter", "lfilter_zi", "sosfilt", "sosfilt_zi",
-           "sosfiltfilt", "sosfreqz"]
-
-
 # Arguments ---------------------------------------------------------------------------------------
 
 def _floats(name: str, *xs: object) -> list[Array]:

@@ -23,8 +23,6 @@ from ..linalg.arguments import count_of, number
 from ..ndimage.filters import convolve1d
 from .windows import weights
 
-__all__ = ["hilbert", "resample", "savgol_coeffs", "savgol_filter"]
-
 
 def _signal(name: str, x: ArrayLike, axis: int) -> tuple[Array, int]:
     """A floating signal with its axis last, and its size along it."""

@@ -36,9 +36,6 @@ from ...types.shape import (
 from ..linalg.arguments import count_of, counted, number
 from .windows import weights
 
-__all__ = ["coherence", "csd", "detrend", "extended", "istft", "periodogram", "spectrogram",
-           "stft", "welch"]
-
 Window: TypeAlias = str | tuple[Any, ...] | ArrayLike       # a name, with parameters, or weights
 Detrend: TypeAlias = str | Callable[[Array], Array] | Literal[False] | None
 

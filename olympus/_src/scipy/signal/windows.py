@@ -18,11 +18,6 @@ from ...base.util import real_number
 from ...numpy.creation import asarray
 from ...types import dtypes
 
-__all__ = ["bartlett", "blackman", "blackmanharris", "bohman", "boxcar", "cosine", "exponential",
-           "flattop", "gaussian", "general_cosine", "general_gaussian", "general_hamming",
-           "get_window", "hamming", "hann", "kaiser", "nuttall", "parzen", "triang", "tukey",
-           "weights"]
-
 
 def _sampled(name: str, M: int, sym: bool, values: Callable[[np.ndarray, int], np.ndarray]) -> Any:
     """values(0 … m-1, m) of m = M points, or of M + 1 without the last."""

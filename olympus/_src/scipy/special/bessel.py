@@ -32,9 +32,6 @@ from ...types.shape import static_int
 from .family import Special, apply, chebyshev, inside, nowhere, operands, outside
 from .gammas import gammaln_above
 
-__all__ = ["bessel_jn", "i0", "i0e", "i1", "i1e", "j0", "j1", "jn", "k0", "k0e", "k1", "k1e",
-           "kn", "y0", "y1", "yn"]
-
 _J0 = (
     0.15772797147489012, -0.008723442352852221, 0.2651786132033368, -0.37009499387264977,
     0.15806710233209725, -0.034893769411408884, 0.004819180069467605, -0.00046062616620627504,

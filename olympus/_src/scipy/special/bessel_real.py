@@ -27,8 +27,6 @@ from ...numpy.trigonometry import arcsinh, cos, cosh, sin, sinh
 from .family import Special, apply, horner, inside, normal, nowhere, operands, outside
 from .gammas import cos_pi, gammaln_above, sin_pi
 
-__all__ = ["airy", "iv", "ive", "jv", "kv", "kve", "yv"]
-
 # 1/Γ(1+μ) = even(μ²) - μ odd(μ²): its Taylor series (DLMF 5.7.1), computed with mpmath.
 _ODD = (
     -0.5772156649015329, 0.04200263503409524, 0.04219773455554433, -0.0072189432466631,

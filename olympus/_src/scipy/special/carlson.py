@@ -22,8 +22,6 @@ from ...numpy.trigonometry import arcsin, arctan, cos, cosh, sin, tanh
 from .elliptic import ellipe, ellipk
 from .family import inside, normal, operands
 
-__all__ = ["ellipeinc", "ellipj", "ellipkinc", "elliprc", "elliprd", "elliprf"]
-
 _STEPS = 14     # of duplication: arguments that differ by 1e-30 of each other come together
 _LANDEN = 9     # means of 1 and 1e-8 have then met
 

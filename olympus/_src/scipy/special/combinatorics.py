@@ -22,9 +22,6 @@ from ...types.shape import static_int
 from .family import Special, apply, even, inside, operands, outside, whole
 from .gammas import digamma_p, gamma_p, gammaln_p, gammas, positive_beta, sin_pi, turned
 
-__all__ = ["bernoulli", "binom", "comb", "factorial", "multigammaln", "perm", "poch", "zeta",
-           "zetac"]
-
 _STEPS = 24     # of products that are multiplied out
 # Borwein (2000), "An efficient algorithm for the Riemann zeta function", algorithm 2 with n = 24.
 _ETA = (

@@ -27,9 +27,6 @@ from .family import Special, apply, inside, operands, outside
 from .gammas import beta_p
 from .inverses import beta_logit, gammainccinv_p
 
-__all__ = ["bdtr", "bdtrc", "chdtr", "chdtrc", "chdtri", "fdtr", "fdtrc", "fdtri", "gdtr", "gdtrc",
-           "kolmogorov", "nbdtr", "nbdtrc", "pdtr", "pdtrc", "stdtr", "stdtrit"]
-
 
 @fused
 def chdtr(v: ArrayLike, x: ArrayLike) -> Array:

@@ -13,8 +13,6 @@ from ...numpy.selection import where
 from .family import Special, apply, inside, normal, outside
 from .gauss import hyp2f1_p
 
-__all__ = ["ellipe", "ellipk", "ellipkm1"]
-
 _STEPS = 9      # for ratios above 1e-8: the relative gap is squared by each of the last
 
 

@@ -25,10 +25,6 @@ from ...numpy.trigonometry import arctanh
 from ...types import dtypes
 from .family import Special, apply, inside, outside
 
-__all__ = ["boxcox", "boxcox1p", "entr", "expit", "exprel", "huber", "inv_boxcox", "inv_boxcox1p",
-           "kl_div", "log_expit", "log_softmax", "logit", "pseudo_huber", "rel_entr", "softmax",
-           "xlog1py", "xlogy"]
-
 # Logarithms times numbers ------------------------------------------------------------------------
 
 

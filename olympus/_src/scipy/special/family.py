@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from ...base.typing import Array, ArrayLike
 from ...core.ir import Literal
-from ...core.primitive import Primitive, Zero
+from ...core.primitive import GivenFacts, Primitive, Zero
 from ...core.trace import typeof
 from ...lax.families import FLOATING, Partial
 from ...lax.special.series import Computed, log1p_minus
@@ -22,9 +22,6 @@ from ...numpy.elementary import floor, log
 from ...numpy.promote import broadcast_to, promote, to_array
 from ...numpy.selection import where
 from ...types import dtypes
-
-__all__ = ["Special", "apply", "chebyshev", "even", "flat", "horner", "inside", "log1p", "nowhere",
-           "normal", "operands", "outside", "whole"]
 
 
 def flat(t: ArrayLike, y: ArrayLike, *xs: ArrayLike, **params: Any) -> None:
@@ -40,8 +37,8 @@ class Special(Computed):
     """`Computed`, whose rules take arrays: literals are made arrays first."""
 
     def __init__(self, name: str, fun: Callable[..., Any], *partials: Partial,
-                 kinds: str = FLOATING, wide: str = "float64") -> None:
-        super().__init__(name, fun, partials, kinds, wide)
+                 kinds: str = FLOATING, wide: str = "float64", **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, fun, partials, kinds, wide, **facts)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Any) -> Any:
         shape = next((typeof(t).shape for t in tangents if type(t) is not Zero), ())

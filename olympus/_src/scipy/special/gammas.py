@@ -48,10 +48,6 @@ from .family import (
     whole,
 )
 
-__all__ = ["beta", "beta_of", "beta_p", "betainc", "betaincc", "betaln", "digamma", "digamma_of",
-           "digamma_p", "gamma", "gamma_p", "gammainc", "gammaincc", "gammaln", "gammaln_p",
-           "gammas", "gammasgn", "loggamma", "polygamma", "rgamma"]
-
 _LARGE = 16.0
 _HALF_LOG_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
 _ROOT_TWICE_PI = math.sqrt(2.0 * math.pi)

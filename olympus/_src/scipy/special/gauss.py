@@ -27,8 +27,6 @@ from .family import Special, apply, even, inside, nowhere, whole
 from .gammas import digamma_of, gamma_sign, gammas
 from .hypergeometric import pole
 
-__all__ = ["hyp2f1", "hyp2f1_of"]
-
 _STEPS = 400_000
 _HIGH = np.int64(-1 << 27)      # the bits of a float's upper half, which has exact products
 

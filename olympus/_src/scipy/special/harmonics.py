@@ -26,8 +26,6 @@ from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, flat, inside, operands
 
-__all__ = ["lpmn", "lpmn_values", "sph_harm_y"]
-
 
 def _legendre(tol: float, n: Array, m: Array, theta: Array) -> Array:
     """P̄ₙᵐ(cos θ) with the Condon-Shortley phase; 0 for |m| > n."""

@@ -21,8 +21,6 @@ from ...numpy.selection import where
 from .family import Special, apply, inside, nowhere
 from .gammas import gammas
 
-__all__ = ["hyp1f1", "hyp1f1_of", "pole"]
-
 
 def pole(x: Any) -> Any:
     return (x <= 0.0) & (x == floor(x))

@@ -31,8 +31,6 @@ from .family import (
 )
 from .normal import faddeeva, gauss_p, ndtr_of
 
-__all__ = ["exp1", "expi", "expn", "fresnel", "owens_t", "shichi", "sici", "spence"]
-
 _EULER = 0.5772156649015329
 
 # Chebyshev series, computed with mpmath in 60 digits: of x eˣ E₁(x) in 2/x - 1 for x >= 1, and of

@@ -34,9 +34,6 @@ from ...types.shape import static_int
 from .family import Special, apply, inside, log1p, operands
 from .gammas import gammaln_above, positive_beta
 
-__all__ = ["beta_logit", "betainccinv", "betaincinv", "gammainccinv", "gammaincinv", "lambertw",
-           "rough_quantile"]
-
 _STEPS = 60
 _LEAST = 1e-305
 

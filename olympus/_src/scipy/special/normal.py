@@ -30,10 +30,6 @@ from ...numpy.trigonometry import cos, sin, tan
 from ...types import dtypes
 from .family import Special, apply, horner, inside, log1p, normal, operands, outside
 
-__all__ = ["dawsn", "erf", "erfc", "erfcinv", "erfcx", "erfi", "erfinv", "faddeeva",
-           "gauss_p", "log_ndtr", "ndtr", "ndtr_of",
-           "ndtri", "ndtri_exp", "voigt_profile", "wofz"]
-
 _TERMS = 14
 _STEP = math.sqrt(math.pi / _TERMS)
 _MIDPOINTS = _STEP * (np.arange(_TERMS) + 0.5)

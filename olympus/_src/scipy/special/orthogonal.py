@@ -29,10 +29,6 @@ from .gammas import beta_of
 from .gauss import hyp2f1_of
 from .hypergeometric import hyp1f1_of
 
-__all__ = ["eval_chebyt", "eval_chebyu", "eval_gegenbauer", "eval_genlaguerre", "eval_hermite",
-           "eval_hermitenorm", "eval_laguerre", "eval_legendre"]
-
-
 _LARGE = 1e250
 
 

@@ -17,8 +17,6 @@ from ...types import dtypes
 from ...types.shape import definitely_equal
 from ..special.entropy import xlogy
 
-__all__ = ["logpdf", "pdf"]
-
 
 @fused
 def logpdf(x: ArrayLike, alpha: ArrayLike) -> Array:

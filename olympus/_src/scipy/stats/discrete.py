@@ -21,8 +21,6 @@ from ..special.gammas import betainc, betaln, gammainc, gammaincc
 from .distribution import Discrete, Summed, published
 from .kernels import log_beta_cdf, log_beta_density, log_gamma_cdf, log_gamma_density, log_gamma_sf
 
-__all__ = ["bernoulli", "betabinom", "binom", "geom", "hypergeom", "nbinom", "poisson", "randint"]
-
 
 def _is_probability(p: Array) -> Array:
     return (p >= 0) & (p <= 1)

@@ -35,10 +35,6 @@ from .kernels import log_of
 from .quantiles import invert, least
 from .sums import series
 
-__all__ = ["ByLogCdf", "ByLogSf", "Continuous", "Discrete", "Distribution", "Mirrored",
-           "Summed", "published"]
-
-
 Formula: TypeAlias = Callable[..., Array]       # of a point, unless of none, and the parameters
 
 

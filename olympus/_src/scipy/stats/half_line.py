@@ -29,9 +29,6 @@ from .kernels import (
     log_gamma_sf,
 )
 
-__all__ = ["chi2", "expon", "f", "gamma", "halfcauchy", "halfnorm", "invgamma", "levy", "lognorm",
-           "maxwell", "pareto", "rayleigh", "weibull_max", "weibull_min"]
-
 _LOG_2 = math.log(2.0)
 
 

@@ -18,9 +18,6 @@ from ..special.gammas import betainc
 from .moments import Sample, number, sample
 from .ranks import rankdata
 
-__all__ = ["LinregressResult", "SignificanceResult", "linregress", "pearsonr", "spearmanr",
-           "ttest_1samp", "ttest_ind", "ttest_rel"]
-
 _ALTERNATIVES = ("two-sided", "less", "greater")
 
 

@@ -17,8 +17,6 @@ from ..special.normal import log_ndtr, ndtr
 from .distribution import Continuous, published
 from .kernels import log_beta_cdf, log_beta_density
 
-__all__ = ["beta", "loguniform", "triang", "truncnorm", "uniform", "wrapcauchy"]
-
 
 class Uniform(Continuous):
     name, title, low, high = "uniform", "uniform distribution", 0.0, 1.0

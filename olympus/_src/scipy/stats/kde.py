@@ -22,11 +22,9 @@ from ...random.discrete import choice
 from ...random.keys import split
 from ...random.multivariate import multivariate_normal
 from ...types.shape import canonical_shape, definitely_equal, less
-from ...types.tree import register_pytree_node_class
+from ...types.tree_registry import register_pytree_node_class
 from ..special.normal import ndtr
 from .matrices import solve_lower
-
-__all__ = ["gaussian_kde"]
 
 # How wide the kernels are: a rule's name, a number, or a function of the estimate.
 Bandwidth: TypeAlias = ArrayLike | str | Callable[..., ArrayLike] | None

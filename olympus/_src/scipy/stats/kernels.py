@@ -22,9 +22,6 @@ from ...types import dtypes
 from ..special.entropy import xlogy
 from ..special.gammas import betainc, betaln, gammainc, gammaincc
 
-__all__ = ["log_beta_cdf", "log_beta_density", "log_gamma_cdf", "log_gamma_density", "log_gamma_sf",
-           "log1p_square", "log_of", "stirling_error"]
-
 _LARGE, _TERMS = 16.0, 24
 _HALF_LOG_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
 

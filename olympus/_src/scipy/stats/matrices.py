@@ -9,8 +9,6 @@ from ...lax.linalg.solve import triangular_solve
 from ...numpy.manipulation import broadcast_to, expand_dims, squeeze
 from ...types.shape import broadcast_shapes
 
-__all__ = ["solve_lower"]
-
 
 def solve_lower(lower: Any, x: Any) -> Array:
     """L⁻¹ x for each vector along the last axis of x, float[..., n], and L, float[..., n, n]."""

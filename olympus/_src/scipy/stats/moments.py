@@ -26,9 +26,6 @@ from ...types import dtypes
 from ..special.entropy import entr, rel_entr
 from .ranks import check_policy
 
-__all__ = ["DescribeResult", "describe", "entropy", "gmean", "hmean", "iqr", "kurtosis",
-           "median_abs_deviation", "moment", "skew", "variation", "zscore"]
-
 
 class Sample(NamedTuple):
     """Floats, the axis, and weights: 0 for elements left out, 1 for all others."""

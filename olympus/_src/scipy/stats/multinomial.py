@@ -14,8 +14,6 @@ from ...numpy.reductions import all as all_of
 from ...numpy.reductions import sum as sum_of
 from ..special.entropy import xlogy
 
-__all__ = ["logpmf", "pmf"]
-
 
 @fused
 def logpmf(x: ArrayLike, n: ArrayLike, p: ArrayLike) -> Array:

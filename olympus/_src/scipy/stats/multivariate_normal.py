@@ -21,8 +21,6 @@ from ...types import dtypes
 from ...types.shape import definitely_equal
 from .matrices import solve_lower
 
-__all__ = ["logpdf", "pdf"]
-
 _LOG_TWICE_PI = math.log(2.0 * math.pi)
 
 

@@ -29,8 +29,6 @@ from ...numpy.elementary import ceil, exp, floor, log
 from ...numpy.reductions import any as any_of
 from ...types import dtypes
 
-__all__ = ["invert", "least", "with_density"]
-
 
 def _integer(x: Array) -> Array:
     """A float's place among all floats, as an integer."""

@@ -25,8 +25,6 @@ from ...random.arguments import refuse_complex
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal
 
-__all__ = ["ModeResult", "mode", "rankdata", "sem"]
-
 _METHODS = ("average", "min", "max", "dense", "ordinal")
 
 

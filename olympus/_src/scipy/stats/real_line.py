@@ -28,9 +28,6 @@ from .distribution import ByLogCdf, ByLogSf, Continuous, Mirrored, published
 from .kernels import log1p_square, log_beta_cdf, log_gamma_sf, log_of, stirling_error
 from .quantiles import with_density
 
-__all__ = ["cauchy", "gennorm", "gumbel_l", "gumbel_r", "laplace", "logistic", "norm", "t",
-           "vonmises"]
-
 _LOG_ROOT_TWICE_PI = 0.5 * math.log(2.0 * math.pi)
 
 

@@ -18,8 +18,6 @@ from ...random.keys import typed
 from ...random.poisson import poisson
 from .distribution import Summed, published
 
-__all__ = ["skellam"]
-
 _ABOVE = 24     # orders above the one asked for, from where on the expansion is accurate
 
 

@@ -25,8 +25,6 @@ from ...numpy.manipulation import broadcast_arrays
 from ...numpy.reductions import any as any_of
 from ...types import dtypes
 
-__all__ = ["series"]
-
 _MOST = 2**22       # terms of a sum, each waiting for its predecessor
 
 

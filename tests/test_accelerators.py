@@ -1,0 +1,142 @@
+"""Programs lowered for accelerators, as far as that needs neither a plugin nor a device.
+
+What is lowered for a TPU or GPU and has no kernels of theirs is compiled for the CPU here, and run.
+"""
+
+import importlib.util
+
+import numpy as np
+import pytest
+import scipy.special as sp
+
+import olympus
+from olympus import lax
+from olympus._src.devices.chips import CHIPS, parse_target
+from olympus.experimental import topologies
+
+ULP = np.finfo(np.float32).eps
+
+
+def lowered(fun, *args, platform="tpu"):
+    return olympus.jit(fun).trace(*args).lower(lowering_platforms=(platform,))
+
+
+def here(fun, *args, platform="tpu"):
+    """The value of a program that was lowered for another platform."""
+    return np.asarray(lowered(fun, *args, platform=platform).compile()(*args))
+
+
+def points(*ranges, count=200):
+    rng = np.random.default_rng(0)
+    return [np.exp(rng.uniform(*np.log(r), count)).astype(np.float32) for r in ranges]
+
+
+A, B, X = points((0.02, 3000), (0.02, 3000), (0.02, 3000))
+MEAN = A / (A + B)
+# Near the middle of the distributions, where series and fractions take the most steps.
+NEAR = np.clip(MEAN * np.exp(2 * np.sqrt((1 - MEAN) / (A * MEAN + B)) * np.linspace(-1, 1, 200)),
+               1e-6, 0.999999).astype(np.float32)
+S, Q = points((1.02, 20), (0.05, 100))
+ORDER = np.arange(200) % 10 + 1.0
+ORDER = ORDER.astype(np.float32)
+# The function, its arguments, the values by SciPy in float64, and the units by which results may
+# differ: JAX's differ by 65,000 (igamma), 110,000 (igammac), 70,000 (betainc) on such points.
+SPECIAL = {
+    "igamma": (lax.igamma, (A, X), sp.gammainc, 100),
+    "igammac": (lax.igammac, (A, X), sp.gammaincc, 100),
+    "igamma near the mean": (lax.igamma, (A, A * np.float32(1.01)), sp.gammainc, 100),
+    "betainc": (lax.betainc, (A, B, NEAR), sp.betainc, 200),
+    "zeta": (lax.zeta, (S, Q), sp.zeta, 8),
+    "polygamma": (lax.polygamma, (ORDER, Q), lambda m, x: sp.polygamma(m.astype(int), x), 100),
+}
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+@pytest.mark.parametrize("platform", ["tpu", "cuda"])
+def test_special_functions_of_float32_have_no_float64_on_accelerators(platform, name):
+    fun, given, _, _ = SPECIAL[name]
+    for args in (given, [x.astype(olympus.numpy.bfloat16) for x in given]):
+        assert "f64" not in lowered(fun, *args, platform=platform).as_text()
+        assert "f64" not in lowered(
+            lambda *xs: olympus.grad(lambda *xs: fun(*xs).sum(), len(xs) - 1)(*xs), *args,
+            platform=platform).as_text()
+    assert "f64" in lowered(fun, *given, platform="cpu").as_text()
+
+
+@pytest.mark.parametrize("name", SPECIAL)
+def test_special_functions_of_float32_keep_their_digits_on_accelerators(name):
+    fun, args, wanted, units = SPECIAL[name]
+    want = wanted(*(x.astype(np.float64) for x in args))
+    told = (np.abs(want) > 1e-36) & (np.abs(want) < 1e38)
+    error = np.abs(here(fun, *args).astype(np.float64) - want)[told] / np.abs(want[told]) / ULP
+    assert error.max() < units and np.median(error) < max(2.0, units / 5)
+
+
+def test_the_density_of_beta_near_0_does_not_underflow_with_its_power_on_accelerators():
+    slope = olympus.grad(lambda x: lax.betainc(np.float32(2), np.float32(2), x))
+    np.testing.assert_allclose(here(slope, np.float32(1e-20)), 6e-20, rtol=1e-5)
+    with olympus.enable_x64(True):      # and of float64 on CPU
+        np.testing.assert_allclose(olympus.grad(lax.betainc, 2)(2.0, 2.0, 1e-170), 6e-170,
+                                   rtol=1e-13)
+
+
+def test_zeta_of_large_exponents_is_its_first_term():
+    s, q = np.float32([1e5, 1e5, 1e9, 3e4]), np.float32([1.0, 1.0001, 2.0, 0.9999])
+    want = q.astype(np.float64) ** -s.astype(np.float64)
+    np.testing.assert_allclose(here(lax.zeta, s, q), want, rtol=1e-2)   # the power's own digits
+    np.testing.assert_allclose(lax.zeta(s, q), want, rtol=1e-6)
+    with olympus.enable_x64(True):
+        assert lax.zeta(1e30, 1.0) == 1.0
+
+
+def test_targets_have_names():
+    assert [str(parse_target(t)) for t in (
+        "tpu:v5e:2x2", "V6E:16x16", "h100:8", "cuda:a100:2x8", "gpu:l4", "v5p", "v7x:2x2x1")] == [
+        "v5e:2x2", "v6e:16x16", "h100:8", "a100:2x8", "l4:1", "v5p:1x1x1", "tpu7x:2x2x1"]
+    for text, wrong in (("v5x:2x2", "chips are v5p, v5e"), ("h10:8", "chips are h100"),
+                        ("tpu:h100:8", "is of the platform cuda; write cuda:h100:8"),
+                        ("v5p:2x2", "has 3 axes; .* as v5p:2x2x1"), ("h100:0", "8, 2x2 or"),
+                        ("h100:eight", "8, 2x2 or"), ("h100:1x1x1x8", "8, 2x2 or")):
+        with pytest.raises(ValueError, match=wrong):
+            parse_target(text)
+    for chip in CHIPS.values():
+        assert 0.1 < chip.peak("bfloat16") / chip.bandwidth / 200 < 4 and chip.source
+
+
+WHEELS = {"tpu": "libtpu", "cuda": "jax_cuda13_plugin"}
+
+
+@pytest.mark.parametrize("target", ["v5e:2x2", "h100:4"])
+def test_programs_compile_for_devices_that_are_not_here(target):
+    platform = parse_target(target).chip.platform
+    if importlib.util.find_spec(WHEELS[platform]) is None:
+        pytest.skip(f"{WHEELS[platform]} is not installed")
+    topology = topologies.get_topology_desc(target)
+    device, kind = topology.devices[0], CHIPS[parse_target(target).name].kind
+    assert repr(topology) == f"TopologyDescription(4 x {kind})"
+    assert len(topologies.get_topology_desc(platform, target).devices) == 4
+    here = olympus.sharding.SingleDeviceSharding(device)
+    assert here.memory_kind == "device"
+    low = olympus.jit(lambda x: x @ x).lower(
+        olympus.ShapeDtypeStruct((256, 256), np.float32, sharding=here))
+    compiled = low.compile()
+    for costs in (low.cost_analysis()["flops"], low.cost_table()[0].flops,
+                  compiled.cost_table()[0].flops):
+        assert costs == 2 * 256**3
+    assert compiled.memory_analysis().argument_size_in_bytes == 4 * 256**2
+    assert "dot(" in compiled.as_text() or "gemm" in compiled.as_text() or (
+        "convolution(" in compiled.as_text())
+    mesh = topologies.make_mesh(topology, (2, 2), ("a", "b"))
+    over = olympus.sharding.NamedSharding(mesh, olympus.sharding.PartitionSpec("a", "b"))
+    spread = olympus.jit(lambda x: x @ x).lower(
+        olympus.ShapeDtypeStruct((256, 256), np.float32, sharding=over)).compile()
+    assert "all-gather" in spread.as_text()
+    # An array of ours on such a device ends the process in jaxlib: it is never handed on.
+    for x in (np.ones(4), olympus.numpy.ones(4)):
+        for place in (device, here):
+            with pytest.raises(RuntimeError, match="a device of a topology given for an array"):
+                olympus.device_put(x, place)
+    with pytest.raises(RuntimeError, match="compiled for 1 x .* of a topology"):
+        compiled(np.ones((256, 256), np.float32))
+    with pytest.raises(ValueError, match="knows none of this name"):
+        topologies.get_topology_desc("nothing", platform)

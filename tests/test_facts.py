@@ -1,0 +1,82 @@
+"""Facts about operations (`core.primitive.Facts`): every primitive is asked for every one."""
+
+import importlib
+import itertools
+import pkgutil
+import types
+import typing
+from typing import Any
+
+import numpy as np
+import pytest
+from test_checkify import HANDING_ON
+
+import olympus
+from olympus import lax
+from olympus._src.core.primitive import Facts, Primitive
+from olympus._src.lax.families import Elementwise, elementwise
+from olympus._src.lax.special.series import Computed
+
+TYPES = typing.get_type_hints(Facts)
+# Params of elementwise operations that have some.
+PARAMS: dict[str, dict[str, Any]] = {
+    "conj": {"input_dtype": np.dtype("float32")}, "integer_pow": {"y": 3},
+    "reduce_precision": {"exponent_bits": 5, "mantissa_bits": 7},
+    "round": {"rounding_method": lax.RoundingMethod.TO_NEAREST_EVEN}}
+
+
+@pytest.fixture(scope="module")
+def primitives() -> list[Primitive]:
+    """Those of the whole package, without the ones that tests made."""
+    for module in pkgutil.walk_packages(olympus.__path__, "olympus."):
+        if not module.name.startswith("olympus._src.as_jax") and "__main__" not in module.name:
+            importlib.import_module(module.name)
+    return sorted([p for p in Primitive.instances
+                   if type(p).__module__.startswith("olympus.") and not p.open],
+                  key=lambda p: p.name)
+
+
+def is_of(answer: Any, kind: Any) -> bool:
+    """Whether an answer is of the type that the fact is annotated with."""
+    among = typing.get_origin(kind)
+    if among is typing.Literal:
+        return answer in typing.get_args(kind)
+    if among is types.UnionType:
+        return any(is_of(answer, one) for one in typing.get_args(kind))
+    return isinstance(answer, among or kind)
+
+
+@pytest.mark.parametrize("fact", TYPES)
+def test_every_primitive_answers_for_every_fact(primitives, fact):
+    assert len(primitives) > 300
+    for prim in primitives:
+        assert is_of(getattr(prim, fact), TYPES[fact]), prim
+
+
+def test_a_fact_that_there_is_not_is_refused():
+    with pytest.raises(TypeError, match="primitive neg: makes_nans given as facts"):
+        elementwise("neg", "stablehlo.negate", "f", makes_nans=False)
+
+
+@pytest.mark.slow
+def test_elementwise_operations_say_what_they_do_with_nan(primitives):
+    """Where a NaN is an operand, and where none is, at numbers that functions have rules for."""
+    asked = [p for p in primitives if isinstance(p, Elementwise) and not isinstance(p, Computed)
+             and "f" in p.kinds]
+    numbers = [np.nan, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, 1e30, -3.5]
+    operands = {n: np.array([*itertools.product(numbers, repeat=n)], np.float32).T for n in (1, 2)}
+    given = {n: np.isnan(xs).any(0) for n, xs in operands.items()}
+    results = olympus.jit(lambda: [
+        p.bind(*operands[p.arity or 0], **PARAMS.get(p.name, {})) for p in asked])()
+    for prim, result in zip(asked, results, strict=True):
+        if result.dtype == np.float32:
+            found, given_here = np.isnan(np.asarray(result)), given[prim.arity or 0]
+            assert prim.hands_on_nan == (not (given_here & ~found).any()), prim
+            if not prim.makes_nan:
+                assert not (found & ~given_here).any(), prim
+
+
+def test_other_operations_that_hand_a_nan_on_have_a_row(primitives):
+    """Of `test_checkify`, which shows that they do; keys hold none."""
+    assert {p.name for p in primitives if p.hands_on_nan and not p.elementwise} <= {
+        *HANDING_ON, "random_clone"}
