@@ -13,10 +13,14 @@ program, and times are of the processor, threads together.
 from __future__ import annotations
 
 import argparse
+import collections
 import importlib
 import importlib.util
 import json
+import math
+import os
 import re
+import subprocess
 import sys
 import time
 from collections.abc import Iterator

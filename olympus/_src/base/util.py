@@ -210,6 +210,18 @@ def short_number(x: float, unit: str = "") -> str:
     return f"{x:.3g}{gap}P{unit}"
 
 
+def binary_size(n: float) -> str:
+    """A number of bytes in the units of memories.
+
+    >>> binary_size(1536), binary_size(100)
+    ('1.5 KiB', '100 B')
+    """
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if n >= unit:
+            return f"{n / unit:.1f} {name}"
+    return f"{n:.0f} B"
+
+
 def _own(error: Exception) -> bool:
     """Whether an error has a class of ours: for a traced value it says more than we could here."""
     return type(error).__module__.partition(".")[0] == __name__.partition(".")[0]

@@ -40,7 +40,7 @@ from .tags import by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 
 if TYPE_CHECKING:
-    from .builder_type import Builder  # `lowering.builder.Builder`, which is above what calls it
+    from ..lowering.builder import Builder  # which is above all that has rules
 else:
     Builder = Any
 
@@ -372,6 +372,9 @@ class Primitive(Facts):
     # (params, count) -> for which operands `transpose` takes, in place of `Linear`, a reference to
     # which it adds the cotangent.
     adds: Any = None
+    # Of an operation that reads a window of its first operand: (x, ct, *other operands, **params)
+    # -> x with the window's cotangent added there.
+    grown: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.

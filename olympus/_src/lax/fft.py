@@ -46,6 +46,11 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
+# Whatever x64 says: kernels compute in float64, too.
+_COMPLEX = {dtypes.as_dtype(f"float{n}"): dtypes.as_dtype(f"complex{2 * n}") for n in (32, 64)}
+_REAL = {z: x for x, z in _COMPLEX.items()}
+
+
 class Fft(Primitive):
     """params: fft_type, fft_lengths (one to three sizes of the real side's trailing axes)."""
 
@@ -75,12 +80,12 @@ class Fft(Primitive):
             if kind != "f" or dtypes.itemsize_bits(x.dtype) < 32:
                 raise TypeError(f"fft: operand {x} given; RFFT takes float32 and float64; convert "
                                 "it with astype, or use FFT for complex numbers.")
-            return make_aval((*x.shape[:-1], half), dtypes.to_complex_dtype(x.dtype))
+            return make_aval((*x.shape[:-1], half), _COMPLEX[x.dtype])
         if kind != "c":
             raise TypeError(f"fft: operand {x} given; {fft_type.name} takes complex64 and "
                             "complex128; convert it with astype.")
         if fft_type == FftType.IRFFT:
-            return make_aval((*x.shape[:-1], last), dtypes.to_real_dtype(x.dtype))
+            return make_aval((*x.shape[:-1], last), _REAL[x.dtype])
         return make_aval(x.shape, x.dtype)
 
     def lower(self, b: Builder, x: IrValue, *, fft_type: FftType, fft_lengths: Dims) -> IrValue:

@@ -516,6 +516,11 @@ class DynamicSlice(Physical):
         return [dynamic_update_slice_p.bind(zeros_of(x.aval.to_cotangent_aval()), ct, *starts),
                 *[None] * len(starts)]
 
+    def grown(self, x: Array, ct: Array, *starts: Array, slice_sizes: Dims) -> Array:
+        """`x` with values added where the operation reads."""
+        old = self.bind(x, *starts, slice_sizes=slice_sizes)
+        return dynamic_update_slice_p.bind(x, add(old, ct), *starts)
+
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *,
              slice_sizes: Dims) -> tuple[Array, int | None]:
         (x, *starts), (dx, *ds) = args, dims

@@ -18,7 +18,7 @@ from ..base.util import wraps
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, variables
 from ..core.primitive import Primitive
 from ..jit.arguments import check_callable
-from ..jit.cost_table import operation_cost
+from ..jit.cost_table import PRODUCTS, operation_cost
 from ..jit.tracing import make_olympuspr
 from ..types import dtypes
 from ..types.mesh import AbstractMesh, Mesh
@@ -271,7 +271,6 @@ def _with_pullback(f: Callable[..., PyTree]) -> Callable[..., PyTree]:
 _RINGS = {"psum": (2, False), "psum_invariant": (2, False), "pmax": (2, False), "pmin": (2, False),
           "all_gather": (1, True), "all_gather_invariant": (1, True),
           "reduce_scatter": (1, False), "psum_scatter": (1, False)}
-_PRODUCTS = {"dot_general", "conv_general_dilated", "ragged_dot_general", "scaled_matmul"}
 
 
 class _Judge:
@@ -316,7 +315,7 @@ class _Judge:
         # XLA counts exp, sin and their like apart; here each is one operation.
         cost = operation_cost(eqn)
         flops, size = int(cost.flops + cost.transcendentals), int(cost.bytes)
-        if eqn.primitive.name not in _PRODUCTS:
+        if eqn.primitive.name not in PRODUCTS:
             return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=size)
         # Operands behind the first two (sizes of groups, scales) are small, and left out.
         kept = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]

@@ -126,7 +126,8 @@ def _matrices(pace: float) -> Callable[[Shapes, Shapes, Params], float]:
 
 
 _WORK: dict[str, Callable[[Shapes, Shapes, Params], float]] = {
-    "dot_general": _dot, "conv_general_dilated": _conv, "fft": _fft, "sort": _sort, "top_k": _sort,
+    "dot_general": _dot, "conv_general_dilated": _conv, "fft": _fft, "sort": _sort,
+    "ranked": _sort, "top_k": _sort,
     **dict.fromkeys(("reduce_window_max", "reduce_window_min", "reduce_window_sum"), _window),
     **dict.fromkeys(("cholesky", "triangular_solve", "lu", "geqrf", "householder_product"),
                     _matrices(1.0)),
