@@ -24,9 +24,11 @@ PROCESSES = [
     ["evosax", "gymnax", "tensorflow_probability"],
     ["augmax", "e3nn_jax", "jaxlie", "jaxoplanet", "jaxwt", "kfac_jax", "ott", "signax"],
     ["flashbax", "jumanji"],
+    ["ejkernel", "gdn2_pallas", "pallas_forge"],
 ]
 PROGRAMS = sorted(path.stem.removeprefix("uses_") for path in FOLDER.glob("uses_*.py"))
-MODULES = {"flax_linen": "flax", "flax_nnx": "flax"}     # of the others the program has the name
+# Of the others the program has the name.
+MODULES = {"flax_linen": "flax", "flax_nnx": "flax", "gdn2_pallas": "atomic_ops"}
 
 
 def installed(name):
