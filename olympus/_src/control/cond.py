@@ -62,6 +62,7 @@ class Cond(Runs):
     body = "branches"
     programs = (body,)
     roles = 1, None, 0
+    branches = True
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])

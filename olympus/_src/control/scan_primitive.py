@@ -10,7 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress, repeat, zip_longest
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, IrValue, T
+from ..base.typing import Array, ArrayLike, IrValue, Params, T
 from ..base.util import cut, lazy_module, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
@@ -38,6 +38,10 @@ class Scan(Runs):
 
     roles = 0, "num_consts", "num_carry"
     rows = 1
+    repeats = True
+
+    def times(self, params: Params) -> int:
+        return params["length"]
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Hashable) -> list[ShapedArray]:

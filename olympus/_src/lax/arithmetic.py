@@ -68,6 +68,7 @@ class Quotient(Elementwise):
     divides = True
     algebra = "quotient"
     fusion = "costly"
+    pace = 1.0
 
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
         x, y = b.expand([x, y])
@@ -92,6 +93,7 @@ class Remainder(Quotient):
     """The remainder of x / y with the sign of x."""
 
     algebra = "comparison"
+    pace = 20.0
 
 
 neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,),
@@ -206,6 +208,7 @@ class OneMinusSquare(Elementwise):
     """(1 - x)(1 + x): exact near 1, where 1 - x * x cancels."""
 
     algebra = "called"
+    pace = 200.0
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(lambda x: mul(sub(1, x), add(1, x)), x)
 
@@ -214,6 +217,7 @@ class IntegerPow(Elementwise):
     """x to a Python int, by repeated squaring."""
 
     algebra = "integer_power"
+    pace = 1.0
 
     def hands_on(self, params: Params) -> bool:
         return params["y"] != 0     # to the power 0 all is 1
@@ -430,7 +434,7 @@ def _next_bits(x: Array, y: Array) -> Array:
                                        new_dtype=dtype)
 
 
-nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2)
+nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2, pace=4.0)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:

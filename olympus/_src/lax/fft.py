@@ -12,6 +12,7 @@ of a symmetric spectrum, so each transposes to the other with its interior halve
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Hashable, Sequence
 from typing import cast
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, linear_jvp
+from ..core.primitive import Axis, Builder, Linear, Primitive, Shapes, linear_jvp
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -53,6 +54,10 @@ _REAL = {z: x for x, z in _COMPLEX.items()}
 
 class Fft(Primitive):
     """params: fft_type, fft_lengths (one to three sizes of the real side's trailing axes)."""
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        size = max(prod(ins[0]), prod(outs[0]))
+        return 2000.0 + size * (1.0 + math.log2(max(size, 1)))
 
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: Params
                ) -> list[tags.Entries]:
