@@ -626,7 +626,8 @@ def case_rules_get_each_device_cotangents_as_a_loop_over_the_devices_does():
 
 
 def case_values_of_users_types():
-    from test_hi_types import CutRows, Plain, TupCut, dequantise, item, make_tup, quantise
+    from quantised import CutRows, dequantise, quantise
+    from test_hi_types import Plain, TupCut, item, make_tup
     x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
     q, w, devices = quantise(onp.asarray(x)), onp.arange(1., 5.), mesh((8,), ("x",))
     cut, options = CutRows("x"), {"mesh": devices, "check_vma": False}

@@ -74,8 +74,10 @@ ROWS = {
     "version": Adapter("TensorFlow Probability and Orbax read it.", _RELEASE),
 
     "experimental": Adapter(
-        "Flax's variables ask for the types of mutable values.",
-        lacks="types of what a value holds", stand_ins="cur_qdd primal_tangent_dtype EArray"),
+        "Flax's variables ask for the types of mutable values; others name arrays of extended "
+        "dtypes.",
+        {"as_jax.private": "cur_qdd"}, lacks="arrays of extended dtypes",
+        stand_ins="primal_tangent_dtype EArray"),
     "experimental.colocated_python": _pathways(
         "Orbax names it at import; it runs on Pathways only.",
         "colocated_cpu_devices colocated_python colocated_python_class deserialize serialize"),
@@ -131,7 +133,7 @@ ROWS = {
         "libraries read and set options by it.", {"as_jax.options": "config"}, "olympus"),
     "_src.core": Adapter(
         "NumPyro asks whether something is traced; Flax and others name avals.",
-        {"as_jax.foreign": "pytype_aval_mappings", "as_jax.private": "trace_state_clean",
+        {"as_jax.foreign": "pytype_aval_mappings", "as_jax.private": "cur_qdd trace_state_clean",
          "core.trace": "get_aval=typeof", "types.avals": "physical_aval"},
         "olympus.core olympus.extend.core olympus.errors"),
     "_src.dispatch": Adapter(

@@ -9,7 +9,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from functools import partial
 from types import MappingProxyType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -33,6 +33,17 @@ _backends = MappingProxyType(_clients)              # those that have started
 def trace_state_clean() -> bool:
     """Whether operations run at once: no function is being traced or transformed."""
     return ctx.trace is ThreadState.trace
+
+
+class _OfChangingType(Protocol):
+    def cur_qdd(self) -> object: ...
+
+
+def cur_qdd(x: _OfChangingType) -> object:
+    """The type of the content of a value that may change it, by the value's own answer; no type of
+    ours has values of this kind.
+    """
+    return x.cur_qdd()
 
 
 def supports_inf(dtype: Any) -> bool:

@@ -66,7 +66,8 @@ class Call(Bodied):
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         body, repeated = params["olympuspr"], _parts.repeated
         outs = self.bind(*_parts.parts_of(args), **self.followed(
-            params, _parts.in_parts(body), lambda x, dx, y, dy: repeated(x, body.in_avals),
+            _parts.bodies_in_parts(self, params), _parts.in_parts(body),
+            lambda x, dx, y, dy: repeated(x, body.in_avals),
             lambda x, dx, y, dy: repeated(y, body.out_avals)))
         return _parts.raised(body.out_avals, outs)
 

@@ -62,6 +62,7 @@ class Cond(Runs):
     body = "branches"
     programs = (body,)
     roles = 1, None, 0
+    branches = True
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])
@@ -492,6 +493,7 @@ def _bodies(what: str, functions: Sequence[Callable[..., PyTree]], in_tree: PyTr
 def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]], operands: tuple
             ) -> PyTree:
     leaves, avals, tree = flatten(f"{what}: operands", operands)
+    check_aliases(what, functions[-1], (), leaves, tree)
     bodies = _bodies(what, functions, tree, avals)
     wanted = _check_branches(what, bodies)
     # `_check_branches` refuses everything else.

@@ -7,11 +7,11 @@ carry, then ys (stacked). The body takes consts, carry and one slice of each x.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import compress, repeat
+from itertools import compress, repeat, zip_longest
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, IrValue, T
-from ..base.util import cut, merged
+from ..base.typing import Array, ArrayLike, IrValue, Params, T
+from ..base.util import cut, lazy_module, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
 from ..core.primitive import Builder, Cotangent, Linear, Tangent, Transposed, Zero, not_linear
@@ -29,6 +29,7 @@ from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, maximum
 from .groups import Runs, woven
 
+_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 _BFLOAT16, _UINT16 = map(dtypes.as_dtype, ("bfloat16", "uint16"))
 
 
@@ -37,6 +38,10 @@ class Scan(Runs):
 
     roles = 0, "num_consts", "num_carry"
     rows = 1
+    repeats = True
+
+    def times(self, params: Params) -> int:
+        return params["length"]
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Hashable) -> list[ShapedArray]:
@@ -159,7 +164,9 @@ class Scan(Runs):
         #   forwards    residuals, lin | carry       | residuals, lin   ->  carry | rows
         #   backwards   residuals      | acc, ct_k   | ct_y, residuals  ->  acc, ct_k | d_each
         # Iterations run in the other order on the same rows. A const is read in all of them: its
-        # cotangent is their sum, which is carried in `acc`.
+        # cotangent is their sum, which is carried in `acc`: as the content of a reference for the
+        # body, so that the cotangent of a part is added in its place, and no array of zeros is made
+        # for it.
         closed = params["olympuspr"]
         flags = list(linear_flags(closed, args))
         _, read, carry, each = self.cut(params, args)
@@ -171,19 +178,33 @@ class Scan(Runs):
         l_read = [a for a in read if type(a) is Linear]
         r_read, r_each = [[a for a in g if type(a) is not Linear] for g in (read, each)]
         flags[len(read):len(read) + len(carry)] = [True] * len(carry)
-        back, _ = transpose_program(closed, flags, (True,) * len(cts))
+        placed = [type(a) is Linear and _sums_in_place(a.aval.to_cotangent_aval()) for a in read]
+        back, _ = transpose_program(closed, [
+            None if p else flag for p, flag in zip_longest(placed, flags)], (True,) * len(cts))
         nl, nr, nk = len(l_read), len(r_read), len(carry)
         # The sum is rounded once, though the terms have 16 bits.
         ct_avals = [a.aval.to_cotangent_aval() for a in l_read]
         acc_avals = list(map(wide_aval, ct_avals))
 
+        # `back` takes references among the residuals, as `read` has them.
+        known = [p for p, a in zip(placed, read, strict=True) if p or type(a) is not Linear]
+        which = [*known, *[False] * (len(back.in_avals) - len(known))]
+        where = [p for p, a in zip(placed, read, strict=True) if type(a) is Linear]
+
         def body(*values: Array) -> list[Array]:
             res, acc, ct_k, ct_y, rows = cut(values, nr, nl, nk, len(cts) - nk)
-            out = eval_closed(back, *res, *rows, *ct_k, *ct_y)
-            return [*map(added, acc_avals, acc, out[:nl]), *out[nl:]]
+            given, sums = iter(res), compress(acc, where)
+            pure = _refs.discharge(back, which, which) if any(which) else back
+            out = eval_closed(pure, *[next(sums) if p else next(given) for p in known],
+                              *rows, *ct_k, *ct_y)
+            n = len(back.outvars)
+            terms, new = iter(out[:n]), iter(out[n:])
+            return [*[next(new) if p else added(aval, total, next(terms))
+                      for p, aval, total in zip(where, acc_avals, acc, strict=True)], *terms]
 
         def program() -> ClosedOlympuspr:
-            res, rows, ct_k, ct_y = cut(back.in_avals, nr, len(r_each), nk)
+            own, rows, ct_k, ct_y = cut(back.in_avals, len(known), len(r_each), nk)
+            res = [a for a, p in zip(own, known, strict=True) if not p]
             return stage(body, [*res, *acc_avals, *ct_k, *ct_y, *rows])
 
         # A carry has one type throughout, and rows are stacked: neither can be a symbolic `Zero`.
@@ -197,6 +218,11 @@ class Scan(Runs):
         # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
         return [ct if type(a) is Linear else None
                 for a, ct in zip(args, merged(flags, out, repeat(None)), strict=True)]
+
+
+def _sums_in_place(aval: ShapedArray) -> bool:
+    """Whether cotangents of this type are summed at their own dtype."""
+    return aval.is_array and wide_aval(aval) is aval
 
 
 def wide_aval(aval: ShapedArray) -> ShapedArray:

@@ -265,6 +265,11 @@ class Olympuspr:
         return [v.aval for v in self.outvars]
 
     @property
+    def is_high(self) -> bool:
+        """Whether there are values of users' types in it, or operations of users."""
+        return _parts.has_high(self)
+
+    @property
     def primitives(self) -> frozenset[Any]:
         """The primitives of all equations, by which a pass can tell that it has nothing to do."""
         found = self._primitives

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
@@ -33,6 +34,7 @@ from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
 from ..base.util import ByKey, Memo
 from ..types.avals import HIGH, MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
+from ..types.shape import prod
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
@@ -40,7 +42,7 @@ from .tags import by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 
 if TYPE_CHECKING:
-    from .builder_type import Builder  # `lowering.builder.Builder`, which is above what calls it
+    from ..lowering.builder import Builder  # which is above all that has rules
 else:
     Builder = Any
 
@@ -226,6 +228,7 @@ def _operands_of(infer: object) -> int | None:
     return None if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1     # self
 
 
+Shapes: TypeAlias = Sequence[Sequence[int]]
 # How XLA:CPU fuses an operation into its readers:
 Fusion = Literal[
     "",         # not at all, as far as is known
@@ -287,14 +290,34 @@ class Facts:
     divides: bool = False
     looked_into: bool = False
 
+    # For the time and the cost of programs: nanoseconds that an element takes, alone on one core
+    # (`tools/dispatch_table.py` measured them), infinite if not known; whether it is a sum of
+    # products, for which processors have units of their own; how a ring of devices computes it:
+    # (bytes of an operand, devices) -> bytes on each link, steps. Of its bodies that are `applied`,
+    # whether one runs or all; whether they run several times.
+    pace: float = math.inf
+    contracts: bool = False
+    ring: Callable[[int, int], tuple[int, int]] | None = None
+    branches: bool = False
+    repeats: bool = False
+
     def hands_on(self, params: Params) -> bool:
         """Whether an equation with these params gives a NaN wherever a floating operand has one."""
         return self.hands_on_nan
 
-    def moved_axes(self, params: Params, shapes: Sequence[Sequence[DimSize]]) -> Sequence[int]:
+    def moved_axes(self, params: Params, shapes: Shapes) -> Sequence[int]:
         """The axes along which it moves or combines elements; shapes of operands and a result."""
         given: Any = params[self.along] if self.along else ()
         return given if isinstance(given, tuple) else (given,)
+
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        """About how many nanoseconds it takes on one core, for shapes of operands and results."""
+        return self.pace * max(map(prod, [*ins, *outs]), default=0)
+
+    def times(self, params: Params) -> int | None:
+        """How often its bodies run; None if that is not known."""
+        return None
 
 
 class GivenFacts(TypedDict, total=False):
@@ -306,6 +329,7 @@ class GivenFacts(TypedDict, total=False):
     fusion: Fusion
     hands_on_nan: bool
     makes_nan: bool
+    pace: float
 
 
 class Primitive(Facts):
@@ -372,6 +396,9 @@ class Primitive(Facts):
     # (params, count) -> for which operands `transpose` takes, in place of `Linear`, a reference to
     # which it adds the cotangent.
     adds: Any = None
+    # Of an operation that reads a window of its first operand: (x, ct, *other operands, **params)
+    # -> x with the window's cotangent added there.
+    grown: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.

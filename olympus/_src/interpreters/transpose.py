@@ -129,6 +129,18 @@ class _Sums:
                 sum_so_far = acc.get(var)
                 acc[var] = ct if sum_so_far is None else self.sum_of(var, x.aval, sum_so_far, ct)
 
+    def grow(self, eqn: OlympusprEqn, ins: Sequence[Transposed], ct: ArrayLike | Zero) -> bool:
+        """Add the cotangent of a part to the sum that there is, in its place: no array of zeros is
+        made for it. False if there is no sum, or one of several dtypes.
+        """
+        old = self.acc.get(eqn.invars[0])
+        if old is None or type(ct) is Zero or Linear in map(type, ins[1:]):
+            return False
+        if typeof(old).tagged or typeof(old).dtype.itemsize < 4:
+            return False
+        self.acc[eqn.invars[0]] = eqn.primitive.grown(old, ct, *ins[1:], **eqn.params)
+        return True
+
     def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
         if aval.is_high:
             return aval.vspace_add(x, y)
@@ -208,10 +220,11 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 own = not (prim.foreign or isinstance(prim, Higher))
                 record.source = (not prim.foreign and eqn.source) or (here if own else outer)
             ctx.transposed = eqn
-            in_cts = prim.transpose(out_cts, *ins, **eqn.params)
-            if type(in_cts) is not list or len(in_cts) != len(ins):
-                check_count(prim, "transpose", "cotangents", in_cts, len(ins))
-            sums.add(eqn.invars, ins, in_cts)
+            if prim.grown is None or not sums.grow(eqn, ins, out_cts):
+                in_cts = prim.transpose(out_cts, *ins, **eqn.params)
+                if type(in_cts) is not list or len(in_cts) != len(ins):
+                    check_count(prim, "transpose", "cotangents", in_cts, len(ins))
+                sums.add(eqn.invars, ins, in_cts)
         for v, dtype in wide.items():
             acc[v] = in_dtype(acc[v], dtype)
     finally:

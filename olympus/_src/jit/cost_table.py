@@ -14,9 +14,6 @@ from ..devices.devices import counting_client, default_platform
 from ..lowering.module import Lowering, lower_program
 from ..types.shape import is_static
 
-#: Operations that matrix units do.
-PRODUCTS = {"dot_general", "conv_general_dilated", "ragged_dot_general", "scaled_matmul"}
-
 
 class Cost(NamedTuple):
     """Floating-point operations, calls of functions like exp, and bytes read and written."""
@@ -129,9 +126,11 @@ class Costs:
             # None: the line of the enclosing call.
             return {None if eqn.source is source.CALLERS else eqn.source: self._operation(eqn)}
         bodies = [self.program(body.olympuspr) for _, body, _ in ran]
-        if prim.name == "cond":
+        if prim.branches:
             return max(bodies, key=lambda lines: sum(c.flops for c in lines.values()), default={})
-        times = params["length"] if prim.name == "scan" else 1
+        times = prim.times(params)
+        if times is None:       # of a loop or of devices: once
+            times = 1
         return {line or eqn.source: cost.times(times) for line, cost in _sum(bodies).items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:

@@ -208,7 +208,8 @@ class Traced(Stage):
         """The program in terms of array types only: of a value of a user's type its parts."""
         program, placement = self._program, self._placement
         if not program.high:
-            return self
+            lower = program.on_parts()
+            return self if lower is program else Traced(lower, self.fun_name, placement)
         for i in program.refs:
             aval: Any = program.closed.in_avals[i]
             if aval.inner.is_high:

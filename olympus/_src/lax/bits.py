@@ -41,8 +41,8 @@ class OfUnsigned(Elementwise):
         return b.op("stablehlo.bitcast_convert", [b.op(self.op, [x], None, unsigned)])
 
 
-clz_p = OfUnsigned("clz", "stablehlo.count_leading_zeros", INTEGER, None)
-population_count_p = OfUnsigned("population_count", "stablehlo.popcnt", INTEGER, None)
+clz_p = OfUnsigned("clz", "stablehlo.count_leading_zeros", INTEGER, None, pace=4.0)
+population_count_p = OfUnsigned("population_count", "stablehlo.popcnt", INTEGER, None, pace=4.0)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:

@@ -168,6 +168,7 @@ class Gather(Physical):
     spread = staticmethod(tags.gather)
     settled_by = "x.at[…].get(out_sharding=…)"
     makes_nan = False
+    pace = 4.0
 
     def infer(self, x: ShapedArray, indices: ShapedArray, *,
               dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
@@ -455,6 +456,7 @@ class Scatter(Physical):
     settled_by = "x.at[…].set(…, out_sharding=…)"
     programs = ("update_olympuspr",)
     makes_nan = False
+    pace = 4.0
 
     def __init__(self, name: str, combine: Any = None) -> None:
         super().__init__(name)

@@ -105,6 +105,7 @@ class Reduction(Primitive, abstract=True):
     spread = staticmethod(tags.reduce)
     transpose = None
     along = "axes"
+    pace = 1.0
 
     def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
@@ -311,6 +312,7 @@ class ArgExtremum(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 16384
     spread = staticmethod(tags.reduce)
     transpose = None
+    pace = 4.0
 
     def __init__(self, name: str, better: Combine, identity: Identity) -> None:
         super().__init__(name)

@@ -215,6 +215,7 @@ class Pad(Primitive):
     spread = staticmethod(tags.as_first)
     fusion = "moves"
     resizes = True
+    pace = 0.3
 
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return [a for a, config in enumerate(params["padding_config"]) if any(config)]
@@ -332,6 +333,7 @@ class Concatenate(Physical):
     fusion = "moves"
     resizes = True
     along = "dimension"
+    pace = 0.3
 
     def infer(self, first: ShapedArray, *others: ShapedArray, dimension: int) -> ShapedArray:
         avals = (first, *others)
@@ -397,6 +399,7 @@ class Split(Physical):
     fusion = "splits"
     resizes = True
     along = "axis"
+    pace = 0.3
 
     def infer(self, x: ShapedArray, *, sizes: Dims, axis: int) -> list[ShapedArray]:
         if not definitely_equal(sum(sizes), x.shape[axis]):
@@ -486,6 +489,7 @@ class DynamicSlice(Physical):
     makes_nan = False
     fusion = "moves"
     resizes = True
+    pace = 0.3
 
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return _resized_axes(shapes)
@@ -516,6 +520,11 @@ class DynamicSlice(Physical):
         return [dynamic_update_slice_p.bind(zeros_of(x.aval.to_cotangent_aval()), ct, *starts),
                 *[None] * len(starts)]
 
+    def grown(self, x: Array, ct: Array, *starts: Array, slice_sizes: Dims) -> Array:
+        """`x` with values added where the operation reads."""
+        old = self.bind(x, *starts, slice_sizes=slice_sizes)
+        return dynamic_update_slice_p.bind(x, add(old, ct), *starts)
+
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *,
              slice_sizes: Dims) -> tuple[Array, int | None]:
         (x, *starts), (dx, *ds) = args, dims
@@ -538,6 +547,7 @@ class DynamicUpdateSlice(Physical):
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"
     makes_nan = False
+    pace = 0.3
 
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)

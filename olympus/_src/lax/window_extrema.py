@@ -110,6 +110,8 @@ class Selection(Primitive, abstract=True):
 class SelectAndGatherAdd(Selection):
     """tangents at the place of each window's extremum of the operand; 0 for windows of padding."""
 
+    pace = 4.0
+
     def infer(self, tangents: ShapedArray, operand: ShapedArray, *, select_prim: Primitive,
               **params: Any) -> ShapedArray:
         self.check(operand.shape, tangents, operand)

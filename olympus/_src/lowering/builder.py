@@ -35,6 +35,9 @@ from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec, Sharding
 from . import dimensions
 from .attributes import (
+    Attributes,
+    Body,
+    Number,
     attr,
     call_aliases,
     call_layouts,
@@ -52,18 +55,17 @@ from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
 from .recipes import has_recipes, note_recipe
-from .rule_programs import LONG, rule_program, staged
+from .rule_programs import LONG, OfArrays, rule_program, staged
 from .tokens import TokenSet
 
 if TYPE_CHECKING:
-    from ..core.builder_type import Attributes, Body, Number, OfArrays
     from .fences import Plan
 
 INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; other operations' bodies combine or order
 # elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
-_NONE: tuple[None, Sequence[Var], Sequence[Var]] = None, (), ()
+_NONE: tuple[None, Sequence[Var], Sequence[Var], Any] = None, (), (), None
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
@@ -790,20 +792,21 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     `results` are those that a caller wants to be held.
     """
     pr = closed.olympuspr
-    env: dict[Any, Any] = dict(zip(pr.invars, args))
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
-    for var, value in zip(pr.constvars, closed.consts):
-        env[var] = emit_constant(b, value, var.aval)
     plan: Plan = _fences.plan_of(closed, b.module)
+    env = emit_constants(b, closed, plan)
+    env.update(zip(pr.invars, args))
     held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
-    # The next equation that reads through fences, and which operands.
-    fenced, behind, repeated = next(fences, _NONE)
+    # The next equation that reads through fences, which operands, and the equation to lower.
+    fenced, behind, repeated, instead = next(fences, _NONE)
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
     block, create, platform = b.block, mlir.ir.Operation.create, b.module.rules_of
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
+        if reads_fences := eqn is fenced:
+            eqn = instead
         if eqn.ctx is not scope:
             scope = eqn.ctx
             marks = around if scope.compute_type is None and scope.metadata is None else (
@@ -819,9 +822,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
-        if eqn is fenced:
+        if reads_fences:
             b.put_behind_fences(env, behind, repeated)
-            fenced, behind, repeated = next(fences, _NONE)
+            fenced, behind, repeated, instead = next(fences, _NONE)
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)
@@ -872,6 +875,17 @@ def host_value(value: Any, aval: ShapedArray) -> np.ndarray:
     value = stored(value)
     array = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
     return array.astype(physical_aval(aval).dtype, copy=False)
+
+
+def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Any, Any]:
+    """The MLIR values of closed-over arrays, and of literals that a plan hides, by variable."""
+    found = {var: emit_constant(b, value, var.aval)
+             for var, value in zip(closed.olympuspr.constvars, closed.consts)}
+    for var in plan.constants:
+        literal = plan.constants[var]
+        x = found[var] if literal is None else b.scalar(literal.val, var.aval.dtype)
+        found[var] = _fences.hidden(b, x, var.aval)
+    return found
 
 
 def emit_constant(b: Builder, value: ArrayLike, aval: ShapedArray) -> IrValue:

@@ -42,8 +42,11 @@ from .spreading import named
 if TYPE_CHECKING:
     from ..core.kernels import Taken
     from .hold_report import HoldReport
+    from .kernel_report import KernelReport
 
-_reports: Any = lazy_module("olympus._src.lowering.hold_report")    # for who asks for one
+# For who asks for one.
+_reports: Any = lazy_module("olympus._src.lowering.hold_report")
+_kernel_reports: Any = lazy_module("olympus._src.lowering.kernel_report")
 
 
 class ForeignCall(NamedTuple):
@@ -169,7 +172,7 @@ class ModuleContext:
         self.hidden: dict[int, IrValue] = {}
         #: whether emitted operations combine two elements: nothing is fenced or called there
         self.combining = False
-        self.kernels = False    # whether kernels may replace rules, on one CPU
+        self.kernels = "off"    # whether kernels may replace rules on one CPU, as `jit` takes it
         self.taken: list[Taken] = []    # those that do
         self._takes: bool | None = None     # whether they may, once it is asked for
         self.depth = 0      # how many calls lead to what is emitted now
@@ -204,7 +207,7 @@ class ModuleContext:
         """Whether kernels may replace rules: on one CPU, in programs compiled here."""
         found = self._takes
         if found is None:
-            found = self._takes = self.kernels and self.keeps
+            found = self._takes = self.kernels != "off" and self.keeps
         return found
 
     @property
@@ -443,6 +446,8 @@ class ModuleContext:
                 self._copy_to_every_device(op, every)
         if self.hold == "report":
             LOGGER.warning("%s", self.hold_report)
+        if self.kernels == "report":
+            LOGGER.warning("%s", self.kernel_report)
         foreign = self.hints
         if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
             foreign = [op for group in self.groups for op in group]
@@ -491,6 +496,13 @@ class ModuleContext:
         """The report of held values, once the program is lowered."""
         return _reports.hold_report(
             f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
+
+    @property
+    def kernel_report(self) -> KernelReport:
+        """The report of operations by kernels, once the program is lowered."""
+        reason = ("" if self.takes_kernels else 'kernels is "off"' if self.kernels == "off" else
+                  "the program is not for one CPU alone")
+        return _kernel_reports.kernel_report(f"jit({self.name})", self.taken, reason)
 
     @property
     def interface(self) -> Interface:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
 from . import dimensions
 from .attributes import (
+    Attributes,
+    DotNumbers,
+    Number,
     attr,
     constant_attr,
     dot_numbers,
@@ -35,9 +38,6 @@ from .attributes import (
 from .context import ModuleContext
 from .marks import FRONTEND
 from .platforms import PlatformOpen
-
-if TYPE_CHECKING:
-    from ..core.builder_type import Attributes, DotNumbers, Number
 
 BOOL = dtypes.as_dtype(bool)
 OWN: Any = object()

@@ -58,7 +58,7 @@ class Lowering(NamedTuple):
       platforms: several in place of one; the module's first argument is the number of the one that
       it runs on.
       ordered: of an export, for how many ordered effects main takes and gives a token, in front.
-      hold: as `jit` takes it.
+      hold, kernels: as `jit` takes them.
     """
 
     closed: ClosedOlympuspr
@@ -81,6 +81,7 @@ class Lowering(NamedTuple):
     platforms: Sequence[str] = ()
     ordered: int | None = None
     hold: str = "off"
+    kernels: str | None = None     # as the option says
 
 
 def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
@@ -163,7 +164,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         context.fenced_from = closed
     if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
-    context.hold, context.kernels = hold, config.kernels.value == "auto"
+    context.hold, context.kernels = hold, program.kernels or config.kernels.value
     # Where there is one device, nothing is cut that is compiled here.
     if not on_cpu or context.exported or device_count("cpu") > 1:
         context.cut_sizes = functools.cache(functools.partial(

@@ -21,7 +21,7 @@ from ..devices.chips import CHIPS, Chip, Target, parse_target
 from ..devices.topologies import TopologyDescription, target_devices
 from ..interpreters.passes import arrays_only
 from ..jit.arguments import check_callable
-from ..jit.cost_table import NOTHING, PRODUCTS, Cost, Costs, Lines
+from ..jit.cost_table import NOTHING, Cost, Costs, Lines
 from ..jit.jit import jit
 from ..jit.stages import Compiled, CompilerOptions, Lowered, Wrapped
 from ..lax.meshes import set_mesh
@@ -408,7 +408,7 @@ class _OtherCosts(Costs):
         return {line: cost.times(parts) for line, cost in lines.items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:
-        return NOTHING if eqn.primitive.name in PRODUCTS else super()._operation(eqn)
+        return NOTHING if eqn.primitive.contracts else super()._operation(eqn)
 
 
 def _place(at: source.Source) -> hlo.Place:

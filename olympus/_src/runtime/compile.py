@@ -17,7 +17,7 @@ from ..base import config, errors, lib, source, util
 from ..base.lib import mlir
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
-from ..base.typing import Array, Device, DType, IrModule, PyTree
+from ..base.typing import Array, Device, DType, IrModule, Modes, PyTree
 from ..base.util import Memo
 from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
@@ -720,7 +720,7 @@ def _compiled(key: Hashable, module: IrModule, context: ModuleContext, placement
 
 def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platform: str = "", *,
                 keep_unused: bool = True, donated: Sequence[bool] = (),
-                arg_names: Sequence[str] = (), hold: str | None = None,
+                arg_names: Sequence[str] = (), modes: Modes = (None, None),
                 out_shardings: Sequence[NamedSharding | None] = (),
                 out_memories: Sequence[str | None] = (), out_layouts: Sequence[str | None] = (),
                 path_of: Callable[[int], str] = str) -> tuple[Lowering, tuple[bool, ...]]:
@@ -731,7 +731,7 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
     Args:
       platform: where it will run, if not as `placement` says.
       keep_unused: whether inputs stay that the program does not read.
-      hold: None as the option says.
+      modes: of holds and kernels, each None as the option says.
       path_of: an input's name in messages about wrong sizes.
     """
     program = arrays_only(closed)
@@ -771,7 +771,8 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
             out_layouts = [*out_layouts, *[None] * (count - len(out_layouts))]
     return Lowering(
         program, name, platform or placement.platform, donated, aliases, info.result_paths,
-        devices=placement.several, mesh=placement.mesh, hold=hold or config.hold.value,
+        devices=placement.several, mesh=placement.mesh,
+        hold=modes[0] or config.hold.value, kernels=modes[1],
         shardings=[*compress(placement.shardings, kept)],
         memories=[*compress(placement.memories, kept)],
         layouts=[*compress(placement.layouts, kept)], out_shardings=out_shardings,

@@ -84,6 +84,7 @@ class HouseholderProduct(MatrixOperation):
 
     ranks = (2, 1)
     transpose = None
+    pace = 1.0
 
     def results(self, dtype: DType, a: Shape, taus: Shape) -> Results:
         if known_less(a[0], a[1]) or known_less(a[1], taus[0]):
@@ -191,6 +192,7 @@ class Geqrf(MatrixOperation):
 
     multiple_results = True
     transpose = None
+    pace = 1.0
 
     def results(self, dtype: DType, shape: Shape) -> Results:
         return [(shape, dtype), ((minimum(*shape),), dtype)]
@@ -290,6 +292,7 @@ class Qr(MatrixOperation):
 
     multiple_results = True
     transpose = None
+    pace = 4.0
 
     def results(self, dtype: DType, shape: Shape, *, pivoting: bool, full_matrices: bool,
                 use_magma: bool | None) -> Results:

@@ -364,7 +364,8 @@ def _moved(t: Array, y: Array, a: Any, b: ArrayLike, c: ArrayLike, x: Array, ope
     return t * (part * value + a * b / c * slope)
 
 
-hyp2f1_slope_p = Special("hyp2f1_slope", _hyp2f1_slope, nowhere, nowhere, nowhere, _moved)
+hyp2f1_slope_p = Special("hyp2f1_slope", _hyp2f1_slope, nowhere, nowhere, nowhere, _moved,
+                         pace=math.inf)
 
 
 def _in_parameter(operand: str) -> Any:
@@ -373,7 +374,7 @@ def _in_parameter(operand: str) -> Any:
 
 hyp2f1_p = Special("hyp2f1", hyp2f1_of, *map(_in_parameter, "abc"),
                    lambda t, y, a, b, c, x: t * (a * b / c) * hyp2f1_p.bind(
-                       a + 1.0, b + 1.0, c + 1.0, x))
+                       a + 1.0, b + 1.0, c + 1.0, x), pace=math.inf)
 
 
 @fused(inline=True)
