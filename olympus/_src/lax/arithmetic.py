@@ -93,6 +93,7 @@ class Remainder(Quotient):
     """The remainder of x / y with the sign of x."""
 
     algebra = "comparison"
+    pace = 20.0
 
 
 neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,),

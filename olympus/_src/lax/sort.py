@@ -368,6 +368,7 @@ class Ranked(Primitive):
     flat_in = (1,)
     transpose = None
     work = Sort.work
+    makes_nan = False
 
     def infer(self, x: ShapedArray, ranks: ShapedArray) -> list[ShapedArray]:
         check_kind("ranked", x, "biuf")

@@ -58,7 +58,7 @@ def advice(memory: MemoryPlan, arguments: Sequence[ArgumentMemory], lines: Seque
 
 def _unsharded(arguments: Sequence[ArgumentMemory], shardings: Mapping[str, Sharding | None],
                shapes: Mapping[str, tuple[int, ...]], total: int) -> Iterator[str]:
-    """Of large arguments, axes of the mesh along which each device has the same part."""
+    """Sentences on large arguments of which devices along an axis hold the same part."""
     for argument in arguments:
         sharding = shardings.get(argument.name)
         if argument.bytes < _SHARE * total or not isinstance(sharding, NamedSharding):

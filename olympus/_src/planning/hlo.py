@@ -1,7 +1,7 @@
-"""A compiled program's text, read: what is in memory when, what is multiplied, moved and sent.
+"""The text of a compiled program: memory over its run, products, bytes moved, exchanges.
 
 XLA prints an optimised program in the order in which it runs. Sizes are bytes in a device's main
-memory, with the padding of its tiles; what a TPU keeps in its small memories counts as nothing.
+memory, with the padding of its tiles; arrays in a TPU's small memories count as nothing.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class Reading(NamedTuple):
       arguments: bytes of each, by its name.
       constants: bytes of constants.
       over_time: bytes in memory at each instruction, and the instruction's line.
-      peak: what is held where most is, the largest first; without arguments.
+      peak: the arrays that are held where most memory is, the largest first, without arguments.
       products: floating-point operations of products and convolutions, by the operands' dtype.
       bytes: that pass between the main memory and the cores.
       collectives: in the order in which they run.
@@ -312,7 +312,7 @@ def _buffers(value: Value) -> list[_Buffer]:
 
 
 class _Profile(NamedTuple):
-    """Memory over a computation beside what its caller holds, and what is held at the peak."""
+    """Memory over a computation beside its caller's, and the arrays that are held at the peak."""
 
     over_time: Sequence[tuple[int, Place | None]]
     peak: Sequence[Held]
@@ -518,7 +518,7 @@ class _Reader:
         return []
 
     def times(self, instruction: Instruction) -> int:
-        """How often a loop runs; 1 of what is none."""
+        """How often a loop runs; 1 for any other instruction."""
         if instruction.opcode != "while":
             return 1
         said = _TRIPS.search(instruction.attributes)
@@ -566,7 +566,7 @@ class _Reader:
         return float(sum(given) + written)
 
     def reads(self, body: str) -> tuple[dict[int, int], int | None]:
-        """Of the parameters of a fusion that it reads only slices of, the bytes of those; and the
+        """The bytes of slices, by the parameters of a fusion that it reads by slices only; and the
         bytes of the slice that it writes, if it writes one into a parameter.
         """
         instructions = self.program.computations.get(body, ())

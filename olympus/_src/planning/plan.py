@@ -1,4 +1,4 @@
-"""`plan`: a program compiled for devices that need not be here, and what it takes there."""
+"""`plan`: a program compiled for devices that need not be here, and its figures there."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def plan(fun: Callable[..., PyTree], /, *args: PyTree, target: str | TopologyDes
          mesh: MeshSizes | Sequence[str] | None = None, search: bool = False,
          compiler_options: CompilerOptions | None = None, progress: Progress | None = None,
          **kwargs: PyTree) -> Plan | Plans:
-    """Compile a function for devices that need not be here, and say what it takes there.
+    """Compile a function for devices that need not be here, and report memory, work and time there.
 
     The compiler of the target must be installed: `pip install libtpu`, or `jax-cuda13-plugin` and
     `jax-cuda13-pjrt` of jaxlib's version; a device or driver need not be there. Nothing is run.
@@ -303,7 +303,7 @@ def _is_array(x: object) -> bool:
 
 
 def _roomier(where: _Devices) -> _Devices | None:
-    """As many devices of the chip with most memory; None for those, and for GPUs."""
+    """The same number of devices of the chip with most memory; None for those, and for GPUs."""
     count, chip = len(where.devices), where.chip
     if where.target is None or chip is None or chip.platform != "tpu" or (
             chip.memory >= CHIPS[_ROOMY].memory) or count > 2 and count % 4:

@@ -23,12 +23,12 @@ class MemoryPlan:
     """The memory of one device, in bytes, with the padding of its tiles.
 
     Attributes:
-      arguments: what the program is given.
-      results: what it returns, without what takes the place of donated arguments.
-      donated: what results take over from arguments.
-      temporaries: what it needs in between, at most.
+      arguments: of the program's arguments.
+      results: of its results, without those in the place of donated arguments.
+      donated: that results take over from arguments.
+      temporaries: of values in between, at most.
       code: of the program itself, where the compiler says it.
-      available: what a program on the device may use; 0 where that is not known.
+      available: for a program on the device; 0 where that is not known.
 
     >>> import olympus
     >>> olympus.debug.MemoryPlan(arguments=8, results=4, temporaries=2, available=10).fits
@@ -91,7 +91,7 @@ class Exchange:
     Attributes:
       kind: "all-reduce", "all-gather", …
       axes: of the mesh.
-      link: what they go over: "ICI", "NVLink", "PCIe" or "network".
+      link: "ICI", "NVLink", "PCIe" or "network".
       count: how many run.
       bytes: that one device sends in all of them.
       line: the one that sends most.
@@ -115,7 +115,7 @@ class Plan:
     """What a program takes on devices that need not be here: the result of `olympus.debug.plan`.
 
     Printed, it is a report; `to_json` and `to_html` give it in other forms, and notebooks show it.
-    Figures are of one device.
+    All figures describe one device.
 
     Attributes:
       function: its name.
@@ -133,8 +133,8 @@ class Plan:
       arguments: the largest first.
       lines: what holds most memory at the peak, without arguments.
       over_time: bytes in memory over the program, and the line of each instruction.
-      advice: what to do, in sentences.
-      notes: what the figures leave out.
+      advice: sentences on donating, sharding and computing again.
+      notes: sentences on parts that the figures leave out.
       compile_seconds: of tracing, lowering and compiling.
 
     >>> import olympus
