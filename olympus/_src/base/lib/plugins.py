@@ -33,8 +33,9 @@ _PRELOAD = (
 )
 _CUDA_VERSIONS = ("13", "12")
 _ENTRY_POINT = b"GetPjrtApi"    # the function that a plugin's library exports
-# libtpu's answers to its own questions about the slice, on a machine without one.
-_NO_SLICE = {"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost",
+# libtpu's answers to its own questions about the slice, on a machine without one, where several
+# processes may compile at once.
+_NO_SLICE = {"ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost",
              "TPU_ACCELERATOR_TYPE": "v5litepod-4"}
 # By plugin, files of which a machine with its devices has one; of PCI devices also their numbers.
 _NODES = {"cuda": ("/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/dxg"), "tpu": ("/dev/accel[0-9]*",)}
