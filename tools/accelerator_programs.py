@@ -1,7 +1,8 @@
 """The programs that tools/accelerators.py compiles, of either library: `L` is olympus or jax.
 
-`programs(L)` and `functions(L)` give, by name, a function and the shapes of its arguments, for one
-device; `sharded(L, mesh)` gives jitted functions with arguments over a mesh of axes data and model.
+`programs(L)`, `functions(L)` and `topologies(L)` give, by name, a function and the shapes of its
+arguments, for one device; `sharded(L, mesh)` gives jitted functions with arguments over a mesh of
+axes data and model.
 Everything is of float32 unless its name says otherwise.
 """
 
@@ -85,7 +86,8 @@ def programs(L):
 
     def dropout(k, x):
         key = random.wrap_key_data(k)
-        return np_.where(random.bernoulli(key, 0.9, x.shape), x / 0.9, 0), random.categorical(key, x)
+        kept = random.bernoulli(key, 0.9, x.shape)
+        return np_.where(kept, x / 0.9, 0), random.categorical(key, x)
 
     def chain(x, w):
         f = L.checkpoint(lambda x: np_.sin(np_.sin(x @ w)))
@@ -143,7 +145,8 @@ def programs(L):
             lambda w: (rnn(xs, w, h)[0] ** 2).sum())(w), S(64, 8, 128), S(128, 128), S(8, 128)),
         "while": (lambda x: lax.while_loop(lambda c: (c[0] < 10) & (np_.sum(c[1]) < 1e3),
                                            lambda c: (c[0] + 1, c[1] * 2 + 1), (0, x)), S(128)),
-        "cond": (lambda p, x: lax.cond(p > 0, lambda x: x @ x, np_.linalg.inv, x), S(), S(128, 128)),
+        "cond": (lambda p, x: lax.cond(p > 0, lambda x: x @ x, np_.linalg.inv, x),
+                 S(), S(128, 128)),
         "fft": (np_.fft.fft, S(64, 1024, d=np.complex64)),
         "rfft": (np_.fft.rfft, S(64, 1024)),
         "convolution, bfloat16": (conv, S(32, 56, 56, 64, d=bf16), S(3, 3, 64, 64, d=bf16)),
@@ -167,7 +170,8 @@ def programs(L):
         "transformer step": (step, params, tokens),
         "transformer step, remat": (functools.partial(step, remat=True), params, tokens),
         "transformer step, scan": (functools.partial(step, remat=True, scan=True), params, tokens),
-        "attention, bfloat16": (functools.partial(nn.dot_product_attention, is_causal=True), *heads),
+        "attention, bfloat16": (
+            functools.partial(nn.dot_product_attention, is_causal=True), *heads),
         "vmap of gradients": (L.vmap(L.grad(lambda w, x, b: np_.sum(np_.tanh(x @ w + b) ** 2)),
                                      (None, 0, None)), S(128, 128), S(64, 128), S(128)),
         "Hessian": (L.hessian(lambda x: np_.sum(np_.sin(x) * np_.roll(x, 1) ** 2)), S(64)),
@@ -242,7 +246,8 @@ def functions(L):
             k, np.zeros(3, F32), np.eye(3, dtype=F32))),
         "rng_bit_generator": (lambda k: lax.rng_bit_generator(k, (8,)), S(4, d=np.uint32)),
         "sort": (np_.sort, V), "sort complex": (np_.sort, C), "argsort": (np_.argsort, V),
-        "lexsort": (lambda a, b: np_.lexsort((a, b)), V, V), "top_k": (lambda x: lax.top_k(x, 3), V),
+        "lexsort": (lambda a, b: np_.lexsort((a, b)), V, V),
+        "top_k": (lambda x: lax.top_k(x, 3), V),
         "approx_max_k": (lambda x: lax.approx_max_k(x, 10), S(16, 4096)),
         "approx_min_k": (lambda x: lax.approx_min_k(x, 10), S(16, 4096)),
         "median": (np_.median, V), "searchsorted": (np_.searchsorted, V, V),
@@ -270,8 +275,9 @@ def functions(L):
         "dot BF16_X3": (lambda a, b: lax.dot_general(
             a, b, ring, precision=lax.DotAlgorithmPreset.BF16_BF16_F32_X3), M, M),
         "attention": (lambda q: L.nn.dot_product_attention(q, q, q), S(1, 16, 2, 8)),
-        "attention by cuDNN": (lambda q: L.nn.dot_product_attention(q, q, q, implementation="cudnn"),
-                               S(1, 16, 2, 64, d=np.float16)),
+        "attention by cuDNN": (
+            lambda q: L.nn.dot_product_attention(q, q, q, implementation="cudnn"),
+            S(1, 16, 2, 64, d=np.float16)),
         "scaled_matmul": (scaled, S(1, 32, 64, d=fp8), S(1, 32, 64, d=fp8), S(1, 32, 2, d=e8),
                           S(1, 32, 2, d=e8)),
         "gelu": (L.nn.gelu, V), "logsumexp": (L.nn.logsumexp, V),
@@ -296,6 +302,12 @@ def functions(L):
         "cg": (lambda a, b: scipy.sparse.linalg.cg(a, b)[0], M, W),
         "gmres": (lambda a, b: scipy.sparse.linalg.gmres(a, b)[0], M, W),
     }
+
+
+def topologies(L):
+    """One program, for every kind of chip."""
+    return {"softmax of a product": (lambda a: L.nn.softmax(a @ a),
+                                     L.ShapeDtypeStruct((512, 512), L.numpy.bfloat16))}
 
 
 def sharded(L, mesh):

@@ -213,14 +213,22 @@ def _select_and_scatter(b: Builder, source: IrValue, operand: IrValue, *, select
     """Emit stablehlo.select_and_scatter; NaN is kept once it is selected, and ties are the first's.
     """
     t, x = b.avals_in
+    sizes, strides, pads = window_dimensions, window_strides, padding
+    # The two axes that a TPU has tiles along can have no windows.
+    free = sum(pair == (1, 1) for pair in zip(sizes, strides, strict=True))
+    ones = (1,) * max(2 - free, 0)
+    t, x, out = [a.update(shape=a.shape + ones) for a in (t, x, b.avals_out[0])]
     value, term = make_aval((), x.dtype), make_aval((), t.dtype)
     keeps = stage(lambda x, y: [bitwise_or(select_prim.bind(x, y), ne(x, x))], [value] * 2)
+    if ones:
+        operand, source = [b.op("stablehlo.reshape", [v], None, a)
+                           for v, a in ((operand, x), (source, t))]
     op = b.ops("stablehlo.select_and_scatter", [operand, source, b.scalar(0, t.dtype)], {
-        "window_dimensions": b.i64s(window_dimensions), "window_strides": b.i64s(window_strides),
-        "padding": b.pairs(padding)}, [b.type(b.avals_out[0])], regions=2)
+        "window_dimensions": b.i64s(sizes + ones), "window_strides": b.i64s(strides + ones),
+        "padding": b.pairs(pads + ((0, 0),) * len(ones))}, [b.type(out)], regions=2)
     b.region(op, 0, [b.type(value)] * 2, lambda *args: b.call_inline(keeps, args))
     b.region(op, 1, [b.type(term)] * 2, lambda x, y: [b.op("stablehlo.add", [x, y], None, term)])
-    return op.result
+    return b.op("stablehlo.reshape", [op.result], None, b.avals_out[0]) if ones else op.result
 
 
 # How a comparison selects: its choice of two, and the value that it never prefers.
