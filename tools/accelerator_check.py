@@ -125,8 +125,8 @@ def check(target: str, part: int | None) -> int:
     run = Run(target, part)
     lowered, compiled = run.rows()
     count = run.programs(json.loads(accelerators.FIGURES.read_text(encoding="utf-8")))
-    print(f"{target}: {lowered} rows lowered, {compiled} of them compiled, {count} programs compared "
-          f"with kept figures, in {time.process_time():.0f} s; {run.wrong} wrong", flush=True)
+    print(f"{target}: {lowered} rows lowered, {compiled} of them compiled, {count} programs "
+          f"compared, in {time.process_time():.0f} s; {run.wrong} wrong", flush=True)
     return run.wrong
 
 
