@@ -181,8 +181,10 @@ def table(kept: dict[str, dict[str, Any]]) -> list[str]:
     lines = ["| programs, target | as good as JAX's, of all | lowering, Olympus / JAX "
              "| compiling, Olympus / JAX | worse, and by how much |", "|-|-|-|-|-|"]
     for group, each in kept.items():
-        both = [x for x in each.values() if x["jax"] and "error" not in {
-            **x["jax"], **x["olympus"]}]
+        each = {name: x for name, x in each.items() if x["jax"] and x["olympus"]}
+        both = [x for x in each.values() if "error" not in {**x["jax"], **x["olympus"]}]
+        if not both:
+            continue
         worse = {name: [line.split(";")[0] for line in differences(x["olympus"], x["jax"], {})]
                  for name, x in each.items()}
         ratios = [sum(x["olympus"][k] for x in both) / sum(x["jax"][k] for x in both)

@@ -1,8 +1,8 @@
 """approx_max_k and approx_min_k: the k best elements, or a few more where that is faster.
 
-The result is exact (recall 1) but on TPUs, whose XLA has the search of Chern et al. itself. Sizes
-follow "TPU-KNN" (2022): elements fall into groups of a tile's width, each keeping its best; with the
-recall asked for follows how many groups there must be.
+The result is exact (recall 1) but on TPUs, whose XLA has the search of Chern et al. Sizes
+follow "TPU-KNN" (2022): elements fall into groups of a tile's width, each keeping its best; with
+the recall asked for follows how many groups there must be.
 """
 
 from __future__ import annotations

@@ -214,9 +214,9 @@ def _select_and_scatter(b: Builder, source: IrValue, operand: IrValue, *, select
     """
     t, x = b.avals_in
     sizes, strides, pads = window_dimensions, window_strides, padding
-    # The two axes that a TPU has tiles along can have no windows.
+    # The two axes that a TPU has tiles along can have no windows, if there are two.
     free = sum(pair == (1, 1) for pair in zip(sizes, strides, strict=True))
-    ones = (1,) * max(2 - free, 0)
+    ones = (1,) * max(2 - free, 0) if len(sizes) > 1 else ()
     t, x, out = [a.update(shape=a.shape + ones) for a in (t, x, b.avals_out[0])]
     value, term = make_aval((), x.dtype), make_aval((), t.dtype)
     keeps = stage(lambda x, y: [bitwise_or(select_prim.bind(x, y), ne(x, x))], [value] * 2)

@@ -578,7 +578,7 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
         elif not digest:
             xla = compile_now()
             disk_cache.explain(context.name, "it is inspected while it is compiled")
-        elif any([h.transfers for h in context.host_callbacks]):
+        elif any(h.transfers for h in context.host_callbacks):
             xla = compile_now()
             disk_cache.explain(context.name, "it calls the host by transfers")
         elif context.nest.deepest > LOADABLE:

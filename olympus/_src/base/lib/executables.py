@@ -168,8 +168,8 @@ def compile(
     try:
         run = _at_once if in_this_thread else _to_the_end
         if is_absent(devices[0]):
-            # Of devices that are not here: nothing is loaded, bytecode is not taken, and no function
-            # is but those that the client itself made.
+            # Of devices that are not here: nothing is loaded, bytecode is not taken, and functions
+            # are only as the client itself made them.
             callbacks = {name: own for name, calls in callbacks.items() if (
                 own := [c for c in calls if not callable(c)])}
             module = _mlir.parse(module) if isinstance(module, bytes) else module

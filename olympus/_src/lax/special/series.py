@@ -156,7 +156,8 @@ class Computed(Elementwise):
         # Without 64-bit types numbers and tables of a formula are of float32, too.
         x64 = not (small and least == F32 and b.platform != "cpu")
         program = self.program(least, x64, out.shape, out.dtype, len(xs), **params)
-        with config.enable_x64(x64):        # lowered operations may make further ones
+        # Lowered operations may make further ones, and bounds of float64 are infinite in float32.
+        with config.enable_x64(x64), np.errstate(over="ignore"):
             return b.call(program, b.expand(xs), self.name)[0]
 
 
