@@ -40,6 +40,8 @@ REFUSED = {
     "products that libtpu has no algorithm for": r"Dot algorithm \w+ is not supported",
     "windows over the last axes on TPUs": r"select-and-scatter with a window bound",
     "64-bit types that are off": r"bitcast_convert_type: float32",
+    "programs that name their devices or platforms": r"incompatible devices|was exported for",
+    "accuracies that libtpu does not know": r"Accuracy analysis for",
     "cuDNN's attention": r"cuDNN's kernels are not bound",
 }
 

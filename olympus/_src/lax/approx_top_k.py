@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from typing import Any
 
-from ..base.typing import Array, ArrayLike, IrValue
+from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..base.util import real_number
 from ..core import tags
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
@@ -69,11 +68,11 @@ class ApproxTopK(Primitive):
         return [make_aval(shape, x.dtype, x.weak_type), make_aval(shape, INT32)]
 
     def lower(self, b: Builder, x: IrValue, *, reduction_dimension: int, is_max_k: bool, size: int,
-              **params: Any) -> list[IrValue]:
+              **params: bool | float) -> list[IrValue]:
         # XLA:GPU has a faster kernel for `top_k`.
         by_xla = b.platform == "tpu" or b.platform in ("gpu", "rocm") and not is_max_k
         if by_xla and is_static((*b.avals_in[0].shape, size)):
-            return _by_xla(b, x, reduction_dimension, is_max_k, **params)
+            return _by_xla(b, x, reduction_dimension, is_max_k, params)
 
         def best(x: ArrayLike) -> Sequence[Array]:
             if is_max_k:
@@ -95,8 +94,7 @@ class ApproxTopK(Primitive):
                          reduction_dimension=reduction_dimension + 1, **params), [0, 0]
 
 
-def _by_xla(b: Builder, x: IrValue, axis: int, is_max_k: bool, *, k: int, recall_target: float,
-            reduction_input_size_override: int, aggregate_to_topk: bool) -> list[IrValue]:
+def _by_xla(b: Builder, x: IrValue, axis: int, is_max_k: bool, params: Params) -> list[IrValue]:
     """XLA's search: approximate on a TPU, exact (`is_fallback`) on a GPU."""
     aval, places = b.avals_in[0], b.avals_in[0].update(dtype=INT32)
     better, (known, unknown) = (gt, (ne, eq)) if is_max_k else (lt, (eq, ne))
@@ -109,9 +107,11 @@ def _by_xla(b: Builder, x: IrValue, axis: int, is_max_k: bool, *, k: int, recall
     symbol, _ = b.function(stage(comes_first, [scalar, scalar, place, place]), "comes_first")
     worst = float("-inf") if is_max_k else float("nan")
     config = {
-        "reduction_dim": f"{axis} : i64", "recall_target": f"{float(recall_target)!r} : f32",
-        "aggregate_to_topk": str(aggregate_to_topk).lower(), "top_k": f"{k} : i64",
-        "reduction_input_size_override": f"{reduction_input_size_override} : i64",
+        "reduction_dim": f"{axis} : i64",
+        "recall_target": f"{float(params['recall_target'])!r} : f32",
+        "aggregate_to_topk": str(params["aggregate_to_topk"]).lower(),
+        "top_k": f"{params['k']} : i64",
+        "reduction_input_size_override": f"{params['reduction_input_size_override']} : i64",
         **({} if b.platform == "tpu" else {"is_fallback": "true"})}
     numbers = b.op("stablehlo.iota", [], {"iota_dimension": b.attr(f"{axis} : i64")}, places)
     return b.custom_call(

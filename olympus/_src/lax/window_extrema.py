@@ -58,14 +58,15 @@ class WindowPlace(Primitive):
     def infer(self, x: ShapedArray, *, select_prim: Primitive, **params: Any) -> ShapedArray:
         return make_aval(windowed_shape(x.shape, **params), _place_dtype(x))
 
-    def lower(self, b: Builder, x: IrValue, **params: Any) -> IrValue:
-        return _emit_extrema(b, x, b.avals_in[0], b.avals_out[0].dtype, **params)[1]
+    def lower(self, b: Builder, x: IrValue, **params: Hashable) -> IrValue:
+        return _emit_extrema(b, x, b.avals_in[0], b.avals_out[0].dtype, params)[1]
 
 
-def _emit_extrema(b: Builder, x: IrValue, aval: ShapedArray, index: DType, *more: tuple[
-        IrValue, ShapedArray], select_prim: Primitive, **params: Any) -> list[IrValue]:
+def _emit_extrema(b: Builder, x: IrValue, aval: ShapedArray, index: DType, params: Params,
+                  *more: tuple[IrValue, ShapedArray]) -> list[IrValue]:
     """Emit each window's extremum, its flat index, and what further arrays have there."""
-    choose, identity = _CHOICES[select_prim]
+    (choose, identity), params = _CHOICES[params["select_prim"]], {
+        name: value for name, value in params.items() if name != "select_prim"}
     others = [a for _, a in more]
     scalars = [make_aval((), d) for d in (aval.dtype, index, *[a.dtype for a in others])]
 
@@ -129,7 +130,7 @@ class SelectAndGatherAdd(Selection):
 
     def lower(self, b: Builder, tangents: IrValue, operand: IrValue, **params: Hashable) -> IrValue:
         if b.platform == "tpu" and not _is_empty(b.avals_in[0]):
-            return _read_in_windows(b, tangents, operand, **params)
+            return _read_in_windows(b, tangents, operand, params)
         return _untyped(b, _read_places, (tangents, operand), params)
 
     def transpose(self, ct: Array, tangents: Linear, operand: Array, **params: Hashable
@@ -190,9 +191,9 @@ def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
 # without a place to keep.
 
 
-def _read_in_windows(b: Builder, tangents: IrValue, operand: IrValue, **params: Any) -> IrValue:
+def _read_in_windows(b: Builder, tangents: IrValue, operand: IrValue, params: Params) -> IrValue:
     t, x = b.avals_in
-    return _emit_extrema(b, operand, x, _place_dtype(x), (tangents, t), **params)[2]
+    return _emit_extrema(b, operand, x, _place_dtype(x), params, (tangents, t))[2]
 
 
 def _is_empty(aval: ShapedArray) -> bool:

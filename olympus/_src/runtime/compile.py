@@ -573,14 +573,11 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
                              tuple(context.foreign.values())) from None
 
     with timed(context.name, event="backend_compile"):
-        if not _kept_on_disk(device):
+        if not _kept_on_disk(device) or any(h.transfers for h in context.host_callbacks):
             xla = compile_now()
         elif not digest:
             xla = compile_now()
             disk_cache.explain(context.name, "it is inspected while it is compiled")
-        elif any(h.transfers for h in context.host_callbacks):
-            xla = compile_now()
-            disk_cache.explain(context.name, "it calls the host by transfers")
         elif context.nest.deepest > LOADABLE:
             xla = compile_now()
             disk_cache.explain(context.name, _too_deep(context.nest.deepest))
