@@ -179,10 +179,10 @@ def programs(L):
     }
 
 
-def functions(L):
-    """Single functions on small arguments: name -> (function, shapes of arguments)."""
+def matrices_and_order(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments). (the first)"""
     np_, lax, scipy, random = L.numpy, L.lax, L.scipy, L.random
-    linalg, bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
+    linalg, _bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
 
     def S(*shape, d=F32):
         return L.ShapeDtypeStruct(shape, d)
@@ -202,9 +202,7 @@ def functions(L):
 
     M, C, V, I = S(16, 16), S(16, 16, d=np.complex64), S(64), S(64, d=np.int32)
     T, R, W = S(8, 16, 16), S(24, 16), S(16)
-    i8, i4, f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
-    e8 = np_.float8_e8m0fnu
-    ring = (((1,), (0,)), ((), ()))
+    _i8, _i4, _f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
     return {
         "cholesky": (linalg.cholesky, M), "cholesky complex": (linalg.cholesky, C),
         "qr": (linalg.qr, R), "svd": (linalg.svd, R), "svd complex": (linalg.svd, C),
@@ -256,6 +254,36 @@ def functions(L):
         "cumprod": (np_.cumprod, V), "cummax": (lax.cummax, V),
         "cumlogsumexp": (lax.cumlogsumexp, V),
         "associative_scan": (lambda x: lax.associative_scan(np_.add, x), V),
+    }
+
+
+def further_functions(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments). (the others)"""
+    np_, lax, scipy, random = L.numpy, L.lax, L.scipy, L.random
+    _linalg, bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
+
+    def S(*shape, d=F32):
+        return L.ShapeDtypeStruct(shape, d)
+
+    def of_key(fun, impl=None):
+        size = {None: 2, "rbg": 4, "unsafe_rbg": 4}[impl]
+        return lambda k: fun(random.wrap_key_data(k, impl=impl)), S(size, d=np.uint32)
+
+    def slope(fun):
+        return L.grad(lambda *args: fun(*args).sum())
+
+    def pool(x):
+        return lax.reduce_window(x, -np.inf, lax.max, (2,), (2,), "VALID")
+
+    def scaled(a, b, s, t):
+        return L.nn.scaled_matmul(a, b, s, t)
+
+    M, _C, V, I = S(16, 16), S(16, 16, d=np.complex64), S(64), S(64, d=np.int32)
+    _T, _R, W = S(8, 16, 16), S(24, 16), S(16)
+    i8, i4, f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
+    e8 = np_.float8_e8m0fnu
+    ring = (((1,), (0,)), ((), ()))
+    return {
         "igamma": (lax.igamma, V, V), "betainc": (scipy.special.betainc, V, V, V),
         "lgamma": (lax.lgamma, V), "digamma": (lax.digamma, V), "bessel_i1e": (lax.bessel_i1e, V),
         "erf_inv": (lax.erf_inv, V), "zeta": (scipy.special.zeta, V, V),
@@ -302,6 +330,11 @@ def functions(L):
         "cg": (lambda a, b: scipy.sparse.linalg.cg(a, b)[0], M, W),
         "gmres": (lambda a, b: scipy.sparse.linalg.gmres(a, b)[0], M, W),
     }
+
+
+def functions(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments)."""
+    return {**matrices_and_order(L), **further_functions(L)}
 
 
 def topologies(L):
