@@ -1,7 +1,8 @@
 """The programs that tools/accelerators.py compiles, of either library: `L` is olympus or jax.
 
-`programs(L)` and `functions(L)` give, by name, a function and the shapes of its arguments, for one
-device; `sharded(L, mesh)` gives jitted functions with arguments over a mesh of axes data and model.
+`programs(L)`, `functions(L)` and `topologies(L)` give, by name, a function and the shapes of its
+arguments, for one device; `sharded(L, mesh)` gives jitted functions with arguments over a mesh of
+axes data and model.
 Everything is of float32 unless its name says otherwise.
 """
 
@@ -85,7 +86,8 @@ def programs(L):
 
     def dropout(k, x):
         key = random.wrap_key_data(k)
-        return np_.where(random.bernoulli(key, 0.9, x.shape), x / 0.9, 0), random.categorical(key, x)
+        kept = random.bernoulli(key, 0.9, x.shape)
+        return np_.where(kept, x / 0.9, 0), random.categorical(key, x)
 
     def chain(x, w):
         f = L.checkpoint(lambda x: np_.sin(np_.sin(x @ w)))
@@ -143,7 +145,8 @@ def programs(L):
             lambda w: (rnn(xs, w, h)[0] ** 2).sum())(w), S(64, 8, 128), S(128, 128), S(8, 128)),
         "while": (lambda x: lax.while_loop(lambda c: (c[0] < 10) & (np_.sum(c[1]) < 1e3),
                                            lambda c: (c[0] + 1, c[1] * 2 + 1), (0, x)), S(128)),
-        "cond": (lambda p, x: lax.cond(p > 0, lambda x: x @ x, np_.linalg.inv, x), S(), S(128, 128)),
+        "cond": (lambda p, x: lax.cond(p > 0, lambda x: x @ x, np_.linalg.inv, x),
+                 S(), S(128, 128)),
         "fft": (np_.fft.fft, S(64, 1024, d=np.complex64)),
         "rfft": (np_.fft.rfft, S(64, 1024)),
         "convolution, bfloat16": (conv, S(32, 56, 56, 64, d=bf16), S(3, 3, 64, 64, d=bf16)),
@@ -167,7 +170,8 @@ def programs(L):
         "transformer step": (step, params, tokens),
         "transformer step, remat": (functools.partial(step, remat=True), params, tokens),
         "transformer step, scan": (functools.partial(step, remat=True, scan=True), params, tokens),
-        "attention, bfloat16": (functools.partial(nn.dot_product_attention, is_causal=True), *heads),
+        "attention, bfloat16": (
+            functools.partial(nn.dot_product_attention, is_causal=True), *heads),
         "vmap of gradients": (L.vmap(L.grad(lambda w, x, b: np_.sum(np_.tanh(x @ w + b) ** 2)),
                                      (None, 0, None)), S(128, 128), S(64, 128), S(128)),
         "Hessian": (L.hessian(lambda x: np_.sum(np_.sin(x) * np_.roll(x, 1) ** 2)), S(64)),
@@ -175,10 +179,10 @@ def programs(L):
     }
 
 
-def functions(L):
-    """Single functions on small arguments: name -> (function, shapes of arguments)."""
+def matrices_and_order(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments). (the first)"""
     np_, lax, scipy, random = L.numpy, L.lax, L.scipy, L.random
-    linalg, bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
+    linalg, _bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
 
     def S(*shape, d=F32):
         return L.ShapeDtypeStruct(shape, d)
@@ -198,9 +202,7 @@ def functions(L):
 
     M, C, V, I = S(16, 16), S(16, 16, d=np.complex64), S(64), S(64, d=np.int32)
     T, R, W = S(8, 16, 16), S(24, 16), S(16)
-    i8, i4, f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
-    e8 = np_.float8_e8m0fnu
-    ring = (((1,), (0,)), ((), ()))
+    _i8, _i4, _f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
     return {
         "cholesky": (linalg.cholesky, M), "cholesky complex": (linalg.cholesky, C),
         "qr": (linalg.qr, R), "svd": (linalg.svd, R), "svd complex": (linalg.svd, C),
@@ -242,7 +244,8 @@ def functions(L):
             k, np.zeros(3, F32), np.eye(3, dtype=F32))),
         "rng_bit_generator": (lambda k: lax.rng_bit_generator(k, (8,)), S(4, d=np.uint32)),
         "sort": (np_.sort, V), "sort complex": (np_.sort, C), "argsort": (np_.argsort, V),
-        "lexsort": (lambda a, b: np_.lexsort((a, b)), V, V), "top_k": (lambda x: lax.top_k(x, 3), V),
+        "lexsort": (lambda a, b: np_.lexsort((a, b)), V, V),
+        "top_k": (lambda x: lax.top_k(x, 3), V),
         "approx_max_k": (lambda x: lax.approx_max_k(x, 10), S(16, 4096)),
         "approx_min_k": (lambda x: lax.approx_min_k(x, 10), S(16, 4096)),
         "median": (np_.median, V), "searchsorted": (np_.searchsorted, V, V),
@@ -251,6 +254,36 @@ def functions(L):
         "cumprod": (np_.cumprod, V), "cummax": (lax.cummax, V),
         "cumlogsumexp": (lax.cumlogsumexp, V),
         "associative_scan": (lambda x: lax.associative_scan(np_.add, x), V),
+    }
+
+
+def further_functions(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments). (the others)"""
+    np_, lax, scipy, random = L.numpy, L.lax, L.scipy, L.random
+    _linalg, bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
+
+    def S(*shape, d=F32):
+        return L.ShapeDtypeStruct(shape, d)
+
+    def of_key(fun, impl=None):
+        size = {None: 2, "rbg": 4, "unsafe_rbg": 4}[impl]
+        return lambda k: fun(random.wrap_key_data(k, impl=impl)), S(size, d=np.uint32)
+
+    def slope(fun):
+        return L.grad(lambda *args: fun(*args).sum())
+
+    def pool(x):
+        return lax.reduce_window(x, -np.inf, lax.max, (2,), (2,), "VALID")
+
+    def scaled(a, b, s, t):
+        return L.nn.scaled_matmul(a, b, s, t)
+
+    M, _C, V, I = S(16, 16), S(16, 16, d=np.complex64), S(64), S(64, d=np.int32)
+    _T, _R, W = S(8, 16, 16), S(24, 16), S(16)
+    i8, i4, f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
+    e8 = np_.float8_e8m0fnu
+    ring = (((1,), (0,)), ((), ()))
+    return {
         "igamma": (lax.igamma, V, V), "betainc": (scipy.special.betainc, V, V, V),
         "lgamma": (lax.lgamma, V), "digamma": (lax.digamma, V), "bessel_i1e": (lax.bessel_i1e, V),
         "erf_inv": (lax.erf_inv, V), "zeta": (scipy.special.zeta, V, V),
@@ -270,8 +303,9 @@ def functions(L):
         "dot BF16_X3": (lambda a, b: lax.dot_general(
             a, b, ring, precision=lax.DotAlgorithmPreset.BF16_BF16_F32_X3), M, M),
         "attention": (lambda q: L.nn.dot_product_attention(q, q, q), S(1, 16, 2, 8)),
-        "attention by cuDNN": (lambda q: L.nn.dot_product_attention(q, q, q, implementation="cudnn"),
-                               S(1, 16, 2, 64, d=np.float16)),
+        "attention by cuDNN": (
+            lambda q: L.nn.dot_product_attention(q, q, q, implementation="cudnn"),
+            S(1, 16, 2, 64, d=np.float16)),
         "scaled_matmul": (scaled, S(1, 32, 64, d=fp8), S(1, 32, 64, d=fp8), S(1, 32, 2, d=e8),
                           S(1, 32, 2, d=e8)),
         "gelu": (L.nn.gelu, V), "logsumexp": (L.nn.logsumexp, V),
@@ -296,6 +330,17 @@ def functions(L):
         "cg": (lambda a, b: scipy.sparse.linalg.cg(a, b)[0], M, W),
         "gmres": (lambda a, b: scipy.sparse.linalg.gmres(a, b)[0], M, W),
     }
+
+
+def functions(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments)."""
+    return {**matrices_and_order(L), **further_functions(L)}
+
+
+def topologies(L):
+    """One program, for every kind of chip."""
+    return {"softmax of a product": (lambda a: L.nn.softmax(a @ a),
+                                     L.ShapeDtypeStruct((512, 512), L.numpy.bfloat16))}
 
 
 def sharded(L, mesh):

@@ -195,9 +195,10 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
     return out, token if returns_token else None, None
 
 
-def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]], token: IrValue | None,
-                  operands: Sequence[IrValue], operand_avals: Sequence[Aval],
-                  result_avals: Sequence[Aval]) -> tuple[list[IrValue], IrValue]:
+def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
+                  token: IrValue | None, operands: Sequence[IrValue],
+                  operand_avals: Sequence[Aval], result_avals: Sequence[Aval]
+                  ) -> tuple[list[IrValue], IrValue]:
     """A call by a program that cannot call Python: its operands are sent to the host, whose answer
     is received. At least one array each way: the first starts the call, the second ends it.
     """

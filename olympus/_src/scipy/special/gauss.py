@@ -28,7 +28,6 @@ from .gammas import digamma_of, gamma_sign, gammas
 from .hypergeometric import pole
 
 _STEPS = 400_000
-_HIGH = np.int64(-1 << 27)      # the bits of a float's upper half, which has exact products
 
 
 # Twice the digits: sums of a number and its rounding error ---------------------------------------
@@ -40,7 +39,9 @@ def _sum(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _halves(x: Array) -> tuple[Array, Array]:
-    high = bitcast_convert_type(bitcast_convert_type(x, np.int64) & _HIGH, np.float64)
+    # The bits of a float's upper half have exact products.
+    bits, low = (np.int64, 27) if x.dtype == np.float64 else (np.int32, 12)
+    high = bitcast_convert_type(bitcast_convert_type(x, bits) & bits(-1 << low), x.dtype)
     return high, x - high
 
 
