@@ -55,9 +55,87 @@ def next_token_loss(L, x, embedding, tokens):
     return -L.numpy.take_along_axis(logits, tokens[:, 1:, None], -1).mean()
 
 
+def transformers(L):
+    """Programs of a transformer of two layers, as `programs` gives them."""
+    np_, lax, bf16 = L.numpy, L.lax, L.numpy.bfloat16
+    width, vocabulary = 512, 1024
+    shapes = weights_of(width, 4 * width)
+    layer = {n: L.ShapeDtypeStruct(s, bf16) for n, s in shapes.items()}
+    params = {"layers": [layer, dict(layer)],
+              "embedding": L.ShapeDtypeStruct((vocabulary, width), bf16)}
+    tokens = L.ShapeDtypeStruct((8, 128), np.int32)
+
+    def loss(params, tokens, remat=False, scan=False):
+        x = params["embedding"][tokens]
+        block = functools.partial(causal_block, L, heads=8)
+        block = L.checkpoint(block) if remat else block
+        if scan:
+            stacked = L.tree.map(lambda *ws: np_.stack(ws), *params["layers"])
+            x = lax.scan(lambda x, p: (block(x, p), None), x, stacked)[0]
+        else:
+            for p in params["layers"]:
+                x = block(x, p)
+        return next_token_loss(L, x, params["embedding"], tokens)
+
+    def step(params, tokens, **how):
+        value, slopes = L.value_and_grad(functools.partial(loss, **how))(params, tokens)
+        return value, L.tree.map(lambda p, g: p - 0.01 * g, params, slopes)
+
+    return {
+        "transformer": (loss, params, tokens),
+        "transformer step": (step, params, tokens),
+        "transformer step, remat": (functools.partial(step, remat=True), params, tokens),
+        "transformer step, scan": (functools.partial(step, remat=True, scan=True), params, tokens),
+    }
+
+
+def factorisations(L):
+    """Programs of linear algebra, as `programs` gives them."""
+    np_, lax = L.numpy, L.lax
+
+    def S(*shape, d=F32):
+        return L.ShapeDtypeStruct(shape, d)
+
+    return {
+        "Cholesky": (np_.linalg.cholesky, S(256, 256)),
+        "QR": (np_.linalg.qr, S(256, 128)),
+        "solve": (np_.linalg.solve, S(256, 256), S(256, 8)),
+        "eigh": (np_.linalg.eigh, S(128, 128)),
+        "SVD": (functools.partial(np_.linalg.svd, full_matrices=False), S(128, 64)),
+        "triangular solve": (functools.partial(
+            lax.linalg.triangular_solve, left_side=True, lower=True), S(256, 256), S(256, 8)),
+    }
+
+
+def draws(L):
+    """Programs that draw random numbers, as `programs` gives them."""
+    np_, random, bf16 = L.numpy, L.random, L.numpy.bfloat16
+
+    def S(*shape, d=F32):
+        return L.ShapeDtypeStruct(shape, d)
+
+    def split_and_draw(k):
+        a, b = random.split(random.wrap_key_data(k))
+        return random.uniform(a, (1024, 128), bf16), random.randint(b, (1024,), 0, 10)
+
+    def dropout(k, x):
+        key = random.wrap_key_data(k)
+        kept = random.bernoulli(key, 0.9, x.shape)
+        return np_.where(kept, x / 0.9, 0), random.categorical(key, x)
+
+    return {
+        "normal": (lambda k: random.normal(random.wrap_key_data(k), (1024, 1024)),
+                   S(2, d=np.uint32)),
+        "normal by rbg": (lambda k: random.normal(random.wrap_key_data(k, impl="rbg"),
+                                                  (1024, 1024)), S(4, d=np.uint32)),
+        "split, uniform bfloat16": (split_and_draw, S(2, d=np.uint32)),
+        "dropout, categorical": (dropout, S(2, d=np.uint32), S(64, 512)),
+    }
+
+
 def programs(L):
     """Whole programs: name -> (function, shapes of arguments)."""
-    np_, lax, nn, random = L.numpy, L.lax, L.nn, L.random
+    np_, lax, nn = L.numpy, L.lax, L.nn
     bf16, fp8 = np_.bfloat16, np_.float8_e4m3fn
     nhwc = {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}
 
@@ -80,43 +158,12 @@ def programs(L):
     def max_pool(x):
         return lax.reduce_window(x, -np_.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
-    def split_and_draw(k):
-        a, b = random.split(random.wrap_key_data(k))
-        return random.uniform(a, (1024, 128), bf16), random.randint(b, (1024,), 0, 10)
-
-    def dropout(k, x):
-        key = random.wrap_key_data(k)
-        kept = random.bernoulli(key, 0.9, x.shape)
-        return np_.where(kept, x / 0.9, 0), random.categorical(key, x)
-
     def chain(x, w):
         f = L.checkpoint(lambda x: np_.sin(np_.sin(x @ w)))
         return L.grad(lambda x: f(f(f(x))).sum())(x)
 
     def squares(fun):
         return lambda *args: (fun(*args) ** 2).sum()
-
-    width, vocabulary = 512, 1024
-    shapes = weights_of(width, 4 * width)
-    params = {"layers": [{n: S(*s, d=bf16) for n, s in shapes.items()} for _ in range(2)],
-              "embedding": S(vocabulary, width, d=bf16)}
-    tokens = S(8, 128, d=np.int32)
-
-    def loss(params, tokens, remat=False, scan=False):
-        x = params["embedding"][tokens]
-        block = functools.partial(causal_block, L, heads=8)
-        block = L.checkpoint(block) if remat else block
-        if scan:
-            stacked = L.tree.map(lambda *ws: np_.stack(ws), *params["layers"])
-            x = lax.scan(lambda x, p: (block(x, p), None), x, stacked)[0]
-        else:
-            for p in params["layers"]:
-                x = block(x, p)
-        return next_token_loss(L, x, params["embedding"], tokens)
-
-    def step(params, tokens, **how):
-        value, slopes = L.value_and_grad(functools.partial(loss, **how))(params, tokens)
-        return value, L.tree.map(lambda p, g: p - 0.01 * g, params, slopes)
 
     heads = [S(2, 256, 8, 64, d=bf16)] * 3
     return {
@@ -153,23 +200,9 @@ def programs(L):
         "gradient of a convolution": (L.grad(squares(conv), (0, 1)),
                                       S(8, 28, 28, 64), S(3, 3, 64, 64)),
         "gradient of max-pooling": (L.grad(squares(max_pool)), S(8, 28, 28, 64)),
-        "Cholesky": (np_.linalg.cholesky, S(256, 256)),
-        "QR": (np_.linalg.qr, S(256, 128)),
-        "solve": (np_.linalg.solve, S(256, 256), S(256, 8)),
-        "eigh": (np_.linalg.eigh, S(128, 128)),
-        "SVD": (functools.partial(np_.linalg.svd, full_matrices=False), S(128, 64)),
-        "triangular solve": (functools.partial(
-            lax.linalg.triangular_solve, left_side=True, lower=True), S(256, 256), S(256, 8)),
-        "normal": (lambda k: random.normal(random.wrap_key_data(k), (1024, 1024)),
-                   S(2, d=np.uint32)),
-        "normal by rbg": (lambda k: random.normal(random.wrap_key_data(k, impl="rbg"),
-                                                  (1024, 1024)), S(4, d=np.uint32)),
-        "split, uniform bfloat16": (split_and_draw, S(2, d=np.uint32)),
-        "dropout, categorical": (dropout, S(2, d=np.uint32), S(64, 512)),
-        "transformer": (loss, params, tokens),
-        "transformer step": (step, params, tokens),
-        "transformer step, remat": (functools.partial(step, remat=True), params, tokens),
-        "transformer step, scan": (functools.partial(step, remat=True, scan=True), params, tokens),
+        **factorisations(L),
+        **draws(L),
+        **transformers(L),
         "attention, bfloat16": (
             functools.partial(nn.dot_product_attention, is_causal=True), *heads),
         "vmap of gradients": (L.vmap(L.grad(lambda w, x, b: np_.sum(np_.tanh(x @ w + b) ** 2)),

@@ -373,7 +373,7 @@ class Rules:
     place: Any
 
     def __init__(self, like: Rules) -> None:
-        self.names: tuple[str, ...] = like.names        # of the user's rules
+        self.names: Sequence[str] = like.names        # of the user's rules
         self.optimize_remat: bool = like.optimize_remat
         self.num_contents = like.num_contents       # results behind the function's own
 
