@@ -492,3 +492,30 @@ def test_rows_count_beyond_the_dtype_of_columns():
 def test_indices_that_cannot_count_to_the_size_are_refused(make):
     with pytest.raises(ValueError, match="int8 counts to 127"):
         make(np.eye(128, 2, dtype=np.float32))
+
+
+@pytest.mark.parametrize("n_batch, n_dense", [(0, 0), (1, 0), (1, 1), (2, 1)])
+def test_no_function_promotes_ranks_or_dtypes(n_batch, n_dense):
+    m = holes(2, 3, 4, 5)
+
+    def run(mat):
+        return [
+            mat.todense(), mat.sum_duplicates(nse=9), mat.sort_indices(), mat[1:, ::2, 1:3, :4],
+            sparse.bcoo_dynamic_slice(mat, (1, 1, 2, 0), (1, 2, 2, 3)), -mat, mat * 2.,
+            sparse.bcoo_rev(mat, (0, 1, 2)), sparse.bcoo_multiply_sparse(mat, mat),
+            sparse.bcoo_multiply_dense(mat, onp.asarray(m)), sparse.bcoo_extract(mat, m),
+            sparse.bcoo_reduce_sum(mat, axes=(0, 2)), sparse.bcoo.bcoo_eliminate_zeros(mat, nse=9),
+            sparse.bcoo_concatenate([mat, mat], dimension=2),
+            mat.update_layout(n_batch=1, n_dense=1, on_inefficient=None),
+            sparse.bcoo_squeeze(mat[:, :, 1:2], dimensions=(2,)),
+            sparse.bcoo_dot_general(mat, m, dimension_numbers=(((2,), (2,)), ((), ()))),
+        ]
+
+    mat = sparse.BCOO.fromdense(m, n_batch=n_batch, n_dense=n_dense, nse=60)
+    with olympus.numpy_rank_promotion("raise"), olympus.numpy_dtype_promotion("strict"):
+        olympus.eval_shape(run, mat)
+        a, b = sparse.BCOO.fromdense(M, nse=20), sparse.BCSR.fromdense(M, nse=20)
+        olympus.eval_shape(lambda a, b, v: [a @ a.T, a @ v, b @ v, b.sum_duplicates(nse=9),
+                                            sparse.todense(b)], a, b, V)
+        olympus.eval_shape(lambda x: linalg.lobpcg_standard(onp.eye(20), x, m=5),
+                           onp.ones((20, 3)))

@@ -306,7 +306,9 @@ class Executable:
                 outs, token = lib.execute_with_tokens(self.xla, kept, self.handlers)
                 if self.effects:
                     add_pending(token, ordered)
-                if self.hosts:
+                # A program is over when its results are there; to wait in another thread for one
+                # that is over takes as long as the call.
+                if self.hosts and not (outs and all(x.is_ready() for x in outs)):
                     lib.keep_while_running(token, self.hosts)
                 if self.untried:    # a handler refuses at the first call, if at all
                     lib.wait_for([token])

@@ -442,7 +442,7 @@ def bcoo_eliminate_zeros(mat: BCOO, nse: int | None = None) -> BCOO:
     # Indices that serve a whole axis are dropped where all of their elements are 0.
     shared = tuple(i for i, s in enumerate(mat.indices.shape[:n_batch]) if s == 1)
     zero = all_of(zero, shared, keepdims=True) if shared else zero
-    fill = padding(mat.shape[n_batch:n_batch + n_sparse], mat.indices.dtype)
+    fill = padding(mat.shape[n_batch:n_batch + n_sparse], mat.indices.dtype, mat.indices.ndim)
     indices = where(zero[..., None], fill, mat.indices)
     return bcoo_sum_duplicates(BCOO((mat.data, indices), shape=mat.shape), nse)
 
@@ -528,7 +528,7 @@ def empty_bcoo(shape: Sequence[int], dtype: DTypeLike | None = None,
                          f"n_batch={n_batch}, nse={nse} given; none may be negative, nor more axes "
                          "than the shape has.")
     data = zeros((*shape[:n_batch], nse, *shape[n_batch + n_sparse:]), dtype)
-    fill = padding(shape[n_batch:n_batch + n_sparse], dtypes.as_dtype(index_dtype))
+    fill = padding(shape[n_batch:n_batch + n_sparse], dtypes.as_dtype(index_dtype), n_batch + 2)
     indices = full((*shape[:n_batch], nse, n_sparse), fill)
     return BCOO((data, indices), shape=shape, indices_sorted=True, unique_indices=True)
 

@@ -27,7 +27,7 @@ from ..types import dtypes
 from .defined import Defined, add_at, batched, largest, read
 from .formats import Shape, SparseInfo, bcoo_properties, check_counts, index_properties
 
-INT32 = dtypes.as_dtype("int32")
+BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 
 
 def inside(indices: Array, sizes: Sequence[int]) -> Array:
@@ -38,9 +38,14 @@ def inside(indices: Array, sizes: Sequence[int]) -> Array:
     return all_of((indices >= 0) & (indices < asarray(limits.astype(indices.dtype))), -1)
 
 
-def padding(sizes: Sequence[int], dtype: DType) -> Array:
+def for_columns(numbers: Sequence[int] | np.ndarray, dtype: DType, ndim: int = 2) -> Array:
+    """A number for each column of indices with `ndim` axes, so that no rank is promoted."""
+    return asarray(np.asarray(numbers).reshape(*[1] * (ndim - 1), -1).astype(dtype))
+
+
+def padding(sizes: Sequence[int], dtype: DType, ndim: int = 2) -> Array:
     """The index that padding has: the sizes themselves."""
-    return asarray(np.asarray(sizes, np.int64).clip(max=np.iinfo(dtype).max).astype(dtype))
+    return for_columns(np.asarray(sizes, np.int64).clip(max=np.iinfo(dtype).max), dtype, ndim)
 
 
 def _todense(data: Array, indices: Array, *, spinfo: SparseInfo) -> Array:

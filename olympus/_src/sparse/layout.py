@@ -27,7 +27,7 @@ from ..numpy.manipulation import broadcast_to
 from ..numpy.selection import where
 from ..types.shape import broadcast_shapes, canonical_axis, prod
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose
-from .conversions import broadcast_batch, inside, padding
+from .conversions import BOOL, broadcast_batch, for_columns, inside, padding
 from .defined import batched, read
 from .formats import WORDS, Shape, SparseEfficiencyError, SparseEfficiencyWarning
 
@@ -249,8 +249,9 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
         step = np.zeros(n_sparse, int)
         step[dimension - n_batch] = start
         # Padding of one operand must not become an element of the next.
-        fill = padding(shape[n_batch:n_batch + n_sparse], i.dtype)
-        moved.append(where(inside(i, sizes)[..., None], i + asarray(step, i.dtype), fill))
+        fill = padding(shape[n_batch:n_batch + n_sparse], i.dtype, i.ndim)
+        moved.append(where(inside(i, sizes)[..., None], i + for_columns(step, i.dtype, i.ndim),
+                           fill))
         start += x.shape[dimension]
     return BCOO((lax_concatenate(datas, n_batch), lax_concatenate(moved, n_batch)), shape=shape)
 
@@ -260,7 +261,7 @@ def _with_nse(mat: BCOO, nse: int) -> BCOO:
     more, b = nse - mat.nse, mat.n_batch
     if not more:
         return mat
-    fill = padding(mat.shape[b:b + mat.n_sparse], mat.indices.dtype)
+    fill = padding(mat.shape[b:b + mat.n_sparse], mat.indices.dtype, b + 2)
     return BCOO((
         concatenate([mat.data, zeros((*mat.data.shape[:b], more, *mat.data.shape[b + 1:]),
                                      mat.dtype)], b),
@@ -310,7 +311,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     _, sparse_sizes, _ = _parts(mat, mat.shape)
     valid = inside(indices, sparse_sizes)
     columns = _moved(indices, sparse_sizes, new_sparse)
-    fill = padding(new_sparse, indices.dtype)
+    fill = padding(new_sparse, indices.dtype, indices.ndim)
     if new_sparse:
         indices = where(valid[..., None], columns, fill)
     else:
@@ -362,9 +363,10 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     turned = np.array([d in dims for d in range(b, b + s)], bool)
     if turned.any():
         sizes = operand.shape[b:b + s]
-        back = asarray([n - 1 for n in sizes], indices.dtype) - indices
+        back = for_columns([n - 1 for n in sizes], indices.dtype, b + 2) - indices
         indices = where(inside(indices, sizes)[..., None],
-                        where(asarray(turned), back, indices), padding(sizes, indices.dtype))
+                        where(for_columns(turned, BOOL, b + 2), back, indices),
+                        padding(sizes, indices.dtype, b + 2))
     return BCOO((data, indices), shape=operand.shape, unique_indices=operand.unique_indices,
                 indices_sorted=operand.indices_sorted and not turned.any())
 
@@ -387,7 +389,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     data, indices = arr.data, arr.indices
     if len(kept) < s:
         valid = inside(indices, arr.shape[b:b + s])
-        fill = padding([arr.shape[b + i] for i in kept], indices.dtype)
+        fill = padding([arr.shape[b + i] for i in kept], indices.dtype, b + 2)
         indices = stack([indices[..., i] for i in kept], -1) if kept else indices[..., :0]
         if kept:
             indices = where(valid[..., None], indices, fill)
@@ -433,8 +435,8 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     indices = mat.indices[tuple(slice(None) if n == 1 else x
                                 for n, x in zip(mat.indices.shape, batch))]
     shape = [-(-(j - i) // s) for i, j, s in zip(starts, ends, steps)]
-    start, end, step = (asarray([getattr(x, name) for x in sparse], indices.dtype)
-                        for name in ("start", "stop", "step"))
+    start, end, step = (for_columns([getattr(x, name) for x in sparse], indices.dtype,
+                                    indices.ndim) for name in ("start", "stop", "step"))
     kept = ((indices >= start) & (indices < end) & ((indices - start) % step == 0)).all(-1)
     return _cut(mat, data, indices, kept, (indices - start) // step, shape)
 
@@ -443,7 +445,7 @@ def _cut(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, shap
          ) -> BCOO:
     """The stored elements that are kept, at moved indices; no more than there are places."""
     sizes = shape[mat.n_batch:mat.n_batch + mat.n_sparse]
-    indices = where(kept[..., None], moved, padding(sizes, indices.dtype))
+    indices = where(kept[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
     if not mat.n_sparse:
         indices = moved
     data = where(kept.reshape(*kept.shape, *[1] * mat.n_dense), data, 0)
@@ -494,8 +496,9 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
     indices = part(mat.indices, [0, 0], mat.indices.shape[-2:])
     if not mat.n_sparse:
         return BCOO((data, indices), shape=sizes)
-    start = stack(sparse).astype(indices.dtype)
-    kept = ((indices >= start) & (indices < start + asarray(size_sparse, indices.dtype))).all(-1)
+    start = stack(sparse).astype(indices.dtype).reshape(*[1] * (indices.ndim - 1), -1)
+    end = start + for_columns(size_sparse, indices.dtype, indices.ndim)
+    kept = ((indices >= start) & (indices < end)).all(-1)
     return _cut(mat, data, indices, kept, indices - start, sizes)
 
 
@@ -567,7 +570,8 @@ def bcoo_multiply_dense(sp_mat: BCOO, v: ArrayLike) -> Array:
     small = np.array([n == 1 for n in v.shape[b:b + s]], bool)
 
     def one(d: Array, i: Array, x: Array) -> Array:
-        at = where(asarray(small) & (i >= 0) & (i < padding(shape[b:b + s], i.dtype)), 0, i)
+        shared = for_columns(small, BOOL) & (i >= 0) & (i < padding(shape[b:b + s], i.dtype))
+        at = where(shared, 0, i)
         return d * read(x, at)
 
     batch = tuple(max(sizes) if 0 not in sizes else 0 for sizes in zip(
@@ -605,9 +609,8 @@ def bcoo_multiply_sparse(lhs: BCOO, rhs: BCOO) -> BCOO:
             meets &= i[:, None, k] == j[None, :, k]
         p, q = nonzero(meets, size=nse, fill_value=(lhs.nse, rhs.nse))
         out = read(x, p[:, None]) * read(y, q[:, None])
-        index = (read(i, p[:, None]) * asarray([n != 1 for n in ls], i.dtype) +
-                 read(j, q[:, None]).astype(i.dtype) * asarray(
-                     [n == 1 for n in ls], i.dtype))
+        index = (read(i, p[:, None]) * for_columns([n != 1 for n in ls], i.dtype) +
+                 read(j, q[:, None]).astype(i.dtype) * for_columns([n == 1 for n in ls], i.dtype))
         return out, where((p < lhs.nse)[:, None], index, padding(shape[b:b + s], i.dtype))
 
     batch = tuple(0 if 0 in sizes else max(sizes) for sizes in zip(

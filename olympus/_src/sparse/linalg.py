@@ -169,7 +169,7 @@ def lobpcg_standard(A: ArrayLike | Callable[[Array], Array], X: ArrayLike, m: in
 
     def residual(values: Array, block: Array) -> tuple[Array, Array]:
         image = product(block)
-        rest = image - values * block
+        rest = image - values[None] * block
         bound = 10 * n * least * (norm(image, axis=0) + abs(values))
         return rest, (norm(rest, axis=0) < bound).sum()
 
