@@ -14,11 +14,21 @@ from ._src.jit.drawing import Drawing, draw
 from ._src.jit.holds import holds
 from ._src.jit.kernels import kernels
 from ._src.jit.memory import CacheMemory, FunctionMemory, MemoryReport
+from ._src.planning.plan import plan
+from ._src.planning.result import (
+    ArgumentMemory,
+    Exchange,
+    LineMemory,
+    MemoryPlan,
+    Plan,
+    Plans,
+)
 
-__all__ = ["Amplification", "CacheMemory", "DebugEffect", "Drawing", "FunctionMemory",
-           "MemoryReport", "NanFound", "OrderedDebugEffect", "Parting", "Precision", "Recording",
-           "SlowOp", "SlowOps", "Step", "bisect", "breakpoint", "callback", "draw", "find_nan",
-           "holds", "inspect_array_sharding", "kernels", "log", "precision", "print", "record",
+__all__ = ["Amplification", "ArgumentMemory", "CacheMemory", "DebugEffect", "Drawing", "Exchange",
+           "FunctionMemory", "LineMemory", "MemoryPlan", "MemoryReport", "NanFound",
+           "OrderedDebugEffect", "Parting", "Plan", "Plans", "Precision", "Recording", "SlowOp",
+           "SlowOps", "Step", "bisect", "breakpoint", "callback", "draw", "find_nan", "holds",
+           "inspect_array_sharding", "kernels", "log", "plan", "precision", "print", "record",
            "slow_ops", "visualize_array_sharding", "visualize_sharding"]
 
 _publish(__name__)

@@ -16,6 +16,7 @@ from olympus._src.core import staging
 from olympus._src.interpreters import partial_eval
 from olympus.ad_checkpoint import checkpoint_name
 from olympus.experimental import checkify, io_callback
+from olympus.experimental.pallas.ops.tpu import splash_attention as splash
 from olympus.sharding import AxisType, Mesh, NamedSharding
 from olympus.sharding import PartitionSpec as P
 
@@ -626,7 +627,8 @@ def case_rules_get_each_device_cotangents_as_a_loop_over_the_devices_does():
 
 
 def case_values_of_users_types():
-    from test_hi_types import CutRows, Plain, TupCut, dequantise, item, make_tup, quantise
+    from quantised import CutRows, dequantise, quantise
+    from test_hi_types import Plain, TupCut, item, make_tup
     x = np.random.default_rng(0).normal(size=(8, 4)).astype(np.float32)
     q, w, devices = quantise(onp.asarray(x)), onp.arange(1., 5.), mesh((8,), ("x",))
     cut, options = CutRows("x"), {"mesh": devices, "check_vma": False}
@@ -707,6 +709,28 @@ def case_references_from_outside_are_cut_and_closed_over():
         closing = olympus.shard_map(lambda x, total=total: x * x * total[...], mesh=m,
                                     in_specs=P("x"), out_specs=P("x"))
         close(wrap(olympus.grad(lambda x, f=closing: f(x).sum()))(X), 2 * X * (1 + X.sum()))
+
+
+def case_a_kernel_with_a_static_mask_is_cut_by_heads_and_queries():
+    """Its tables are, too: each device visits the blocks of its own heads and queries."""
+    m, rng = mesh((2, 4), ("h", "s")), np.random.RandomState(0)
+    for one in (splash.LocalMask((32, 32), (4, 3), 1), splash.NumpyMask(rng.rand(32, 32) > .5)):
+        mask = splash.MultiHeadMask([one] * 4)
+        kernel = splash.make_splash_mha(
+            mask, block_sizes=splash.BlockSizes(8, 8, 8, 8, 8, 8, 8, 8), head_shards=2,
+            q_seq_shards=4, interpret=True)
+        spec = kernel.manual_sharding_spec(NamedSharding(m, P("h", "s")))
+        run = olympus.shard_map(lambda f, *x: f(*x), mesh=m, in_specs=(
+            spec, P("h", "s"), P("h"), P("h")), out_specs=P("h", "s"))
+        plain = splash.make_masked_mha_reference(mask)
+        xs = [rng.randn(4, 32, 8).astype("f") for _ in range(3)]
+        have, want = [olympus.jit(olympus.value_and_grad(
+            lambda *x, f=f: (f(*x) ** 2).sum(), (0, 1, 2)))(*xs)
+            for f in (lambda *x, run=run, kernel=kernel: run(kernel, *x), plain)]
+        for a, b in zip(olympus.tree.leaves(have), olympus.tree.leaves(want), strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-4)
+        error(ValueError, "The sharding must divide the mask blocks",
+              lambda kernel=kernel: kernel.manual_sharding_spec(NamedSharding(m, P("s", "h"))))
 
 
 CASES = names(globals())

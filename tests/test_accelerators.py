@@ -13,6 +13,7 @@ import olympus
 from olympus import lax
 from olympus._src.devices.chips import CHIPS, parse_target
 from olympus.experimental import topologies
+from olympus.scipy import special
 
 ULP = np.finfo(np.float32).eps
 
@@ -89,6 +90,71 @@ def test_zeta_of_large_exponents_is_its_first_term():
         assert lax.zeta(1e30, 1.0) == 1.0
 
 
+def test_no_float64_is_in_programs_of_float32_on_accelerators():
+    x = np.float32([0.5, 0.25])
+    matrix = np.float32([[1, 2], [3, 4]])
+    for fun, args in ((olympus.numpy.linalg.det, (matrix,)), (special.hyp2f1, (x, x, x, x)),
+                      (special.lambertw, (x,)), (special.wofz, (x,)), (special.jv, (x, x))):
+        for platform in ("tpu", "cuda"):
+            assert "f64" not in lowered(fun, *args, platform=platform).as_text(), fun
+
+
+def test_hypergeometric_sums_keep_their_digits_on_accelerators():
+    args = [np.random.default_rng(0).uniform(-2, 0.9, 20).astype(np.float32) for _ in range(4)]
+    want = sp.hyp2f1(*(x.astype(np.float64) for x in args))
+    np.testing.assert_allclose(here(special.hyp2f1, *args), want, rtol=1e-5)
+
+
+@pytest.mark.parametrize("reduce, start", [(lax.max, -np.inf), (lax.min, np.inf)])
+def test_derivatives_of_extrema_of_windows_on_tpus(reduce, start):
+    x = np.random.default_rng(0).permutation(49).reshape(7, 7).astype(np.float32)
+    x[2, 3], x[0, 0] = np.nan, start
+    for padding in (((1, 0), (0, 1)), ((2, 2), (1, 1))):
+        def total(x, padding=padding):
+            y = lax.reduce_window(x, start, reduce, (3, 2), (2, 1), padding)
+            return (y ** 2 * olympus.numpy.arange(1.0, 1 + y.size).reshape(y.shape)).sum()
+
+        slope = olympus.grad(total)
+        assert "select_and_scatter" in lowered(slope, x).as_text()
+        assert "select_and_scatter" not in lowered(slope, x, platform="cuda").as_text()
+        np.testing.assert_allclose(here(slope, x), olympus.jit(slope)(x), rtol=1e-6)
+        def moved(x):
+            return olympus.jvp(total, (x,), (olympus.numpy.cos(x),))[1]
+        np.testing.assert_allclose(here(moved, x), olympus.jit(moved)(x), rtol=1e-5)
+
+
+def test_kernels_of_accelerators():
+    x = np.eye(3, dtype=np.float32)
+    left = {"compute_left_eigenvectors": True}
+    for fun, platform, name in (
+            (lax.linalg.lu, "cuda", "@cu_lu_pivots_to_permutation"),
+            (lax.linalg.lu, "rocm", "@hip_lu_pivots_to_permutation"),
+            (lambda x: lax.linalg.qr(x, pivoting=True), "cuda", "@cuhybrid_geqp3"),
+            (lambda x: lax.linalg.eig(x, **left), "cuda", "@cuhybrid_eig_real"),
+            (lambda x: lax.linalg.eig(x + 0j), "rocm", "@hiphybrid_eig_comp"),
+            (lambda x: lax.linalg.eig(x, compute_left_eigenvectors=False), "cuda",
+             "@cusolver_geev_ffi"),
+            (lambda x: lax.approx_max_k(x, 2), "tpu", "@ApproxTopK"),
+            (lambda x: lax.approx_min_k(x, 2), "cuda", "@ApproxTopK")):
+        assert name in lowered(fun, x, platform=platform).as_text()
+
+
+def test_programs_of_a_tpu_reach_the_host_by_transfers():
+    x = np.ones(3, np.float32)
+
+    def shown(x):
+        olympus.debug.print("{}", x, ordered=True)
+        olympus.debug.print("no operands", ordered=True)
+        return olympus.pure_callback(lambda x: (x, x[:0]), (x, x[:0]), x)
+
+    text = lowered(shown, x).as_text()
+    assert text.count("stablehlo.send") == text.count("stablehlo.recv") == 3
+    for channel in range(2, 8):
+        assert f'_xla_host_transfer_rendezvous = "{channel}"' in text
+    with pytest.raises(NotImplementedError, match="partitioned=True given on tpu"):
+        lowered(lambda x: olympus.debug.callback(print, x, partitioned=True), x)
+
+
 def test_targets_have_names():
     assert [str(parse_target(t)) for t in (
         "tpu:v5e:2x2", "V6E:16x16", "h100:8", "cuda:a100:2x8", "gpu:l4", "v5p", "v7x:2x2x1")] == [
@@ -131,6 +197,9 @@ def test_programs_compile_for_devices_that_are_not_here(target):
     spread = olympus.jit(lambda x: x @ x).lower(
         olympus.ShapeDtypeStruct((256, 256), np.float32, sharding=over)).compile()
     assert "all-gather" in spread.as_text()
+    told = olympus.jit(lambda x: (olympus.debug.print("{}", x, ordered=True), x)[1]).lower(
+        olympus.ShapeDtypeStruct((4,), np.float32, sharding=here)).compile().as_text()
+    assert ("send(" if platform == "tpu" else "xla_ffi_python_gpu_callback") in told
     # An array of ours on such a device ends the process in jaxlib: it is never handed on.
     for x in (np.ones(4), olympus.numpy.ones(4)):
         for place in (device, here):

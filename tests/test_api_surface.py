@@ -31,10 +31,11 @@ KINDS = ("pos", "pos_or_kw", "var_pos", "kw", "var_kw")  # in the order of inspe
 
 OURS = {    # what nobody else has a name for
     "olympus": {"memory_report"},
-    "olympus.debug": {"Amplification", "CacheMemory", "Drawing", "FunctionMemory", "MemoryReport",
-                      "NanFound", "Parting", "Precision", "Recording", "SlowOp", "SlowOps", "Step",
-                      "bisect", "draw", "find_nan", "holds", "kernels", "precision", "record",
-                      "slow_ops"},
+    "olympus.debug": {"Amplification", "ArgumentMemory", "CacheMemory", "Drawing", "Exchange",
+                      "FunctionMemory", "LineMemory", "MemoryPlan", "MemoryReport", "NanFound",
+                      "Parting", "Plan", "Plans", "Precision", "Recording", "SlowOp", "SlowOps",
+                      "Step", "bisect", "draw", "find_nan", "holds", "kernels", "plan",
+                      "precision", "record", "slow_ops"},
     "olympus.errors": {"DonatedArgumentError", "FormatError", "IncompatibleDevicesError",
                        "IndexTypeError", "IndexValueError", "LeakError", "RetraceError",
                        "RetraceWarning", "RuleMissingError", "ShardingTypeError",

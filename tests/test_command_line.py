@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus._src.base import config
+from olympus._src.base import config, progress
 from olympus._src.command_line import main as command_line
 from olympus._src.command_line.arguments import CommandError, specs, values
 from olympus._src.command_line.main import main
@@ -252,9 +252,9 @@ def test_a_terminal_sees_how_long_a_step_takes(monkeypatch):
     screen, waits = Terminal(), iter([False, True])
     event = types.SimpleNamespace(set=lambda: None, wait=lambda seconds: next(waits))
     monkeypatch.setattr(sys, "stderr", screen)
-    monkeypatch.setattr(command_line, "threading", types.SimpleNamespace(
+    monkeypatch.setattr(progress, "threading", types.SimpleNamespace(
         Event=lambda: event, Thread=threading.Thread))
-    with command_line._step("compiling", types.SimpleNamespace(quiet=False)):
+    with progress.step("compiling"):
         pass
     assert re.fullmatch(r"\rcompiling 0 s\rcompiling 0\.\d\d s\n", screen.getvalue())
 

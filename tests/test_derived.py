@@ -3,7 +3,9 @@ computed once, and gone with the user's function.
 """
 
 import gc
+import threading
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import olympus
 from olympus import lax
 from olympus import numpy as onp
+from olympus._src.core.ir import derived
 from olympus._src.core.staging import StagingTrace
 from olympus._src.lowering.context import ModuleContext
 
@@ -226,6 +229,21 @@ def test_what_functions_hold_is_gone_with_them(kind):
 
 def test_what_is_derived_of_one_program_is_bounded():
     program = olympus.make_olympuspr(onp.sin)(1.0)
+    numbered = derived(lambda program, i: [i])
     for i in range(1000):
-        program.derived(("test", i), list)
+        numbered(program, i)
     assert len(program.cache) <= 256
+
+
+def test_passes_with_equal_arguments_keep_apart():
+    program = olympus.make_olympuspr(onp.sin)(1.0)
+    ones, twos = derived(lambda program, n: [n]), derived(lambda program, n: [n, n])
+    assert (ones(program, 3), twos(program, 3)) == ([3], [3, 3])
+
+
+def test_two_threads_that_derive_at_once_get_one_object():
+    program, both = olympus.make_olympuspr(onp.sin)(1.0), threading.Barrier(2, timeout=60)
+    slow = derived(lambda program: [both.wait()])
+    with ThreadPoolExecutor(2) as pool:
+        first, second = pool.map(slow, [program] * 2)
+    assert first is second

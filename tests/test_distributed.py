@@ -262,6 +262,24 @@ def test_those_that_do_not_come_are_named():
         assert "processes 1, 3 did not report to process 0 within 0 seconds; 2 of 4 are" in outcome
 
 
+def test_the_coordinator_ends_without_stopping_its_service():
+    """Stopping it was now and then a segmentation fault of the coordinator, in gRPC."""
+    code = """
+import io, sys
+from olympus._src.base.lib import coordinator
+class Service:
+    def shutdown(self):
+        print("stopped", flush=True)
+    __del__ = shutdown
+coordinator._start = lambda **asked: Service()
+sys.stdin = io.StringIO('{"pulses": [], "heartbeat_timeout": 1}')
+coordinator.main()
+"""
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True,
+                           timeout=100)
+    assert (ended.stdout, ended.stderr, ended.returncode) == ("null\n", "", 0)
+
+
 def test_no_coordinator():
     outcome, = roll_call([member(2)], timeout=0.2)
     assert re.search(r"process 2 of 3 got no answer from the coordinator, process 0, at 127.0.0.1:"

@@ -130,6 +130,68 @@ def test_an_operation_that_is_linear_is_transposed():
     np.testing.assert_array_equal(scaled(x)[0], 5 * x)
 
 
+def _ruled(optimize_remat):
+    def made(f):
+        fun = olympus.custom_vjp(lambda x: f(x))
+        fun.defvjp(lambda x: (f(x), x), lambda x, ct: (ct * 3 * f(x) / x,),
+                   optimize_remat=optimize_remat)
+        return fun
+    return made
+
+
+#: Functions that apply another one in a program among the params of an equation.
+INSIDE = {
+    "jit": olympus.jit, "checkpoint": olympus.checkpoint, "custom_vjp": _ruled(False),
+    "custom_vjp of two programs": _ruled(True),
+    "cond": lambda f: lambda x: lax.cond(x[0] > 0, f, lambda x: x, x),
+    "scan": lambda f: lambda x: lax.scan(lambda c, y: (c + f(y), f(c)), onp.float32(1), x),
+    "map": lambda f: lambda x: lax.map(f, x),
+    "fori": lambda f: lambda x: lax.fori_loop(0, 2, lambda i, x: f(x) / 4, x),
+    "while": lambda f: lambda x: lax.while_loop(lambda x: f(x).sum() < 50, f, x),
+    "linear_solve": lambda f: lambda x: lax.custom_linear_solve(
+        lambda v: f(x) * v, x, lambda _, b: b / f(x), lambda _, b: b / f(x)),
+    "root": lambda f: lambda x: lax.custom_root(
+        lambda y: y * 2 - f(x), x, lambda _, y: f(x) / 2, lambda _, y: y / 2),
+    "reduce": lambda f: lambda x: lax.reduce(x, np.float32(0), lambda a, b: a + f(b), (0,)),
+    "reduce_window": lambda f: lambda x: lax.reduce_window(
+        x, np.float32(0), lambda a, b: a + f(b), (2,), (1,), "VALID"),
+    "apply": lambda f: lambda x: x.at[1].apply(f),
+    "composite": lambda f: lax.composite(f, "outside.cube"),
+    "linear_call": lambda f: lambda x: olympus.custom_derivatives.linear_call(
+        lambda r, v: f(r) * v, lambda r, v: f(r) * v, x, x)}
+FORWARD_ONLY = ("while", "apply")       # loops without reverse mode
+NO_DERIVATIVE = ("reduce", "reduce_window")     # by vmap of the operation, which has no rule
+
+
+@pytest.mark.parametrize("name", INSIDE)
+def test_an_operation_inside_of_every_program_that_an_equation_carries(name):
+    class Cube(hi.HiPrim):
+        def __init__(self, aval):
+            self.in_avals, self.out_aval, self.params = (aval,), aval, {}
+            super().__init__()
+
+        def expand(self, x):
+            return x * x * x
+
+        def jvp(self, primals, tangents):
+            return self(*primals), 3 * primals[0] ** 2 * tangents[0]
+
+    def cube(x):
+        return Cube(olympus.typeof(x))(x)
+
+    def total(f):
+        return lambda x: sum(leaf.sum() for leaf in olympus.tree.leaves(INSIDE[name](f)(x)))
+
+    x = onp.asarray([1.0, 1.25, 0.5])
+    ways = [olympus.jit] if name in (*FORWARD_ONLY, *NO_DERIVATIVE) else [
+        olympus.jit, lambda f: olympus.jit(olympus.grad(f))]
+    for way in ways:
+        np.testing.assert_allclose(way(total(cube))(x), way(total(lambda x: x * x * x))(x),
+                                   rtol=1e-5)
+    traced = olympus.jit(total(cube)).trace(x)
+    assert traced.olympuspr.is_high and not traced.loolympus.olympuspr.is_high
+
+
 def test_without_rules_derivatives_say_which_are_required():
     def f(x):
         return Base(x, x)(x, {"y": x}, 1)[0]

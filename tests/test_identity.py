@@ -276,3 +276,17 @@ def test_a_rule_that_is_registered_between_two_programs_is_used() -> None:
     finally:
         del tan_p.lower
     assert float(olympus.jit(lambda x: inner(x))(0.5)) == pytest.approx(np.tan(0.5))
+
+
+BY_VALUE = {     # programs whose params have objects that say by `is_value` that equality is all
+    "accuracy": lambda x: lax.exp(x, accuracy=lax.Tolerance(ulps=2)),
+    "keys": lambda x: x + olympus.random.normal(olympus.random.key(0), (4,)),
+    "window": lambda x: olympus.grad(lambda x: lax.reduce_window(
+        x, -np.inf, lax.max, (2,), (1,), "VALID").sum())(x)}
+
+
+@pytest.mark.parametrize("name", BY_VALUE)
+def test_objects_among_params_that_are_values_leave_an_identity(name: str) -> None:
+    first, second = [olympus.make_olympuspr(lambda x: BY_VALUE[name](x))(X) for _ in range(2)]
+    assert identity(first) is not None
+    assert identity(first) == identity(second)

@@ -682,6 +682,72 @@ def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> N
     np.testing.assert_array_equal(jit(vmap(lax.sort))(np.stack([x, -x])), each)
 
 
+# Convolutions of one feature
+
+SINGLE, LONG = "convolution of one feature", "convolution by Fourier transforms"
+# Elements, those of the kernel, mode, and the kernel that computes it.
+VECTORS: list[tuple[int, int, str, list[str]]] = [
+    (1365, 3, "same", []), (1366, 3, "same", [SINGLE]), (2048, 2, "same", []),
+    (2000, 40, "full", [SINGLE]), (2000, 41, "full", []), (1000, 128, "full", [LONG]),
+    (1000, 127, "valid", [LONG]), (1000, 129, "same", [LONG]), (300, 299, "full", [LONG]),
+    (129, 1000, "same", [LONG])]
+
+
+@pytest.mark.parametrize(("n", "m", "mode", "names"), VECTORS)
+def test_convolutions_of_vectors(n: int, m: int, mode: str, names: list[str]) -> None:
+    x, y = normal((n,)), normal((m,))
+    for name in ("convolve", "correlate") if m in (127, 129, 3) else ("convolve",):
+        fun, oracle = getattr(olympus.numpy, name), getattr(np, name)
+        assert taken(lambda x, y, fun=fun: fun(x, y, mode), x, y) == names
+        close(jit(lambda x, y, fun=fun: fun(x, y, mode))(x, y), oracle(wide(x), wide(y), mode),
+              "float32")
+    if m == 129:
+        ct = normal((n,))
+        loss = lambda x, y: (olympus.numpy.convolve(x, y, mode) * ct).sum()
+        dx, dy = jit(grad(loss, (0, 1)))(x, y)
+        close(dx, np.convolve(wide(ct), wide(y)[::-1], mode), "float32")
+        close(dy, np.correlate(np.pad(wide(ct), 64), wide(x), "valid"), "float32", 3)
+        assert LONG in taken(grad(loss, (0, 1)), x, y)
+
+
+@pytest.mark.parametrize(("shape", "window", "dtype", "names"), [
+    ((30, 40), (3, 3), "float32", [SINGLE]), ((30, 40), (8, 8), "float64", [SINGLE]),
+    ((64, 50), (15, 15), "float32", [LONG]), ((64, 50), (15, 15), "float64", []),
+    ((20, 18, 16), (3, 4, 5), "complex64", [SINGLE]), ((20, 18, 16), (7, 7, 7), "float32", [LONG])])
+def test_convolutions_of_images(shape: Any, window: Any, dtype: str, names: list[str]) -> None:
+    with enable_x64(dtype == "float64"):
+        x, w = normal((2, 1, *shape), dtype), normal((1, 1, *window), dtype)
+
+        def run(x: Any, w: Any) -> Any:
+            return lax.conv_general_dilated(x, w, (1,) * len(shape), "SAME")
+
+        assert taken(run, x, w) == names
+        pads = tuple([((k - 1) // 2, k // 2) for k in window])
+        ones = (1,) * len(shape)
+        close(jit(run)(x, w), convolved(wide(x), wide(w), 1, ones, pads, ones, ones), dtype)
+        each = jit(vmap(run, (0, None)))(x[:, None], w)
+        close(each[:, 0], convolved(wide(x), wide(w), 1, ones, pads, ones, ones), dtype)
+
+
+def test_convolutions_by_transforms_of_infinities_nan_zeros_and_signs() -> None:
+    x, y = np.array(normal((1000,))), np.array(normal((200,)))
+    run = jit(olympus.numpy.convolve)
+    assert taken(olympus.numpy.convolve, x, y) == [LONG]
+    for value in (np.nan, np.inf, -np.inf):
+        other = x.copy()
+        other[500] = value
+        found, wanted = np.asarray(run(other, y)), np.convolve(wide(other), wide(y))
+        np.testing.assert_array_equal(np.isfinite(found), np.isfinite(wanted))
+        assert np.isfinite(found).sum() == 999      # all but 200 of 1,199
+    x[:400], x[600:] = 0, 0
+    found, positive = np.asarray(run(x, y)), np.asarray(run(np.abs(x), np.abs(y)))
+    np.testing.assert_array_equal(found[[*range(400), *range(800, 1199)]], 0)
+    assert (positive >= 0).all()
+    counts = [RNG.integers(0, 9, n).astype("float32") for n in (1000, 200)]
+    np.testing.assert_array_equal(run(*counts), np.convolve(*map(wide, counts)))
+    assert run(x * 0, y).tolist() == [0] * 1199
+
+
 # Order statistics
 
 RANKS = "ranks by counting"
@@ -755,3 +821,29 @@ def test_order_statistics_in_transformations() -> None:
     q = np.array([0.2, 0.8], "float32")
     mapped = jit(vmap(lambda q: onp.quantile(x[0], q, method="lower")))(q)
     np.testing.assert_array_equal(mapped, np.quantile(x[0], q, method="lower"))
+
+
+# Options
+
+def test_jit_says_whether_kernels_are_taken_and_logs_them(caplog: pytest.LogCaptureFixture
+                                                          ) -> None:
+    def fun(x: Any) -> Any:
+        return olympus.numpy.argmax(x)
+
+    x = np.arange(20_000, dtype="float32")
+    counts = {mode: len(jit(fun, kernels=mode).lower(x)._context.taken)
+              for mode in (None, "auto", "off")}
+    assert counts == {None: 1, "auto": 1, "off": 0}
+    with kernels("off"):
+        assert len(jit(fun, kernels="auto").lower(x)._context.taken) == 1
+        assert jit(fun).lower(x)._context.taken == []
+    for mode in ("off", "auto"):        # the outermost function's counts
+        inner = jit(fun, kernels="off" if mode == "auto" else "auto")
+        text = jit(lambda x: inner(x) + 1, kernels=mode).lower(x)
+        assert len(text._context.taken) == (mode == "auto")
+    assert olympus.debug.kernels(jit(fun, kernels="off"), x).reason == 'kernels is "off"'
+    with caplog.at_level("WARNING"):
+        assert int(jit(fun, kernels="report")(x)) == 19_999
+    assert "kernels of Olympus compute 1 operations" in caplog.text
+    with pytest.raises(ValueError, match="jit: kernels='on' given; 'auto', 'off', 'report'"):
+        jit(fun, kernels="on")

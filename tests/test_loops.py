@@ -613,3 +613,40 @@ def test_rows_of_bfloat16_are_not_converted_at_each_step(length, reverse):
     np.testing.assert_array_equal(np.asarray(found[1][1]), np.asarray(x))
     text = olympus.jit(f).lower(x).as_text()
     assert f"tensor<{length}x2xui16>" in text and "dynamic_update_slice" in text
+
+
+def _unrolled(start, stop, body, total):
+    for i in range(start, stop):
+        total = body(i, total)
+    return total
+
+
+@pytest.mark.parametrize(("dtype", "far"), [("float32", 1e-5), ("bfloat16", 0.1),
+                                            ("complex64", 1e-5)])
+def test_gradients_of_a_const_that_a_loop_reads_at_several_places(dtype, far):
+    table = onp.asarray(np.random.default_rng(0).normal(size=(5, 3)), dtype)
+
+    def slope(loop):
+        def f(table):
+            def body(i, total):
+                row, other = table[i], table[(3 * i) % 5]
+                return total + (row * other).sum() + (table[1:3] ** 2).sum() * i
+
+            return loop(0, 4, body, onp.zeros((), dtype)).real.astype(np.float32)
+
+        return olympus.grad(f)
+
+    want = np.asarray(jit(slope(_unrolled))(table), np.complex64)
+    for run in (slope(lax.fori_loop), jit(slope(lax.fori_loop))):
+        np.testing.assert_allclose(np.asarray(run(table), np.complex64), want, rtol=far, atol=far)
+
+
+def test_a_loop_that_reads_two_rows_makes_no_dense_zeros_for_their_gradients():
+    def f(table):
+        return lax.fori_loop(0, 4, lambda i, s: s + (table[i] * table[(3 * i) % 5]).sum(), 0.0)
+
+    program = olympus.make_olympuspr(olympus.grad(f))(onp.ones((5, 3)))
+    back = [eqn for eqn in program.eqns if eqn.primitive.name == "scan"][-1]
+    whole = {eqn.primitive.name for eqn in back.params["olympuspr"].eqns
+             for v in eqn.outvars if v.aval.shape == (5, 3)}
+    assert whole == {"dynamic_update_slice"}

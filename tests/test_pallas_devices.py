@@ -53,6 +53,58 @@ def test_atomic_operations_of_all_steps_on_one_block(name: str) -> None:
     np.testing.assert_array_equal(got, np.where(np.arange(8) < 6, want, x[0]))
 
 
+def pipelined(x: Any, y: Any, rows: Any = None) -> Any:
+    """x @ y by a pipeline over blocks of 2 by 3 by 4, the last of which leave the arrays."""
+    (m, k), n = x.shape, y.shape[1]
+    rows = pl.cdiv(m, 2) if rows is None else rows
+
+    def body(x: Any, y: Any, o: Any, total: Any) -> None:
+        @pl.when(pl.program_id(2) == 0)
+        def _() -> None:
+            total[...] = onp.zeros(total.shape)
+
+        here = pl.program_id(2) * 4 + onp.arange(4) < k
+        total[...] += onp.where(here, x[...], 0) @ onp.where(here[:, None], y[...], 0)
+        o[...] = total[...]
+
+    def kernel(x: Any, y: Any, o: Any, total: Any) -> None:
+        run = pltpu.emit_pipeline(
+            body, grid=(rows, pl.cdiv(n, 3), pl.cdiv(k, 4)),
+            in_specs=[pl.BlockSpec((2, 4), lambda i, j, k: (i, k)),
+                      pl.BlockSpec((4, 3), lambda i, j, k: (k, j))],
+            out_specs=[pl.BlockSpec((2, pl.Element(3)), lambda i, j, k: (i, 3 * j))],
+            core_axis=0)
+        run(x, y, o, scratches=(total,))
+
+    return pl.pallas_call(kernel, olympus.ShapeDtypeStruct((m, n), onp.float32), grid=2,
+                          scratch_shapes=[pltpu.VMEM((2, 3), onp.float32)],
+                          interpret=pltpu.InterpretParams())(x, y)
+
+
+def test_a_pipeline_runs_on_blocks_that_may_leave() -> None:
+    draw = np.random.RandomState(0)
+    x, y = draw.randn(5, 7).astype(np.float32), draw.randn(7, 4).astype(np.float32)
+    only_one = pl.BlockSpec((2, 4), lambda i: i)
+
+    def wrong(*specs: Any) -> Any:
+        return pl.pallas_call(lambda o: pltpu.emit_pipeline(
+            lambda o: None, grid=(1,), out_specs=list(specs))(o),
+            olympus.ShapeDtypeStruct((4, 4), onp.float32), interpret=True)
+    for specs, message in (((only_one,), "returned 1 values"), ((), "1 references given for 0"),
+                           ((pl.BlockSpec((2,)),), "one entry for each axis"),):
+        with pytest.raises(ValueError, match=f"emit_pipeline: .*{message}"):
+            wrong(*specs)()
+    with pytest.raises(NotImplementedError, match="Element without padding"):
+        wrong(pl.BlockSpec((pl.Element(2, (1, 1)), 4), lambda i: (i, 0)))()
+    np.testing.assert_allclose(pipelined(x, y), x @ y, rtol=1e-5)
+    np.testing.assert_allclose(olympus.jit(pipelined)(x, y, onp.int32(3)), x @ y, rtol=1e-5)
+    x, y = draw.randn(4, 8).astype(np.float32), draw.randn(8, 3).astype(np.float32)
+    loss = lambda f: lambda x, y: (f(x, y) ** 2).sum()
+    for got, want in zip(*[olympus.grad(loss(f), (0, 1))(x, y) for f in (pipelined, onp.matmul)],
+                         strict=True):
+        np.testing.assert_allclose(got, want, rtol=1e-4)
+
+
 def test_bitcast_changes_rows() -> None:
     x = np.arange(32, dtype=np.int32).reshape(8, 4) * 70001
     narrow = pltpu.bitcast(onp.array(x), onp.int16)

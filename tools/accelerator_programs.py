@@ -1,7 +1,8 @@
 """The programs that tools/accelerators.py compiles, of either library: `L` is olympus or jax.
 
-`programs(L)` and `functions(L)` give, by name, a function and the shapes of its arguments, for one
-device; `sharded(L, mesh)` gives jitted functions with arguments over a mesh of axes data and model.
+`programs(L)`, `functions(L)` and `topologies(L)` give, by name, a function and the shapes of its
+arguments, for one device; `sharded(L, mesh)` gives jitted functions with arguments over a mesh of
+axes data and model.
 Everything is of float32 unless its name says otherwise.
 """
 
@@ -54,9 +55,87 @@ def next_token_loss(L, x, embedding, tokens):
     return -L.numpy.take_along_axis(logits, tokens[:, 1:, None], -1).mean()
 
 
+def transformers(L):
+    """Programs of a transformer of two layers, as `programs` gives them."""
+    np_, lax, bf16 = L.numpy, L.lax, L.numpy.bfloat16
+    width, vocabulary = 512, 1024
+    shapes = weights_of(width, 4 * width)
+    layer = {n: L.ShapeDtypeStruct(s, bf16) for n, s in shapes.items()}
+    params = {"layers": [layer, dict(layer)],
+              "embedding": L.ShapeDtypeStruct((vocabulary, width), bf16)}
+    tokens = L.ShapeDtypeStruct((8, 128), np.int32)
+
+    def loss(params, tokens, remat=False, scan=False):
+        x = params["embedding"][tokens]
+        block = functools.partial(causal_block, L, heads=8)
+        block = L.checkpoint(block) if remat else block
+        if scan:
+            stacked = L.tree.map(lambda *ws: np_.stack(ws), *params["layers"])
+            x = lax.scan(lambda x, p: (block(x, p), None), x, stacked)[0]
+        else:
+            for p in params["layers"]:
+                x = block(x, p)
+        return next_token_loss(L, x, params["embedding"], tokens)
+
+    def step(params, tokens, **how):
+        value, slopes = L.value_and_grad(functools.partial(loss, **how))(params, tokens)
+        return value, L.tree.map(lambda p, g: p - 0.01 * g, params, slopes)
+
+    return {
+        "transformer": (loss, params, tokens),
+        "transformer step": (step, params, tokens),
+        "transformer step, remat": (functools.partial(step, remat=True), params, tokens),
+        "transformer step, scan": (functools.partial(step, remat=True, scan=True), params, tokens),
+    }
+
+
+def factorisations(L):
+    """Programs of linear algebra, as `programs` gives them."""
+    np_, lax = L.numpy, L.lax
+
+    def S(*shape, d=F32):
+        return L.ShapeDtypeStruct(shape, d)
+
+    return {
+        "Cholesky": (np_.linalg.cholesky, S(256, 256)),
+        "QR": (np_.linalg.qr, S(256, 128)),
+        "solve": (np_.linalg.solve, S(256, 256), S(256, 8)),
+        "eigh": (np_.linalg.eigh, S(128, 128)),
+        "SVD": (functools.partial(np_.linalg.svd, full_matrices=False), S(128, 64)),
+        "triangular solve": (functools.partial(
+            lax.linalg.triangular_solve, left_side=True, lower=True), S(256, 256), S(256, 8)),
+    }
+
+
+def draws(L):
+    """Programs that draw random numbers, as `programs` gives them."""
+    np_, random, bf16 = L.numpy, L.random, L.numpy.bfloat16
+
+    def S(*shape, d=F32):
+        return L.ShapeDtypeStruct(shape, d)
+
+    def split_and_draw(k):
+        a, b = random.split(random.wrap_key_data(k))
+        return random.uniform(a, (1024, 128), bf16), random.randint(b, (1024,), 0, 10)
+
+    def dropout(k, x):
+        key = random.wrap_key_data(k)
+        kept = random.bernoulli(key, 0.9, x.shape)
+        return np_.where(kept, x / 0.9, 0), random.categorical(key, x)
+
+    return {
+        "normal": (lambda k: random.normal(random.wrap_key_data(k), (1024, 1024)),
+                   S(2, d=np.uint32)),
+        "normal by rbg": (lambda k: random.normal(random.wrap_key_data(k, impl="rbg"),
+                                                  (1024, 1024)), S(4, d=np.uint32)),
+        "split, uniform bfloat16": (split_and_draw, S(2, d=np.uint32)),
+        "dropout, categorical": (dropout, S(2, d=np.uint32), S(64, 512)),
+    }
+
+
 def programs(L):
     """Whole programs: name -> (function, shapes of arguments)."""
-    np_, lax, nn, random = L.numpy, L.lax, L.nn, L.random
+    np_, lax, nn = L.numpy, L.lax, L.nn
     bf16, fp8 = np_.bfloat16, np_.float8_e4m3fn
     nhwc = {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}
 
@@ -79,42 +158,12 @@ def programs(L):
     def max_pool(x):
         return lax.reduce_window(x, -np_.inf, lax.max, (1, 2, 2, 1), (1, 2, 2, 1), "VALID")
 
-    def split_and_draw(k):
-        a, b = random.split(random.wrap_key_data(k))
-        return random.uniform(a, (1024, 128), bf16), random.randint(b, (1024,), 0, 10)
-
-    def dropout(k, x):
-        key = random.wrap_key_data(k)
-        return np_.where(random.bernoulli(key, 0.9, x.shape), x / 0.9, 0), random.categorical(key, x)
-
     def chain(x, w):
         f = L.checkpoint(lambda x: np_.sin(np_.sin(x @ w)))
         return L.grad(lambda x: f(f(f(x))).sum())(x)
 
     def squares(fun):
         return lambda *args: (fun(*args) ** 2).sum()
-
-    width, vocabulary = 512, 1024
-    shapes = weights_of(width, 4 * width)
-    params = {"layers": [{n: S(*s, d=bf16) for n, s in shapes.items()} for _ in range(2)],
-              "embedding": S(vocabulary, width, d=bf16)}
-    tokens = S(8, 128, d=np.int32)
-
-    def loss(params, tokens, remat=False, scan=False):
-        x = params["embedding"][tokens]
-        block = functools.partial(causal_block, L, heads=8)
-        block = L.checkpoint(block) if remat else block
-        if scan:
-            stacked = L.tree.map(lambda *ws: np_.stack(ws), *params["layers"])
-            x = lax.scan(lambda x, p: (block(x, p), None), x, stacked)[0]
-        else:
-            for p in params["layers"]:
-                x = block(x, p)
-        return next_token_loss(L, x, params["embedding"], tokens)
-
-    def step(params, tokens, **how):
-        value, slopes = L.value_and_grad(functools.partial(loss, **how))(params, tokens)
-        return value, L.tree.map(lambda p, g: p - 0.01 * g, params, slopes)
 
     heads = [S(2, 256, 8, 64, d=bf16)] * 3
     return {
@@ -143,31 +192,19 @@ def programs(L):
             lambda w: (rnn(xs, w, h)[0] ** 2).sum())(w), S(64, 8, 128), S(128, 128), S(8, 128)),
         "while": (lambda x: lax.while_loop(lambda c: (c[0] < 10) & (np_.sum(c[1]) < 1e3),
                                            lambda c: (c[0] + 1, c[1] * 2 + 1), (0, x)), S(128)),
-        "cond": (lambda p, x: lax.cond(p > 0, lambda x: x @ x, np_.linalg.inv, x), S(), S(128, 128)),
+        "cond": (lambda p, x: lax.cond(p > 0, lambda x: x @ x, np_.linalg.inv, x),
+                 S(), S(128, 128)),
         "fft": (np_.fft.fft, S(64, 1024, d=np.complex64)),
         "rfft": (np_.fft.rfft, S(64, 1024)),
         "convolution, bfloat16": (conv, S(32, 56, 56, 64, d=bf16), S(3, 3, 64, 64, d=bf16)),
         "gradient of a convolution": (L.grad(squares(conv), (0, 1)),
                                       S(8, 28, 28, 64), S(3, 3, 64, 64)),
         "gradient of max-pooling": (L.grad(squares(max_pool)), S(8, 28, 28, 64)),
-        "Cholesky": (np_.linalg.cholesky, S(256, 256)),
-        "QR": (np_.linalg.qr, S(256, 128)),
-        "solve": (np_.linalg.solve, S(256, 256), S(256, 8)),
-        "eigh": (np_.linalg.eigh, S(128, 128)),
-        "SVD": (functools.partial(np_.linalg.svd, full_matrices=False), S(128, 64)),
-        "triangular solve": (functools.partial(
-            lax.linalg.triangular_solve, left_side=True, lower=True), S(256, 256), S(256, 8)),
-        "normal": (lambda k: random.normal(random.wrap_key_data(k), (1024, 1024)),
-                   S(2, d=np.uint32)),
-        "normal by rbg": (lambda k: random.normal(random.wrap_key_data(k, impl="rbg"),
-                                                  (1024, 1024)), S(4, d=np.uint32)),
-        "split, uniform bfloat16": (split_and_draw, S(2, d=np.uint32)),
-        "dropout, categorical": (dropout, S(2, d=np.uint32), S(64, 512)),
-        "transformer": (loss, params, tokens),
-        "transformer step": (step, params, tokens),
-        "transformer step, remat": (functools.partial(step, remat=True), params, tokens),
-        "transformer step, scan": (functools.partial(step, remat=True, scan=True), params, tokens),
-        "attention, bfloat16": (functools.partial(nn.dot_product_attention, is_causal=True), *heads),
+        **factorisations(L),
+        **draws(L),
+        **transformers(L),
+        "attention, bfloat16": (
+            functools.partial(nn.dot_product_attention, is_causal=True), *heads),
         "vmap of gradients": (L.vmap(L.grad(lambda w, x, b: np_.sum(np_.tanh(x @ w + b) ** 2)),
                                      (None, 0, None)), S(128, 128), S(64, 128), S(128)),
         "Hessian": (L.hessian(lambda x: np_.sum(np_.sin(x) * np_.roll(x, 1) ** 2)), S(64)),
@@ -175,10 +212,10 @@ def programs(L):
     }
 
 
-def functions(L):
-    """Single functions on small arguments: name -> (function, shapes of arguments)."""
+def matrices_and_order(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments). (the first)"""
     np_, lax, scipy, random = L.numpy, L.lax, L.scipy, L.random
-    linalg, bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
+    linalg, _bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
 
     def S(*shape, d=F32):
         return L.ShapeDtypeStruct(shape, d)
@@ -198,9 +235,7 @@ def functions(L):
 
     M, C, V, I = S(16, 16), S(16, 16, d=np.complex64), S(64), S(64, d=np.int32)
     T, R, W = S(8, 16, 16), S(24, 16), S(16)
-    i8, i4, f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
-    e8 = np_.float8_e8m0fnu
-    ring = (((1,), (0,)), ((), ()))
+    _i8, _i4, _f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
     return {
         "cholesky": (linalg.cholesky, M), "cholesky complex": (linalg.cholesky, C),
         "qr": (linalg.qr, R), "svd": (linalg.svd, R), "svd complex": (linalg.svd, C),
@@ -242,7 +277,8 @@ def functions(L):
             k, np.zeros(3, F32), np.eye(3, dtype=F32))),
         "rng_bit_generator": (lambda k: lax.rng_bit_generator(k, (8,)), S(4, d=np.uint32)),
         "sort": (np_.sort, V), "sort complex": (np_.sort, C), "argsort": (np_.argsort, V),
-        "lexsort": (lambda a, b: np_.lexsort((a, b)), V, V), "top_k": (lambda x: lax.top_k(x, 3), V),
+        "lexsort": (lambda a, b: np_.lexsort((a, b)), V, V),
+        "top_k": (lambda x: lax.top_k(x, 3), V),
         "approx_max_k": (lambda x: lax.approx_max_k(x, 10), S(16, 4096)),
         "approx_min_k": (lambda x: lax.approx_min_k(x, 10), S(16, 4096)),
         "median": (np_.median, V), "searchsorted": (np_.searchsorted, V, V),
@@ -251,6 +287,36 @@ def functions(L):
         "cumprod": (np_.cumprod, V), "cummax": (lax.cummax, V),
         "cumlogsumexp": (lax.cumlogsumexp, V),
         "associative_scan": (lambda x: lax.associative_scan(np_.add, x), V),
+    }
+
+
+def further_functions(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments). (the others)"""
+    np_, lax, scipy, random = L.numpy, L.lax, L.scipy, L.random
+    _linalg, bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
+
+    def S(*shape, d=F32):
+        return L.ShapeDtypeStruct(shape, d)
+
+    def of_key(fun, impl=None):
+        size = {None: 2, "rbg": 4, "unsafe_rbg": 4}[impl]
+        return lambda k: fun(random.wrap_key_data(k, impl=impl)), S(size, d=np.uint32)
+
+    def slope(fun):
+        return L.grad(lambda *args: fun(*args).sum())
+
+    def pool(x):
+        return lax.reduce_window(x, -np.inf, lax.max, (2,), (2,), "VALID")
+
+    def scaled(a, b, s, t):
+        return L.nn.scaled_matmul(a, b, s, t)
+
+    M, _C, V, I = S(16, 16), S(16, 16, d=np.complex64), S(64), S(64, d=np.int32)
+    _T, _R, W = S(8, 16, 16), S(24, 16), S(16)
+    i8, i4, f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
+    e8 = np_.float8_e8m0fnu
+    ring = (((1,), (0,)), ((), ()))
+    return {
         "igamma": (lax.igamma, V, V), "betainc": (scipy.special.betainc, V, V, V),
         "lgamma": (lax.lgamma, V), "digamma": (lax.digamma, V), "bessel_i1e": (lax.bessel_i1e, V),
         "erf_inv": (lax.erf_inv, V), "zeta": (scipy.special.zeta, V, V),
@@ -270,8 +336,9 @@ def functions(L):
         "dot BF16_X3": (lambda a, b: lax.dot_general(
             a, b, ring, precision=lax.DotAlgorithmPreset.BF16_BF16_F32_X3), M, M),
         "attention": (lambda q: L.nn.dot_product_attention(q, q, q), S(1, 16, 2, 8)),
-        "attention by cuDNN": (lambda q: L.nn.dot_product_attention(q, q, q, implementation="cudnn"),
-                               S(1, 16, 2, 64, d=np.float16)),
+        "attention by cuDNN": (
+            lambda q: L.nn.dot_product_attention(q, q, q, implementation="cudnn"),
+            S(1, 16, 2, 64, d=np.float16)),
         "scaled_matmul": (scaled, S(1, 32, 64, d=fp8), S(1, 32, 64, d=fp8), S(1, 32, 2, d=e8),
                           S(1, 32, 2, d=e8)),
         "gelu": (L.nn.gelu, V), "logsumexp": (L.nn.logsumexp, V),
@@ -296,6 +363,17 @@ def functions(L):
         "cg": (lambda a, b: scipy.sparse.linalg.cg(a, b)[0], M, W),
         "gmres": (lambda a, b: scipy.sparse.linalg.gmres(a, b)[0], M, W),
     }
+
+
+def functions(L):
+    """Single functions on small arguments: name -> (function, shapes of arguments)."""
+    return {**matrices_and_order(L), **further_functions(L)}
+
+
+def topologies(L):
+    """One program, for every kind of chip."""
+    return {"softmax of a product": (lambda a: L.nn.softmax(a @ a),
+                                     L.ShapeDtypeStruct((512, 512), L.numpy.bfloat16))}
 
 
 def sharded(L, mesh):

@@ -295,6 +295,19 @@ where they are worse.
 
 
 FOOTER = """
+## Convolutions
+
+A float32 convolution of one feature by more than some 70 numbers (`convolve`, `correlate`,
+`scipy.signal.convolve2d`, their derivatives) is a product of Fourier transforms in float64 on one
+CPU, where that takes less time than the sums. Measured by the **largest** element of the result,
+its errors are those of the last rounding, 6e-8; NumPy's direct sums reach 3e-7 (10,000 by 10,000
+numbers). By the elements themselves they may be larger where the operands' sizes differ by more
+than a factor of 10⁸: a direct sum of small elements knows nothing of large ones elsewhere. What
+is smaller than the bound of the error, `2**-52 * log2(n) * norm(x) * norm(y)`, is 0, so sums of
+no products are 0, sums of numbers that are not negative stay so, and sums of small whole numbers
+are exact. With infinities or NaN the direct sums run, which spread them no further than they
+reach. `jit(f, kernels="off")` has the direct sums everywhere.
+
 ## Whole domains
 
 `tools/special_sweep.py` draws operands of every special function from everywhere: zero, subnormal,

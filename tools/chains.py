@@ -128,7 +128,7 @@ class Program(NamedTuple):
             names.append(f"v{i}")
             bits = self.dtype.itemsize * 8 - 1
             given = [names[k] for k in step.operands]
-            if step.name in DIVISIONS and step.operands[1] >= len(self.leaves):
+            if step.name in DIVISIONS and self.may_divide_by_zero(step.operands[1]):
                 given[1] = f"harmless({given[1]})"
             lines.append(f"    v{i} = " + template.format(*given, bits=bits))
         lines.append(f"    return {names[-1]}")
@@ -139,6 +139,13 @@ class Program(NamedTuple):
             lines += [f"def g({', '.join(args)}):",
                       f"    return wrapped({self.wrapper!r}, f)({', '.join(given)})"]
         return "\n".join(lines)
+
+    def may_divide_by_zero(self, divisor: int) -> bool:
+        """Whether a value, by number, is a result, or a constant integer with an element 0."""
+        if divisor >= len(self.leaves):
+            return True
+        kind, value = self.leaves[divisor]
+        return kind not in ("arg", "scalar") and value.dtype.kind in "iu" and not value.all()
 
     def function(self) -> Callable[..., Any]:
         scope = {"harmless": harmless, "lax": lax, "np": np, "onp": onp, "wrapped": wrapped}
@@ -159,7 +166,8 @@ class Program(NamedTuple):
 
 def harmless(divisor: Any) -> Any:
     """A divisor that is not zero where it is an integer: XLA's compiler (jaxlib 0.10.2) ends the
-    process where it finds that a quotient of integers has the divisor zero.
+    process where it finds that a quotient of integers has the divisor zero. `lax.div` and `rem`
+    keep it from finding one, so programs without this would do, too, as long as they do.
     """
     return divisor if onp.issubdtype(divisor.dtype, np.inexact) else divisor & 63 | 1
 

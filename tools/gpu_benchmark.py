@@ -1,4 +1,4 @@
-"""Whole programs on an accelerator, Olympus beside JAX, as the table of docs/gpu.md.
+"""Whole programs on an accelerator, Olympus beside JAX, as the table of docs/accelerators.md.
 
     python tools/gpu_benchmark.py --jax PYTHON_WITH_JAX [--platform gpu] [--rounds N] [--small]
 
@@ -24,7 +24,7 @@ from typing import Any
 import numpy
 
 ROOT = Path(__file__).resolve().parent.parent
-PAGE = ROOT / "docs/gpu.md"
+PAGE = ROOT / "docs/accelerators.md"
 HEAD = "| program | JAX compiles, s | Olympus / JAX | JAX runs, ms | Olympus / JAX |"
 
 

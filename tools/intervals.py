@@ -387,6 +387,20 @@ def over(f: Callable[[Range, Range], Range], a: Range, axes: tuple[int, ...]) ->
     return functools.reduce(f, parts)
 
 
+def in_any_order(r: Range, a: Range, of: Format, axes: tuple[int, ...]) -> Range:
+    """The bounds of a product, where some of its factors alone may overflow, or give zero."""
+    least, most = np.minimum(abs(a.lo), abs(a.hi)), np.maximum(abs(a.lo), abs(a.hi))
+    least = np.where(a.lo * a.hi > 0, least, 0)
+    infinite, none = np.isinf(most).any(axes), (least == 0).any(axes)
+    with np.errstate(all="ignore"):
+        large = np.log(np.maximum(np.where(np.isinf(most), 1, most), 1)).sum(axes) > np.log(of.most)
+        small = np.log(np.where(least > 0, np.minimum(least, 1), 1)).sum(axes) < np.log(of.tiny)
+    nan = large & (none | small) | small & infinite
+    return Range(np.where(large, -np.inf, np.where(small, np.minimum(r.lo, 0), r.lo)),
+                 np.where(large, np.inf, np.where(small, np.maximum(r.hi, 0), r.hi)),
+                 r.nan | nan, r.must & (~nan | a.must.any(axes)))
+
+
 def contraction(a: Range, b: Range, of: Format, x: Any, numbers: Any) -> Range:
     """A product of matrices: the middle, and how far each factor may be from it."""
     def arranged(u: Any, side: int) -> Any:
@@ -645,7 +659,8 @@ def real(name: str, params: Any, ranges: list[Range], of: Format, x: Any, ins: l
     if name in ("reduce_max", "reduce_min", "reduce_prod"):
         axes = tuple(params["axes"])
         if name == "reduce_prod":
-            return over(lambda p, q: settled(multiply(p, q), of, ROUNDED), ranges[0], axes)
+            found = over(lambda p, q: settled(multiply(p, q), of, ROUNDED), ranges[0], axes)
+            return in_any_order(found, ranges[0], of, axes)
         return over(maximum if name == "reduce_max" else minimum, ranges[0], axes)
     if name == "dot_general":
         return settled(contraction(ranges[0], ranges[1], of, x, params["dimension_numbers"]), of,

@@ -228,6 +228,13 @@ def _operand(rng: np.random.Generator, shape: tuple, dtype: str) -> Any:
     return value if kind == "numpy" else onp.asarray(value)
 
 
+def _given(place: tuple, values: list[Any]) -> Any:
+    """The argument at a place, from the leaves."""
+    if place[0] == "is":
+        return place[1]
+    return values[place[1]] if place[0] == "leaf" else list(values[place[1]:place[2]])
+
+
 def case(name: str, fun: Any, number: int, seed: int = 0) -> Case:
     """The `number`-th call of a function."""
     rng = np.random.default_rng([zlib.crc32(name.encode()), number, seed])
@@ -260,11 +267,9 @@ def case(name: str, fun: Any, number: int, seed: int = 0) -> Case:
                 args.append(("leaves", start, len(leaves)))
             continue
         if not required and rng.random() < (0.75 if static else 0.9):
-            if p.kind is not p.KEYWORD_ONLY and p.kind is not p.POSITIONAL_ONLY:
-                continue
-            if p.kind is p.KEYWORD_ONLY:
-                continue
-            break
+            if p.kind is p.POSITIONAL_ONLY:
+                break
+            continue
         if static:
             place: tuple = ("is", static[rng.integers(len(static))])
         elif not required and type(p.default) in (bool, str):
@@ -277,12 +282,8 @@ def case(name: str, fun: Any, number: int, seed: int = 0) -> Case:
             kwargs[p.name] = place
 
     def build(values: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-        def get(place: tuple) -> Any:
-            if place[0] == "is":
-                return place[1]
-            return values[place[1]] if place[0] == "leaf" else list(values[place[1]:place[2]])
-
-        return [get(p) for p in args], {k: get(p) for k, p in kwargs.items()}
+        return ([_given(p, values) for p in args],
+                {k: _given(p, values) for k, p in kwargs.items()})
 
     return Case(name, fun, leaves, build)
 

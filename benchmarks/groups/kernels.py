@@ -119,3 +119,88 @@ for count in (100_000, 1_000_000):
 @group.case("permutation of 10⁶", JIT)
 def _(L):
     return run(L, lambda key: L.random.permutation(key, 1_000_000), L.random.key(0), check=False)
+
+
+# Order statistics
+
+for title, fun, shape in (
+        ("median of 10⁶", lambda L, x: L.np.median(x), (1_000_000,)),
+        ("median of 1,000 × 1,000, axis 0", lambda L, x: L.np.median(x, 0), (1_000, 1_000)),
+        ("median of 1,000 × 1,000, axis 1", lambda L, x: L.np.median(x, 1), (1_000, 1_000)),
+        ("nanmedian of 10⁶", lambda L, x: L.np.nanmedian(x), (1_000_000,)),
+        ("one percentile of 10⁶", lambda L, x: L.np.percentile(x, 90), (1_000_000,)),
+        ("three percentiles of 10⁶", lambda L, x: L.np.percentile(
+            x, L.np.asarray([5.0, 50.0, 95.0])), (1_000_000,))):
+    @group.case(title, JIT, NUMPY)
+    def _(L, fun=fun, shape=shape):
+        return run(L, lambda x: fun(L, x), normal(*shape))
+
+
+for title, name in (("partition", "partition"), ("places of a partition", "argpartition")):
+    @group.case(f"{title} of 10⁶", JIT, NUMPY)
+    def _(L, name=name):
+        return run(L, lambda x: getattr(L.np, name)(x, 1_000), normal(1_000_000), check=False)
+
+
+for count in (10, 1_000):
+    @group.case(f"the {count:,} largest of 10⁶", JIT)
+    def _(L, count=count):
+        return run(L, lambda x: L.lax.top_k(x, count)[0], normal(1_000_000))
+
+    @group.case(f"the {count:,} largest of 10⁶", NUMPY)
+    def _(L, count=count):
+        return run(L, lambda x: L.np.sort(L.np.partition(x, -count)[-count:]), normal(1_000_000))
+
+    @group.case(f"the {count:,} largest of 10⁶", TORCH)
+    def _(L, count=count):
+        return run(L, lambda x: L.topk(x, count)[0], normal(1_000_000))
+
+
+# Searches
+
+@group.case("searchsorted of 10⁶ in 10⁶", JIT, NUMPY)
+def _(L):
+    return run(L, lambda a, x: L.np.searchsorted(a, x), uniform(0, 1, 1_000_000).cumsum(),
+               uniform(0, 500_000, 1_000_000, seed=1), check=False)
+
+
+@group.case("histogram of 10⁶ in 100 bins", JIT, NUMPY)
+def _(L):
+    return run(L, lambda x: L.np.histogram(x, 100)[0], normal(1_000_000), check=False)
+
+
+@group.case("places of what is true of 10⁶", JIT)
+def _(L):
+    return run(L, lambda x: L.np.nonzero(x, size=1_000_000)[0], normal(1_000_000) > 0, check=False)
+
+
+@group.case("places of what is true of 10⁶", NUMPY)
+def _(L):
+    return run(L, lambda x: L.np.nonzero(x)[0], normal(1_000_000) > 0, check=False)
+
+
+@group.case("100,000 rows of a table of 64", *ARRAYS)
+def _(L):
+    places = (uniform(0, 100_000, 100_000)).astype("int32")
+    return run(L, lambda x, i: x[i], normal(100_000, 64), places)
+
+
+# Convolutions of one feature
+
+for n, count in ((1_000_000, 3), (100_000, 32), (100_000, 1_000), (10_000, 10_000)):
+    @group.case(f"convolve {n:,} by {count:,}", JIT, NUMPY)
+    def _(L, n=n, count=count):
+        return run(L, lambda x, y: L.np.convolve(x, y), normal(n), normal(count, seed=1))
+
+
+@group.case("convolve 10,000 by 1,000, gradients", JIT, slow=True)
+def _(L):
+    return run(L, gradients(L, lambda x, y: L.np.convolve(x, y), (0, 1)), normal(10_000),
+               normal(1_000, seed=1))
+
+
+for size in (3, 7, 31):
+    @group.case(f"filter of {size} × {size} on an image of 512 × 512", JIT, TORCH)
+    def _(L, size=size):
+        return run(L, convolution(L, 1), normal(1, 1, 512, 512), normal(1, 1, size, size, seed=1),
+                   check=False)

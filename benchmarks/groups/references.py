@@ -79,6 +79,16 @@ def _(L):
     return Loop(lambda: L.wait(g(x)), check=True)
 
 
+@group.case("gradient of a table, of which a loop reads 2 × 2,000 rows")
+def _(L):
+    def f(table):
+        return L.lax.fori_loop(0, 2000, lambda i, total: total + (
+            L.np.sin(table[i]) * table[(i * 7) % 2000]).sum(), 0.0)
+
+    g, table = L.jit(L.grad(f)), L.array(normal(2000, 64))
+    return Loop(lambda: L.wait(g(table)), check=True)
+
+
 def accesses(L, write):
     ref = made(L, 8)
 

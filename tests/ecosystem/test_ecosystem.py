@@ -25,9 +25,11 @@ PROCESSES = [
     ["augmax", "e3nn_jax", "jaxlie", "jaxoplanet", "jaxwt", "kfac_jax", "ott", "signax"],
     ["flashbax", "jumanji"],
     ["asdex", "jaxscape", "mpax", "sparsejac"],
+    ["ejkernel", "gdn2_pallas", "pallas_forge"],
 ]
 PROGRAMS = sorted(path.stem.removeprefix("uses_") for path in FOLDER.glob("uses_*.py"))
-MODULES = {"flax_linen": "flax", "flax_nnx": "flax"}     # of the others the program has the name
+# Of the others the program has the name.
+MODULES = {"flax_linen": "flax", "flax_nnx": "flax", "gdn2_pallas": "atomic_ops"}
 
 
 def installed(name):

@@ -1,4 +1,4 @@
-"""MPAX: linear and quadratic programs with sparse constraints, also mapped, by primal-dual steps."""
+"""MPAX: linear and quadratic programs with sparse constraints, by primal-dual steps."""
 
 import jax
 import jax.numpy as jnp

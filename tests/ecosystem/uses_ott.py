@@ -38,7 +38,8 @@ def main():
     values = jnp.array([3.0, 1.0, 2.0, 5.0])
     grid = geometry.Geometry(cost_matrix=jnp.abs(jnp.arange(4.0)[:, None] - jnp.arange(4.0)))
     ring = jnp.roll(jnp.eye(20), 1, 1) + jnp.roll(jnp.eye(20), -1, 1)
-    heat = geodesic.Geodesic.from_graph(sparse.BCOO.fromdense(ring), t=1e-1, eigval=jnp.float32(4.0))
+    heat = geodesic.Geodesic.from_graph(sparse.BCOO.fromdense(ring), t=1e-1,
+                                        eigval=jnp.float32(4.0))
     along = linear.solve(heat, a=jnp.ones(20) / 20, b=jax.nn.softmax(points(3, (20,))),
                          lse_mode=False)
     return {"heat": heat.apply_kernel(jnp.eye(20)[0]), "along": along.reg_ot_cost,

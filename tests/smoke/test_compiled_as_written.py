@@ -10,6 +10,7 @@ one that does; its kind becomes a row here, and a kind of operation in `lowering
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -48,6 +49,10 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[flo
     "(x * c) ** 3": (lambda xp, m, x: (x * m**.4) ** 3, lambda M, T: [[0, M**-.4]]),
     "(x * c) * (y / c)": (lambda xp, m, x, y: (x * m**.6) * (y / m**-.6),
                           lambda M, T: [[0, M**-.6], [0, M**-.6]]),
+    "(x * c) * (y * c)": (lambda xp, m, x, y: (x * m**-.2) * (y * m**-.2),
+                          lambda M, T: [[M**.6] * 2, [M**.6] * 2]),
+    "(x * 0) * (y * 0)": (lambda xp, m, x, y: (x * 0.0) * (y * 0.0),
+                          lambda M, T: [[M**.6] * 2, [M**.6] * 2]),
     "(x + c) + d": (lambda xp, m, x: (x + 2.5) + 2.5 * 2.0**-int(np.log2(m) / 2),
                     lambda M, T: [[-2.5, 1]]),
     "x / c / c": (lambda xp, m, x: x / m**.6 / m**.6, lambda M, T: [[M, M / 2]]),
@@ -84,6 +89,9 @@ ROWS: dict[str, tuple[Callable[..., Any], Callable[[float, float], list[list[flo
                    lambda M, T: [[M * .3] * 2, [2.] * 2, [np.floor(np.log2(M))] * 2]),
     "exp(x) ** y": (lambda xp, m, x, y: xp.exp(x) ** y, lambda M, T: [[-np.inf, 0], [0, 1]]),
     "log(x ** y)": (lambda xp, m, x, y: xp.log(x ** y), lambda M, T: [[-1, 1], [3, -np.inf]]),
+    "1 / (x + 0)": (lambda xp, m, x: 1 / (x + 0.0), lambda M, T: [[-0.0, 1]]),
+    "1 / (0 - -x + zeros)": (lambda xp, m, x: 1 / (0.0 - -x + full(xp, 0, x)),
+                             lambda M, T: [[-0.0, 1]]),
     "max(clip(x), c)": (lambda xp, m, x: xp.maximum(xp.minimum(xp.maximum(x, .1), .1), x),
                         lambda M, T: [[3, -1]])}
 
@@ -135,6 +143,27 @@ def test_complex_numbers_are_not_real_ones_either(f):
         np.testing.assert_allclose(found, f(*args.astype("complex128")), 1e-6)
 
 
+def test_zeros_lose_their_sign_in_sums():
+    """-0 + 0 is 0, as NumPy has it: for arrays of zeros, other constants, and complex numbers."""
+    zeros = np.zeros(2, "float32")
+    sums = [lambda x: x + zeros, lambda x: (x + 0.0) + 0.0, lambda x: x - np.float32(-0.0),
+            lambda x: lax.complex(x, x) + 0j, lambda x: x - zeros, lambda x: x + np.float32(-0.0),
+            lambda x: x + -zeros]
+    x = np.float32([-0.0, 3])
+    for found in olympus.jit(lambda x: [f(x) for f in sums[:4]])(x):
+        assert not np.signbit([np.real(found), np.imag(found)]).any()
+    for found in olympus.jit(lambda x: [f(x) for f in sums[4:]])(x):
+        assert np.signbit(found).tolist() == [True, False]
+
+
+def test_complex_constants_whose_absolute_value_overflows():
+    """Python's abs raises an OverflowError for them."""
+    c = complex(1.7e308, 1.7e308)
+    with olympus.enable_x64(True):
+        found = olympus.jit(lambda x: (x * 2.0) * (x * c))(np.complex128(1e-200))
+    np.testing.assert_allclose(found, 2e-200 * (1e-200 * c), 1e-12)
+
+
 INTS: dict[str, tuple[Callable[[Any, Any], Any], int, object]] = {
     "x * x < 0": (lambda xp, x: x * x < 0, 50000, True),
     "x * x >= 0": (lambda xp, x: x * x >= 0, 50000, False),
@@ -145,6 +174,8 @@ INTS: dict[str, tuple[Callable[[Any, Any], Any], int, object]] = {
     "x * x % 8": (lambda xp, x: x * x % 8, 50001, 1),
     "rem(x * x, 8)": (lambda xp, x: lax.rem(x * x, xp.int32(8)), 50001, -7),
     "sign(x * x)": (lambda xp, x: xp.sign(x * x), 50000, -1),
+    "max(clamp(x), 60000)": (lambda xp, x: xp.maximum(lax.clamp(y := x + 10000, x, x), y), 50000,
+                             60000),
     "max(x * x, 0)": (lambda xp, x: xp.maximum(x * x, 0), 50000, 0),
     "x * x >> 3": (lambda xp, x: x * x >> 3, 50000, -224370912)}
 
@@ -167,6 +198,44 @@ def test_an_integer_by_itself(f, name):
     assert found.tolist()[1:] == [1, 1] and int(found[0]) % 16 == 15
 
 
+@pytest.mark.parametrize("name", ["int4", "int32", "uint16", "uint64"])
+def test_no_integer_is_divided_by_zero(name):
+    """Each divisor that may be 0 is another number where it is 0, in what XLA is given: it would
+    end the process where it divides two constants itself.
+    """
+    def run(x, y):
+        zeros = lax.full((3,), 0, name)
+        return (lax.div(x, y), lax.rem(x, y), lax.div(x, zeros), lax.rem(x, zeros),
+                lax.div(x, y & 0), lax.rem(x, 0))
+
+    with olympus.enable_x64(True):
+        x, y = onp.asarray([0, 5, 7], name), onp.asarray([0, 0, 2], name)
+        lowered = olympus.jit(run).lower(x, y)
+        found = [np.asarray(r).astype("int64") for r in lowered.compile()(x, y)]
+        ones = int(np.asarray(onp.asarray(-1, "int64").astype(name)).astype("int64"))
+    assert [r.tolist() for r in found] == [[ones, ones, 3], [0, 5, 1], [ones] * 3, [0, 5, 7],
+                                           [ones] * 3, [0, 5, 7]]
+    lines = lowered.as_text().splitlines()
+    selected = {line.split()[0] for line in lines if "stablehlo.select" in line}
+    divisors = {line.split(":")[0].split(", ")[-1].strip() for line in lines
+                if "stablehlo.divide" in line or "stablehlo.remainder" in line}
+    assert divisors and divisors <= selected
+
+
+@pytest.mark.parametrize("f", [
+    lambda x, y: x.astype("int16") & y, lambda x, y: y | x.astype("int16"),
+    lambda x, y: x.astype("int16")[::-1] & y, lambda x, y: x.astype("int16") & np.int16([7, 3, 1]),
+    lambda x, y: olympus.jit(lambda x: x.astype("int16") | y)(x)])
+def test_a_narrowed_integer_and_its_mask_are_kept_apart(f):
+    """MLIR's folding of the two ends the process while it compiles, so this is lowered only: the
+    integer is read from memory.
+    """
+    text = olympus.jit(f).lower(np.arange(3, dtype="int32"), np.int16([1, 2, 3])).as_text()
+    kept = {line.split()[0] for line in text.splitlines() if "call @held" in line}
+    masked = re.search(r"stablehlo.(?:and|or) (%\w+), (%\w+)", text)
+    assert masked and kept & {*masked.groups()}
+
+
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize("f", [lambda x: onp.log(lax.rsqrt(x)), lambda x: onp.log(1 / onp.sqrt(x))])
 def test_the_logarithm_of_a_reciprocal_root(f, name):
@@ -182,7 +251,17 @@ NAN = {
     "exp2": lambda x: onp.exp2(x + onp.nan), "sigmoid": lambda x: nn.sigmoid(x * onp.nan),
     "silu": lambda x: nn.silu(x + onp.nan), "elu": lambda x: nn.elu(x * onp.nan),
     "logsumexp": lambda x: nn.logsumexp(onp.stack([x, x]) * onp.nan),
-    "softmax": lambda x: nn.softmax(onp.stack([x, x]) + onp.nan)}
+    "softmax": lambda x: nn.softmax(onp.stack([x, x]) + onp.nan),
+    "an array": lambda x: onp.exp(x + np.full(8, np.nan, x.dtype)),
+    "inf * 0": lambda x: onp.exp(x + onp.full(8, onp.inf, x.dtype) * 0),
+    "inf - inf": lambda x: onp.exp(x - (onp.full(8, onp.inf) - onp.full(8, onp.inf))),
+    "0 / 0": lambda x: onp.exp(onp.zeros(8, x.dtype) / 0 * x),
+    "in a loop": lambda x: lax.map(lambda r: onp.exp(r * onp.nan), onp.stack([x, x])),
+    "given": lambda x: olympus.jit(lambda x, c: onp.exp(x * c))(x, onp.nan),
+    "an array given": lambda x: olympus.jit(lambda x, c: onp.exp(x * c))(
+        x, onp.full(8, onp.nan, x.dtype)),
+    "a scalar given": lambda x: olympus.checkpoint(lambda x, c: onp.exp(x + c))(
+        x, onp.asarray(onp.nan, x.dtype))}
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])

@@ -126,9 +126,8 @@ def _target(where: object) -> _Target:
 
 def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, copy: bool) -> PyTree:
     device, memory, parts, layout = target
-    aval: Any
     if HIGH and not isinstance(x, Tracer) and type(x) in FOREIGN_AVALS and typeof(x).is_high:
-        aval = typeof(x)        # of a user's type: its parts
+        aval: Any = typeof(x)       # of a user's type: its parts
         return aval.raise_val(*[_put(tree, part, index, target, donate, copy)
                                 for part in aval.lower_val(x)])
     if layout is not None:
@@ -153,19 +152,28 @@ def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, cop
         where = lib.single_device_sharding(device)
         return lib.make_array(make_aval(aval.shape, aval.dtype, aval.weak_type), where, [])
     if type(x) is not ArrayImpl:
-        try:
-            aval = None if device is None else typeof(x)
-            found = (array_from_numpy(x, aval.weak_type, device) if hasattr(aval, "dtype")
-                     else argument_array(x))
-        except TypeError:
-            if getattr(getattr(x, "aval", None), "mutable", False):
-                raise TypeError(f"device_put: x{leaf_path(tree, index)} is a reference {x.aval}; "
-                                "an array is required; move ref[...], its content, and make a "
-                                "reference of that.") from None
-            raise TypeError(f"device_put: x{leaf_path(tree, index)} is {x!r:.60} of type "
-                            f"{type(x).__name__}; an array or a Python number is required."
-                            ) from None
-        return _in_memory(found, memory)
+        return _in_memory(_made(tree, x, index, device), memory)
+    return _transferred(x, device, memory, donate, copy)
+
+
+def _made(tree: PyTree, x: PyTree, index: int, device: Device | None) -> Array:
+    """An array of a value that is none of ours."""
+    try:
+        aval: Any = None if device is None else typeof(x)
+        return (array_from_numpy(x, aval.weak_type, device) if hasattr(aval, "dtype")
+                else argument_array(x))
+    except TypeError:
+        if getattr(getattr(x, "aval", None), "mutable", False):
+            raise TypeError(f"device_put: x{leaf_path(tree, index)} is a reference {x.aval}; an "
+                            "array is required; move ref[...], its content, and make a reference "
+                            "of that.") from None
+        raise TypeError(f"device_put: x{leaf_path(tree, index)} is {x!r:.60} of type "
+                        f"{type(x).__name__}; an array or a Python number is required.") from None
+
+
+def _transferred(x: Array, device: Device | None, memory: str | None, donate: bool, copy: bool
+                 ) -> Array:
+    """A concrete array on a device and in a memory, where one is named."""
     if device is None:
         moved = _in_memory(lib.copied(x) if copy else x, memory)
     elif x.sharding.num_devices > 1:

@@ -74,8 +74,10 @@ ROWS = {
     "version": Adapter("TensorFlow Probability and Orbax read it.", _RELEASE),
 
     "experimental": Adapter(
-        "Flax's variables ask for the types of mutable values.",
-        lacks="types of what a value holds", stand_ins="cur_qdd primal_tangent_dtype EArray"),
+        "Flax's variables ask for the types of mutable values; others name arrays of extended "
+        "dtypes.",
+        {"as_jax.private": "cur_qdd"}, lacks="arrays of extended dtypes",
+        stand_ins="primal_tangent_dtype EArray"),
     "experimental.colocated_python": _pathways(
         "Orbax names it at import; it runs on Pathways only.",
         "colocated_cpu_devices colocated_python colocated_python_class deserialize serialize"),
@@ -87,28 +89,21 @@ ROWS = {
         "_reduce_mesh _reduce_single_device_sharding _serialize _serialize_specs "
         "colocated_cpu_devices xb"),
     "experimental.pallas": _kernels(
-        "libraries of attention kernels import older names, and call them on TPUs only.",
-        "PipelineMode atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg "
-        "atomic_xor core device_id load max_contiguous mpmd store swap touch"),
+        "libraries of kernels import older names.", "PipelineMode core device_id mpmd",
+        {"kernels.masked": "load store swap", "kernels.tpu": "touch",
+         "kernels.triton": "atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or "
+                           "atomic_xchg atomic_xor max_contiguous"}),
     "experimental.pallas.mosaic_gpu": _kernels(
         "libraries of kernels for GPUs import older names.", "async_store"),
-    "experimental.pallas.ops.gpu.attention": _kernels(
-        "models with attention on GPUs import it.", "BlockSizes mha"),
-    "experimental.pallas.ops.tpu.flash_attention": _kernels(
-        "models with attention on TPUs import it.", "BlockSizes flash_attention"),
-    "experimental.pallas.ops.tpu.megablox": _kernels(
-        "models of experts on TPUs import it.", "gmm tgmm"),
-    "experimental.pallas.ops.tpu.paged_attention": _kernels(
-        "servers of models on TPUs import it.", "paged_attention"),
-    "experimental.pallas.ops.tpu.splash_attention": _kernels(
-        "models with attention on TPUs import it.",
-        "BlockSizes QKVLayout SplashAttentionKernel make_splash_mha make_splash_mha_single_device "
-        "make_splash_mqa make_splash_mqa_single_device"),
+    "experimental.pallas.ops.tpu.splash_attention.splash_attention_mask": Adapter(
+        "ejKernel derives masks by a rule from its class.",
+        {"kernel_library.masks": "_ComputableMask=RuledMask"}),
     "experimental.pallas.tpu": _kernels(
-        "libraries of kernels for TPUs import older names.",
-        "DMA KernelType TPUCompilerParams TPUMemorySpace repeat trace"),
-    "experimental.pallas.triton": _kernels(
-        "libraries of kernels for GPUs import older names.", "TritonCompilerParams"),
+        "libraries of kernels for TPUs import older names.", "DMA KernelType repeat trace",
+        {"kernels.tpu": "TPUCompilerParams=CompilerParams TPUMemorySpace=MemorySpace"}),
+    "experimental.pallas.triton": Adapter(
+        "libraries of kernels for GPUs import an older name.",
+        {"kernels.triton": "TritonCompilerParams=CompilerParams"}),
 
     "_src.ad_util": Adapter(
         "Lineax gives `stop_gradient_p` a transpose rule.",
@@ -131,7 +126,7 @@ ROWS = {
         "libraries read and set options by it.", {"as_jax.options": "config"}, "olympus"),
     "_src.core": Adapter(
         "NumPyro asks whether something is traced; Flax and others name avals.",
-        {"as_jax.foreign": "pytype_aval_mappings", "as_jax.private": "trace_state_clean",
+        {"as_jax.foreign": "pytype_aval_mappings", "as_jax.private": "cur_qdd trace_state_clean",
          "core.trace": "get_aval=typeof", "types.avals": "physical_aval"},
         "olympus.core olympus.extend.core olympus.errors"),
     "_src.dispatch": Adapter(
@@ -171,6 +166,9 @@ ROWS = {
     "_src.numpy.util": Adapter(
         "s2fft promotes operands by it.",
         {"as_jax.private": "promote_dtypes promote_dtypes_complex promote_dtypes_inexact"}),
+    "_src.pallas.primitives": Adapter(
+        "ejKernel's kernels for GPUs read and write under masks by it.",
+        {"kernels.masked": "load store swap"}, "olympus.experimental.pallas"),
     "_src.pjit": Adapter(
         "JAXNS takes `auto_axes` from it.",
         homes="olympus.sharding olympus.experimental.pjit olympus"),
@@ -196,6 +194,9 @@ ROWS = {
         "Flax's nnx asks what is a node, jaxlie how it is one; Orbax flattens one level.",
         {"as_jax.private": "_registry"}, "olympus.tree_util"),
     "_src.typing": Adapter("Haliax annotates with it.", homes="olympus.typing olympus"),
+    "_src.util": Adapter(
+        "ejKernel's masks are hashed by it, as those of splash attention in JAX are.",
+        {"as_jax.private": "HashableFunction"}),
     "_src.xla_bridge": Adapter(
         "Chex sets the number of CPU devices while no backend has started; plugins register.",
         {"as_jax.private": "_backends",

@@ -6,15 +6,16 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from functools import partial
 from types import MappingProxyType, TracebackType
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from ..base import source
 from ..base.typing import Array
+from ..base.util import ByKey
 from ..core.ir import SourceInfo
 from ..core.trace import ThreadState, ctx
 from ..devices.devices import _clients
@@ -35,6 +36,17 @@ def trace_state_clean() -> bool:
     return ctx.trace is ThreadState.trace
 
 
+class _OfChangingType(Protocol):
+    def cur_qdd(self) -> object: ...
+
+
+def cur_qdd(x: _OfChangingType) -> object:
+    """The type of the content of a value that may change it, by the value's own answer; no type of
+    ours has values of this kind.
+    """
+    return x.cur_qdd()
+
+
 def supports_inf(dtype: Any) -> bool:
     """Whether a floating dtype has an infinity."""
     return bool(np.isinf(np.asarray(np.inf, dtypes.as_dtype(dtype))))
@@ -43,6 +55,21 @@ def supports_inf(dtype: Any) -> bool:
 def is_vmappable(x: object) -> bool:
     """Whether `vmap` maps the value by rules of its class; pytrees of arrays it always does."""
     return False
+
+
+class HashableFunction(ByKey):
+    """A function `f` that equals others of the same code with an equal, hashable `closure`."""
+
+    __slots__ = ("f", "closure")
+
+    def __init__(self, f: Callable[..., object], closure: Hashable) -> None:
+        self.f, self.closure = f, closure
+
+    def _key(self) -> tuple[object, ...]:
+        return self.f.__code__, self.closure
+
+    def __call__(self, *args: object, **kwargs: object) -> object:
+        return self.f(*args, **kwargs)
 
 
 class TypedNdArray:

@@ -406,9 +406,10 @@ hold = _option(
     "compile in linear time. 'report' also logs these values and what they save; 'off' leaves "
     "them to XLA.")
 kernels = _option(
-    "olympus_kernels", "auto", _choice("auto", "off"), trace_key=True,
+    "olympus_kernels", "auto", _choice("auto", "off", "report"), trace_key=True,
     doc="'auto' lowers operations that XLA does slowly on CPU, such as grouped convolutions, by "
-    "faster formulas in programs for one CPU; 'off' leaves them to XLA.")
+    "faster formulas in programs for one CPU. 'report' also logs these operations; 'off' leaves "
+    "them to XLA.")
 numpy_dtype_promotion = _option(
     "olympus_numpy_dtype_promotion", "standard", _choice("standard", "strict"), trace_key=True,
     doc="'standard' promotes operands of different dtypes; 'strict' refuses them, except weakly "

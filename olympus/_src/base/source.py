@@ -204,7 +204,12 @@ def source_line(source: Source | None) -> str:
     if source is None or source is CALLERS:
         return ""
     at = location(source)
-    return linecache.getline(at.file, at.line).strip()
+    return line_text(at.file, at.line)
+
+
+def line_text(file: str, line: int) -> str:
+    """The text of a line of a file, stripped; empty if the file cannot be read."""
+    return linecache.getline(file, line).strip()
 
 
 def clipped_line(source: Source | None) -> str:

@@ -61,6 +61,7 @@ P = ParamSpec("P")      # the parameters and the result of a user's function, wh
 R = TypeVar("R")
 F = TypeVar("F", bound=Callable[..., Any])
 # For rules and passes; tangents are beside `Zero` and `Linear`, in `core/primitive.py`.
+Modes: TypeAlias = tuple[str | None, str | None]    # `hold` and `kernels`, as `jit` takes them
 Params: TypeAlias = dict[str, Any]      # of an equation, by name
 IrValue: TypeAlias = "ir.Value"
 IrType: TypeAlias = "ir.Type"

@@ -210,6 +210,18 @@ def short_number(x: float, unit: str = "") -> str:
     return f"{x:.3g}{gap}P{unit}"
 
 
+def binary_size(n: float) -> str:
+    """A number of bytes in the units of memories.
+
+    >>> binary_size(1536), binary_size(100)
+    ('1.5 KiB', '100 B')
+    """
+    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
+        if n >= unit:
+            return f"{n / unit:.1f} {name}"
+    return f"{n:.0f} B"
+
+
 def _own(error: Exception) -> bool:
     """Whether an error has a class of ours: for a traced value it says more than we could here."""
     return type(error).__module__.partition(".")[0] == __name__.partition(".")[0]
@@ -406,11 +418,21 @@ class Memo(dict[Any, Any]):
 
     def __setitem__(self, key: Hashable, value: object) -> None:
         with self._lock:
-            if not self:
-                known_cache(self)   # once there is something to clear: most programs derive nothing
-            elif len(self) >= self.maxsize and key not in self:
-                del self[next(iter(self))]
-            super().__setitem__(key, value)
+            self._set(key, value)
+
+    def setdefault(self, key: Hashable, default: R) -> R:
+        """The value of the key: the given one, unless there is one already."""
+        with self._lock:
+            if key not in self:
+                self._set(key, default)
+            return self[key]
+
+    def _set(self, key: Hashable, value: object) -> None:
+        if not self:
+            known_cache(self)   # once there is something to clear: most programs derive nothing
+        elif len(self) >= self.maxsize and key not in self:
+            del self[next(iter(self))]
+        super().__setitem__(key, value)
 
     def cache_clear(self) -> None:
         """Drop every entry."""

@@ -4,8 +4,9 @@
     value      = type | number | text in quotes | True | False | None
                | "(" value "," … ")" | "[" value "," … "]" | "{" key ":" value "," … "}"
     type       = ["~"] dtype "[" dimension "," … "]"        as programs and messages print types
+    dimension  = size ["@" axis | "@(" axis "," … ")"]      cut along axes of a mesh
 
-`~` marks a weak type. Dimensions that are no numbers are `export.symbolic_shape`'s.
+`~` marks a weak type. Sizes that are no numbers are `export.symbolic_shape`'s.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from ..random.keys import GENERATORS, key_dtype
 from ..types import dtypes
 from ..types.avals import ShapeDtypeStruct
 from ..types.scopes import SymbolicScope, symbolic_shape
+from ..types.sharding import PartitionSpec
 
 _TYPE = re.compile(r"(?P<weak>~?)(?P<dtype>[A-Za-z]\w*(?:<\w+>)?)\[")
 _NAMED = re.compile(r"(?P<name>[A-Za-z_]\w*)=(?!=)")
@@ -53,6 +55,19 @@ def _near(name: str, names: Sequence[str]) -> str:
 
 def function(text: str, static: Sequence[str]) -> Wrapped | Jitted[..., object]:
     """The function `module:name` or `file.py:name`, jitted unless it is already."""
+    found = named(text)
+    if isinstance(found, Wrapped):
+        if static:
+            raise CommandError(f"--static given, and {text} is jitted already; give the names to "
+                               "its jit, or name a function that is not jitted.")
+        return found
+    numbers = tuple(int(s) for s in static if s.lstrip("-").isdigit())
+    names = tuple(s for s in static if not s.lstrip("-").isdigit())
+    return jit(found, static_argnums=numbers or None, static_argnames=names or None)
+
+
+def named(text: str) -> Callable[..., PyTree]:
+    """The function `module:name` or `file.py:name` as it is."""
     home, colon, path = text.rpartition(":")
     if not (colon and home and path):
         raise CommandError(f"{text!r} given; module:function, or file.py:function, is required.")
@@ -63,14 +78,7 @@ def function(text: str, static: Sequence[str]) -> Wrapped | Jitted[..., object]:
         found = getattr(found, name)
     if not callable(found):
         raise CommandError(f"{text} is of type {type(found).__name__}; a function is required.")
-    if isinstance(found, Wrapped):
-        if static:
-            raise CommandError(f"--static given, and {text} is jitted already; give the names to "
-                               "its jit, or name a function that is not jitted.")
-        return found
-    numbers = tuple(int(s) for s in static if s.lstrip("-").isdigit())
-    names = tuple(s for s in static if not s.lstrip("-").isdigit())
-    return jit(found, static_argnums=numbers or None, static_argnames=names or None)
+    return found
 
 
 def _module(home: str) -> object:
@@ -107,11 +115,13 @@ def _dtypes() -> Mapping[str, DType | dtypes.ExtendedDType]:
     return dtypes.printed_names() | {str(dtype): dtype for dtype in keys}
 
 
-def specs(texts: Sequence[str], constraints: Sequence[str] = ()) -> Arguments:
+def specs(texts: Sequence[str], constraints: Sequence[str] = (), cut: bool = False) -> Arguments:
     """(positional arguments, arguments by name): types as ShapeDtypeStructs, numbers as they are.
+
+    With `cut`, a dimension may name the axes of a mesh along which it is cut.
     """
     scope = SymbolicScope(constraints)
-    return _arguments(texts, lambda text: _Reader(text, scope).whole())
+    return _arguments(texts, lambda text: _Reader(text, scope, cut).whole())
 
 
 def values(texts: Sequence[str]) -> Arguments:
@@ -172,8 +182,8 @@ def _zeros(spec: PyTree, text: str) -> PyTree:
 class _Reader:
     """Reads one argument from its text."""
 
-    def __init__(self, text: str, scope: SymbolicScope) -> None:
-        self.text, self.at, self.scope = text, 0, scope
+    def __init__(self, text: str, scope: SymbolicScope, cut: bool = False) -> None:
+        self.text, self.at, self.scope, self.cut = text, 0, scope, cut
 
     def whole(self) -> PyTree:
         found = self.value()
@@ -252,11 +262,24 @@ class _Reader:
         end = self.text.find("]", found.end())
         if end < 0:
             raise self.wrong("']' is missing behind the sizes")
-        sizes = self.text[found.end():end].strip()
+        sizes, spec = self.sizes(self.text[found.end():end].strip())
         try:
             shape = symbolic_shape(sizes, scope=self.scope) if sizes else ()
-            made = ShapeDtypeStruct(shape, dtype, weak_type=bool(found["weak"]))
+            made = ShapeDtypeStruct(shape, dtype, weak_type=bool(found["weak"]), sharding=spec)
         except ValueError as error:
             raise self.wrong(str(error)) from None
         self.at = end + 1
         return made
+
+    def sizes(self, text: str) -> tuple[str, PartitionSpec | None]:
+        """The dimensions without the axes that they are cut along, and those."""
+        if "@" not in text:
+            return text, None
+        if not self.cut:
+            raise self.wrong("axes of a mesh, behind @, are for compile --for TARGET")
+        parts = re.findall(r"([^,@]+)(?:@(\w+|\([\w, ]+\)))?(?:,|$)", text)
+        if ",".join(size + (f"@{axes}" if axes else "") for size, axes in parts) != text:
+            raise self.wrong(f"{text!r} is no shape; a size with axes is written 8@data, or "
+                             "8@(data,model)")
+        entries = [tuple(re.findall(r"\w+", axes)) or None for _, axes in parts]
+        return ",".join(size for size, _ in parts), PartitionSpec(*entries)

@@ -7,7 +7,6 @@ import contextlib
 import json
 import statistics
 import sys
-import threading
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,6 +16,7 @@ import numpy as np
 from ..arrays.device import block_until_ready
 from ..base import config, source
 from ..base.lib import MemoryStats
+from ..base.progress import step
 from ..base.typing import PyTree
 from ..devices.devices import print_environment_info
 from ..export.exported import Exported, deserialize, export
@@ -24,10 +24,11 @@ from ..export.files import replacing
 from ..export.iree import TARGETS, to_iree
 from ..export.module import version_of
 from ..export.onnx import to_onnx
-from ..jit.stages import Lowered, Traced
+from ..jit.stages import CompilerOptions, Lowered, Traced
+from ..planning.plan import plan
 from ..runtime import disk_cache
 from ..types.tree import keystr, tree_flatten_with_path
-from .arguments import CommandError, function, specs, values
+from .arguments import CommandError, function, named, specs, values
 
 PROGRAM = "python -m olympus"
 _MOST_NAMES = 10        # of functions whose programs are kept, that `cache` shows
@@ -87,7 +88,21 @@ def _parser() -> argparse.ArgumentParser:
     lower.add_argument("--debug-info", action="store_true", help="source locations in StableHLO")
     _takes_constraints(lower)
     compile_ = command("compile", _compile, "compile a function, and say what it costs")
-    compile_.add_argument("--emit", choices=("summary", "hlo", "cost", "memory"), default="summary")
+    compile_.add_argument("--emit", choices=("summary", "hlo", "cost", "memory", "json", "html"),
+                          default="summary", help="json and html: a report of --for")
+    compile_.add_argument("--for", dest="goal", metavar="TARGET",
+                          help="devices that need not be here: v5e:2x2, v6e:16x16, h100:8, a100:1; "
+                          "prints what the program takes there")
+    compile_.add_argument("--mesh", metavar="AXES",
+                          help="of --for: axes with their sizes, data=4,model=2; one may go "
+                          "without")
+    compile_.add_argument("--search", action="store_true",
+                          help="of --for: compile for all sizes of the axes, and rank them")
+    compile_.add_argument("--arguments", dest="given_by", metavar="FUNCTION",
+                          help="of --for: module:function or file.py:function that returns the "
+                          "arguments, a tuple")
+    compile_.add_argument("-o", "--output", type=Path, metavar="FILE",
+                          help="of --for: a .html, .json or .txt file for the report")
     compile_.add_argument("--option", action="append", default=[], metavar="NAME=VALUE",
                           help="a compiler option")
     compile_.add_argument("--cache", metavar="DIRECTORY",
@@ -130,32 +145,8 @@ def _takes_constraints(parser: argparse.ArgumentParser) -> None:
                         help="what symbolic sizes satisfy: 'b >= 2', 'mod(b, 8) == 0'")
 
 
-# Steps that take a while -------------------------------------------------------------------------
-
-@contextlib.contextmanager
-def _step(name: str, given: argparse.Namespace) -> Iterator[None]:
-    """Say on stderr how long something takes, on a terminal while it does."""
-    if given.quiet:
-        yield
-        return
-    start, ended, screen = time.perf_counter(), threading.Event(), sys.stderr
-
-    def tick() -> None:
-        while not ended.wait(1.0):
-            screen.write(f"\r{name} {time.perf_counter() - start:.0f} s")
-            screen.flush()
-
-    clock = threading.Thread(target=tick, daemon=True) if screen.isatty() else None
-    if clock is not None:
-        clock.start()
-    try:
-        yield
-    finally:
-        ended.set()
-        if clock is not None:
-            clock.join()
-            screen.write("\r")
-    screen.write(f"{name} {time.perf_counter() - start:.2f} s\n")
+def _step(name: str, given: argparse.Namespace) -> contextlib.AbstractContextManager[None]:
+    return step(name, given.quiet)
 
 
 # Commands ----------------------------------------------------------------------------------------
@@ -206,8 +197,17 @@ def _fields(stats: MemoryStats | None) -> str:
     return "\n".join(f"{name.replace('_', ' ')}: {size} bytes" for name, size in found if size)
 
 
-def _compile(given: argparse.Namespace) -> None:
+def _compile(given: argparse.Namespace) -> int:
     options = dict(map(_option, given.option))
+    if given.goal is not None:
+        return _planned(given, options)
+    for name in ("mesh", "search", "given_by", "output"):
+        if getattr(given, name):
+            option = {"given_by": "arguments"}.get(name, name)
+            raise CommandError(f"--{option} given without --for TARGET, which it belongs to.")
+    if given.emit in ("json", "html"):
+        raise CommandError(f"--emit {given.emit} given without --for TARGET; only its report has "
+                           "this form.")
     with _kept_in(given.cache):
         traced = _traced(given)
         lowered = _lowered(given, traced)
@@ -229,6 +229,49 @@ def _compile(given: argparse.Namespace) -> None:
               f"{costs.get('transcendentals', 0.0):.6g}, bytes accessed: "
               f"{costs.get('bytes accessed', 0.0):.6g}")
         print(_fields(compiled.memory_analysis()))
+    return 0
+
+
+def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
+    """Report what a program takes on devices that need not be here; 3 if it does not fit."""
+    if given.emit not in ("summary", "json", "html"):
+        raise CommandError(f"--emit {given.emit} given with --for, which has json and html.")
+    args, kwargs = specs(given.arguments, cut=True)
+    if given.given_by is not None:
+        if args or kwargs:
+            raise CommandError("--arguments given, and arguments; one of both is required.")
+        made = named(given.given_by)()
+        args = list(made) if type(made) is tuple else [made]
+    fun = function(given.target, given.static)
+    try:
+        with _kept_in(given.cache):
+            found = plan(fun, *args, target=given.goal, mesh=_mesh(given.mesh),
+                         search=given.search, compiler_options=options,
+                         progress=lambda name: _step(name, given), **kwargs)
+    except (ValueError, RuntimeError) as error:
+        if str(error).startswith(("plan:", "target:", "load_plugin:", "get_topology_desc:",
+                                  "compile: got compiler option")):
+            raise CommandError(str(error)) from None
+        raise
+    if given.output is not None:
+        found.save(given.output)
+        print(f"{given.output}: {found!r}")
+    else:
+        print({"json": found.to_json, "html": found.to_html}.get(given.emit, found.__str__)())
+    return 0 if found.fits else 3
+
+
+def _mesh(text: str | None) -> dict[str, int | None] | None:
+    if text is None:
+        return None
+    sizes: dict[str, int | None] = {}
+    for part in text.split(","):
+        name, equals, size = part.strip().partition("=")
+        if not name.isidentifier() or name in sizes or equals and not size.isdigit():
+            raise CommandError(f"--mesh {text} given; names of axes with their sizes, as "
+                               "data=4,model=2, are required.")
+        sizes[name] = int(size) if equals else None
+    return sizes
 
 
 def _option(text: str) -> tuple[str, str | bool | int | float]:

@@ -25,7 +25,7 @@ from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import Memo, Noted, Owned, lazy_module, name_of
 from ..core import tags
 from ..core.context import current_context
-from ..core.ir import ClosedOlympuspr, DebugInfo, Var
+from ..core.ir import ClosedOlympuspr, DebugInfo, Var, derived
 from ..core.staging import all_consts_as_inputs, passing, stage
 from ..core.trace import SCALAR_TYPES, literal, typeof, valid_olympustype
 from ..lax.convert import convert_element_type_p
@@ -247,9 +247,16 @@ def with_leading(program: ClosedOlympuspr, count: int, lead: Sequence[Any]) -> C
     """
     if [*lead] == [*range(count)]:
         return program
+    return _with_leading(program, count, tuple(lead))
+
+
+@derived
+def _with_leading(program: ClosedOlympuspr, count: int, lead: tuple[int | ShapedArray, ...]
+                  ) -> ClosedOlympuspr:
     pr = program.olympuspr
-    return program.derived(("leading", count, *lead), lambda: program.replace(olympuspr=pr.replace(
-        invars=[*(pr.invars[x] if type(x) is int else Var(x) for x in lead), *pr.invars[count:]])))
+    return program.replace(olympuspr=pr.replace(
+        invars=[*(pr.invars[x] if isinstance(x, int) else Var(x) for x in lead),
+                *pr.invars[count:]]))
 
 
 def leaf_names(tree: PyTreeDef, root: str) -> list[str]:

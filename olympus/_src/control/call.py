@@ -12,7 +12,7 @@ from typing import Any
 from ..base.typing import Array, ArrayLike, IrValue, Params, R, Value
 from ..base.util import Noted, lazy_module, merged
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
 from ..core.primitive import (
     Axis,
     Builder,
@@ -66,7 +66,8 @@ class Call(Bodied):
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         body, repeated = params["olympuspr"], _parts.repeated
         outs = self.bind(*_parts.parts_of(args), **self.followed(
-            params, _parts.in_parts(body), lambda x, dx, y, dy: repeated(x, body.in_avals),
+            _parts.bodies_in_parts(self, params), _parts.in_parts(body),
+            lambda x, dx, y, dy: repeated(x, body.in_avals),
             lambda x, dx, y, dy: repeated(y, body.out_avals)))
         return _parts.raised(body.out_avals, outs)
 
@@ -174,24 +175,22 @@ class Call(Bodied):
                                  lambda x, dx, y, dy: compress(y, used)))
 
 
+@derived
 def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
                       ) -> tuple[Split, tuple[bool, ...]]:
-    """Cut into primal part and tangent part; which outputs have a tangent. Cached."""
-    def linearize() -> tuple[Split, tuple[bool, ...]]:
-        avals = closed.in_avals
+    """Cut into primal part and tangent part; which outputs have a tangent."""
+    avals = closed.in_avals
 
-        def body(staging: StagingTrace, tape: TapeTrace, primals: list, given: list
-                 ) -> tuple[list[Array], tuple[bool, ...]]:
-            tangents = spread_tangents(avals, nonzero, given)
-            outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
-            return ([*outs, *(t for t in out_tangents if type(t) is not Zero)],
-                    tuple(type(t) is not Zero for t in out_tangents))
+    def body(staging: StagingTrace, tape: TapeTrace, primals: list, given: list
+             ) -> tuple[list[Array], tuple[bool, ...]]:
+        tangents = spread_tangents(avals, nonzero, given)
+        outs, out_tangents = jvp_flat(lambda *xs: eval_closed(closed, *xs), primals, tangents)
+        return ([*outs, *(t for t in out_tangents if type(t) is not Zero)],
+                tuple(type(t) is not Zero for t in out_tangents))
 
-        tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz]
-        noted = Noted(body)
-        return split_program(noted, avals, tangent_avals), noted.found
-
-    return closed.derived(("linearize", nonzero), linearize)
+    tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz]
+    noted = Noted(body)
+    return split_program(noted, avals, tangent_avals), noted.found
 
 
 def bound_in(trace: Trace, prim: Higher, args: Sequence[ArrayLike], params: Params) -> list[Array]:

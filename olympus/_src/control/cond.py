@@ -16,14 +16,14 @@ from ..base.util import merged
 from ..core import reuse, tags
 from ..core.effects import OrderedIOEffect, input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
 from ..core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
 from ..interpreters.batching import batch_flat, batch_program, to_axis
 from ..interpreters.checks import Checks, as_branch
-from ..interpreters.partial_eval import Split, TapeTrace
+from ..interpreters.partial_eval import Residual, Split, TapeTrace
 from ..interpreters.transpose import linear_flags, transpose_program
 from ..lax.barriers import random_clone_p, stop_gradient
 from ..lax.bits import bitwise_or
@@ -62,6 +62,7 @@ class Cond(Runs):
     body = "branches"
     programs = (body,)
     roles = 1, None, 0
+    branches = True
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         return use.branches(eqn.params["branches"], cells[1:])
@@ -232,9 +233,13 @@ class Cond(Runs):
                 dims: Sequence[int | None], branch: ClosedOlympuspr) -> list[Array]:
         """The branch for every element, or zeros that nobody reads."""
         body, _ = batch_program(branch, axis, dims, True, list(map(typeof, args)))
-        nothing = body.derived("nothing", lambda: stage(
-            lambda *_: list(map(zeros_of, body.out_avals)), body.in_avals))
-        return self.bind(convert_element_type(some, INT32), *args, branches=(nothing, body))
+        return self.bind(convert_element_type(some, INT32), *args, branches=(_zeros(body), body))
+
+
+@derived
+def _zeros(body: ClosedOlympuspr) -> ClosedOlympuspr:
+    """A program of the types of another one that returns zeros."""
+    return stage(lambda *_: list(map(zeros_of, body.out_avals)), body.in_avals)
 
 
 def check_selectable(name: str, args: Sequence[Value], outs: Sequence[Aval]) -> None:
@@ -312,39 +317,45 @@ def _assign(split: Split, slots: Sequence[ShapedArray]) -> list[int]:
 
 def _known_branch(split: Split, slots: Sequence[ShapedArray]) -> ClosedOlympuspr:
     """known operands -> known outputs, then the slots; other branches' are zeros."""
+    return _filled(split.known, split.num_computed, tuple(_assign(split, slots)), tuple(slots))
+
+
+@derived
+def _filled(known: ClosedOlympuspr, num_computed: int, places: tuple[int, ...],
+            slots: tuple[ShapedArray, ...]) -> ClosedOlympuspr:
     def body(*args: Array) -> list[ArrayLike]:
-        out = eval_closed(split.known, *args)
-        n = len(out) - split.num_computed
-        filled = dict(zip(_assign(split, slots), out[n:], strict=True))
+        out = eval_closed(known, *args)
+        n = len(out) - num_computed
+        filled = dict(zip(places, out[n:], strict=True))
         return [*out[:n], *(filled[i] if i in filled else zeros_of(a)
                             for i, a in enumerate(slots))]
 
-    return split.known.derived(("known branch", split.num_computed, *slots),
-                               lambda: stage(body, split.known.in_avals))
+    return stage(body, known.in_avals)
 
 
 def _unknown_branch(split: Split, slots: Sequence[ShapedArray], passed: Sequence[int],
                     known: Sequence[ArrayLike]) -> ClosedOlympuspr:
     """slots, known operands that some branch reads, unknown operands -> unknown outputs."""
     avals = {k: typeof(known[k]) for k in passed}
-    return split.unknown.derived(("unknown branch", split.residuals, *slots, *avals.items()),
-                                 lambda: _with_slots(split, slots, avals))
+    return _with_slots(split.unknown, split.residuals, tuple(_assign(split, slots)), tuple(slots),
+                       tuple(avals.items()))
 
 
-def _with_slots(split: Split, slots: Sequence[ShapedArray], passed: dict[int, ShapedArray]
+@derived
+def _with_slots(unknown: ClosedOlympuspr, residuals: tuple[Residual, ...], places: tuple[int, ...],
+                slots: tuple[ShapedArray, ...], passed: tuple[tuple[int, ShapedArray], ...]
                 ) -> ClosedOlympuspr:
-    pr = split.unknown.olympuspr
+    pr = unknown.olympuspr
     # Where this branch reads an input, its own variable takes the place, so that the equations stay
     # as they are; the other inputs are fresh variables that nothing reads.
-    slot_vars, known_vars = [Var(a) for a in slots], {k: Var(a) for k, a in passed.items()}
-    positions = iter(_assign(split, slots))
-    n = len(split.residuals)
-    for var, r in zip(pr.invars[:n], split.residuals, strict=True):
+    slot_vars, known_vars = [Var(a) for a in slots], {k: Var(a) for k, a in passed}
+    positions, n = iter(places), len(residuals)
+    for var, r in zip(pr.invars[:n], residuals, strict=True):
         if r.kind == "computed":
             slot_vars[next(positions)] = var
         else:
             known_vars[r.index] = var
-    return split.unknown.replace(olympuspr=pr.replace(
+    return unknown.replace(olympuspr=pr.replace(
         invars=[*slot_vars, *known_vars.values(), *pr.invars[n:]]))
 
 
@@ -492,6 +503,7 @@ def _bodies(what: str, functions: Sequence[Callable[..., PyTree]], in_tree: PyTr
 def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]], operands: tuple
             ) -> PyTree:
     leaves, avals, tree = flatten(f"{what}: operands", operands)
+    check_aliases(what, functions[-1], (), leaves, tree)
     bodies = _bodies(what, functions, tree, avals)
     wanted = _check_branches(what, bodies)
     # `_check_branches` refuses everything else.

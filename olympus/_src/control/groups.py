@@ -59,6 +59,9 @@ class Bodied(Higher, abstract=True):
     body = "olympuspr"      # the param
     programs = (body,)
 
+    def times(self, params: Params) -> int | None:
+        return 1
+
     def applied(self, params: Params, xs: Sequence[T]) -> Applied[T]:
         return [("the program", params[self.body], xs)]
 
@@ -398,6 +401,10 @@ class Loop(Runs, abstract=True):
     """Iterations of one body, their number unknown."""
 
     adds: Any = None
+    repeats = True
+
+    def times(self, params: Params) -> None:
+        return None
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         own, read, start, _ = self.cut(eqn.params, cells)

@@ -15,7 +15,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DType, IrValue, PyTree
 from ..core import tags
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, Held, derived
 from ..core.primitive import Axis, Builder, Primitive, Tangent, spread_tangents, subolympusprs
 from ..core.staging import held
 from ..core.trace import Tracer, typeof
@@ -95,10 +95,15 @@ def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
     # Arrays that it closes over are no operands of the reduction: they become constants again.
     if not body.consts:
         return body.program
-    pr, n = body.program.olympuspr, len(body.consts)
-    return body.program.derived(
-        ("closed", *map(id, body.consts)), lambda: ClosedOlympuspr(
-            pr.replace(constvars=pr.invars[:n], invars=pr.invars[n:]), body.consts))
+    return _closed(body.program, Held(body.consts))
+
+
+@derived
+def _closed(program: ClosedOlympuspr, consts: Held) -> ClosedOlympuspr:
+    """The program whose first inputs are constants with these values."""
+    pr, n = program.olympuspr, len(consts.values)
+    return ClosedOlympuspr(pr.replace(constvars=pr.invars[:n], invars=pr.invars[n:]),
+                           consts.values)
 
 
 def monoid_of(program: ClosedOlympuspr) -> Primitive | None:
@@ -124,21 +129,24 @@ def combined_by(b: Builder, program: ClosedOlympuspr) -> Callable[..., Sequence[
         if len(outs) != 1 or b.module.platform != "cpu" or not b.module.keeps:
             return outs
         aval = program.out_avals[0]
-        if dtypes.scalar_kind(aval.dtype) != "f" or not program.derived("extrema", extrema):
+        if dtypes.scalar_kind(aval.dtype) != "f" or not _extrema(program):
             return outs
         bounds = [b.scalar(bound(aval.dtype), aval.dtype) for bound in (lowest, highest)]
         return [b.op("stablehlo.clamp", [bounds[0], *outs, bounds[1]], None, aval)]
 
-    def extrema() -> bool:
-        pending = [program.olympuspr]
-        while pending:
-            pr = pending.pop()
-            if any(eqn.primitive in (max_p, min_p) for eqn in pr.eqns):
-                return True
-            pending += subolympusprs(pr)
-        return False
-
     return body
+
+
+@derived
+def _extrema(program: ClosedOlympuspr) -> bool:
+    """Whether there is a maximum or minimum in it."""
+    pending = [program.olympuspr]
+    while pending:
+        pr = pending.pop()
+        if any(eqn.primitive in (max_p, min_p) for eqn in pr.eqns):
+            return True
+        pending += subolympusprs(pr)
+    return False
 
 
 def initial_values(what: str, leaves: Sequence[ArrayLike], avals: Sequence[ShapedArray],

@@ -16,12 +16,12 @@ from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R
 from ..base.util import bit_key, merged, name_of, wraps
 from ..core import reuse, tags
 from ..core.evaluate import eval_closed
-from ..core.ir import Atom, ClosedOlympuspr, OlympusprEqn, Var, read, variables
+from ..core.ir import Atom, ClosedOlympuspr, OlympusprEqn, Var, derived, read, variables
 from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Primitive, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.dce import dce_closed
-from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program
+from ..interpreters.partial_eval import TapeTrace, partial_eval_program
 from ..lax.barriers import random_clone_p
 from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
@@ -103,8 +103,7 @@ class Checkpoint(Call):
         #   again   known, saved, unknown    ->  unknown outputs    recorded, a checkpoint too
         # Without a policy nothing is saved: all residuals are computed from the known operands
         # again.
-        first, saved, again = olympuspr.derived(("checkpoint", tuple(unknown), policy),
-                                                lambda: _cut(split, policy))
+        first, saved, again = _cut(olympuspr, tuple(unknown), policy)
         out = eval_closed(first, *(_unused(known) if params["differentiated"] else known))
         num_known = len(out) - len(saved)
         # Offloaded values go to the other memory here, and come back in `_cut`'s `later`.
@@ -186,8 +185,12 @@ def inline_calls(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program with the bodies of inner jitted functions in place of their calls."""
     if not any(eqn.primitive is call_p for eqn in closed.olympuspr.eqns):
         return closed
-    return closed.derived("inline calls", lambda: stage(
-        lambda *args: _evaluate_inline(closed, args), closed.in_avals, closed.debug_info))
+    return _inlined(closed)
+
+
+@derived
+def _inlined(closed: ClosedOlympuspr) -> ClosedOlympuspr:
+    return stage(lambda *args: _evaluate_inline(closed, args), closed.in_avals, closed.debug_info)
 
 
 def _evaluate_inline(closed: ClosedOlympuspr, args: Sequence[Array]) -> list[Array]:
@@ -209,25 +212,31 @@ def _pass_on(closed: ClosedOlympuspr, policy: Policy) -> ClosedOlympuspr:
     """The program whose loops and branches are checkpointed with the policy inside, too, where it
     keeps something: each iteration, branch that is taken, or device, then keeps no more than that.
     """
-    pr = closed.olympuspr
-    if not any(_keeps_inside(policy, eqn) for eqn in pr.eqns):
+    if not any(_keeps_inside(policy, eqn) for eqn in closed.eqns):
         return closed
+    return _passed_on(closed, policy)
 
-    def checkpointed(body: ClosedOlympuspr) -> ClosedOlympuspr:
-        return body.derived(("policy", policy), lambda: stage(functools.partial(
-            checkpoint_p.bind, olympuspr=body, prevent_cse=False, differentiated=False,
-            policy=policy), body.in_avals))
 
+@derived
+def _checkpointed(body: ClosedOlympuspr, policy: Policy) -> ClosedOlympuspr:
+    return stage(functools.partial(
+        checkpoint_p.bind, olympuspr=body, prevent_cse=False, differentiated=False,
+        policy=policy), body.in_avals)
+
+
+@derived
+def _passed_on(closed: ClosedOlympuspr, policy: Policy) -> ClosedOlympuspr:
     def passed_on(eqn: OlympusprEqn) -> OlympusprEqn:
         if not _keeps_inside(policy, eqn):
             return eqn
         (name,) = eqn.primitive.programs
         given = eqn.params[name]
         return eqn.replace(params={**eqn.params, name: (
-            tuple(map(checkpointed, given)) if type(given) is tuple else checkpointed(given))})
+            tuple([_checkpointed(body, policy) for body in given]) if type(given) is tuple
+            else _checkpointed(given, policy))})
 
-    return closed.derived(("pass on", policy), lambda: closed.replace(
-        olympuspr=pr.replace(eqns=list(map(passed_on, pr.eqns)))))
+    pr = closed.olympuspr
+    return closed.replace(olympuspr=pr.replace(eqns=list(map(passed_on, pr.eqns))))
 
 
 def _keeps_inside(policy: Policy, eqn: OlympusprEqn) -> bool:
@@ -237,7 +246,8 @@ def _keeps_inside(policy: Policy, eqn: OlympusprEqn) -> bool:
         for body in eqn.primitive.bodies(eqn.params) for e in inline_calls(body).olympuspr.eqns)
 
 
-def _cut(split: Split, policy: Policy | None
+@derived
+def _cut(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy | None
          ) -> tuple[ClosedOlympuspr, list[_Verdict | Offloadable], ClosedOlympuspr]:
     """The program for now, the way each value is saved, and the program for reverse mode.
 
@@ -247,6 +257,7 @@ def _cut(split: Split, policy: Policy | None
     #   inputs ──► … ──► saved ──► … ──► residuals
     # `first` computes the saved ones; `rest` the residuals, from inputs and saved ones. An equation
     # that makes a saved value is not in `rest`, nor is what only it needs.
+    split = partial_eval_program(closed, unknown)
     pr = split.known.olympuspr
     n = len(pr.outvars) - split.num_computed
     residuals = pr.outvars[n:]
@@ -409,6 +420,7 @@ class Name(Primitive):
     spread = staticmethod(tags.same)
     cells = staticmethod(reuse.same)
     makes_nan = False
+    pace = 0.3
 
     def infer(self, x: ShapedArray, *, name: str) -> ShapedArray:
         return x

@@ -7,18 +7,18 @@ carry, then ys (stacked). The body takes consts, carry and one slice of each x.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from itertools import compress, repeat
+from itertools import compress, repeat, zip_longest
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, IrValue, T
-from ..base.util import cut, merged
+from ..base.typing import Array, ArrayLike, IrValue, Params, T
+from ..base.util import cut, lazy_module, merged
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, variables
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived, variables
 from ..core.primitive import Builder, Cotangent, Linear, Tangent, Transposed, Zero, not_linear
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
 from ..interpreters.dce import dce_closed
-from ..interpreters.partial_eval import Residual, Split, TapeTrace
+from ..interpreters.partial_eval import Residual, TapeTrace
 from ..interpreters.transpose import linear_flags, transpose_program
 from ..lax.convert import in_dtype
 from ..lax.families import add
@@ -29,6 +29,7 @@ from ..types.avals import ShapedArray
 from ..types.shape import definitely_equal, maximum
 from .groups import Runs, woven
 
+_refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 _BFLOAT16, _UINT16 = map(dtypes.as_dtype, ("bfloat16", "uint16"))
 
 
@@ -37,6 +38,10 @@ class Scan(Runs):
 
     roles = 0, "num_consts", "num_carry"
     rows = 1
+    repeats = True
+
+    def times(self, params: Params) -> int:
+        return params["length"]
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Hashable) -> list[ShapedArray]:
@@ -131,9 +136,8 @@ class Scan(Runs):
         known, rest = [[a for a, u in zip(args, uk, strict=True) if u is which]
                        for which in (False, True)]
         nr, nk = u_read.count(False), u_carry.count(False)
-        body, residuals, once = split.known.derived(
-            ("residuals of a loop", split.residuals, nr, nk),
-            lambda: _residuals_of_loop(split, nr, nk))
+        body, residuals, once = _residuals_of_loop(
+            split.known, split.num_computed, split.residuals, nr, nk)
         read, _, each = cut(known, nr, nk)
         invariant = eval_closed(once, *read)
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
@@ -159,7 +163,9 @@ class Scan(Runs):
         #   forwards    residuals, lin | carry       | residuals, lin   ->  carry | rows
         #   backwards   residuals      | acc, ct_k   | ct_y, residuals  ->  acc, ct_k | d_each
         # Iterations run in the other order on the same rows. A const is read in all of them: its
-        # cotangent is their sum, which is carried in `acc`.
+        # cotangent is their sum, which is carried in `acc`: as the content of a reference for the
+        # body, so that the cotangent of a part is added in its place, and no array of zeros is made
+        # for it.
         closed = params["olympuspr"]
         flags = list(linear_flags(closed, args))
         _, read, carry, each = self.cut(params, args)
@@ -171,32 +177,59 @@ class Scan(Runs):
         l_read = [a for a in read if type(a) is Linear]
         r_read, r_each = [[a for a in g if type(a) is not Linear] for g in (read, each)]
         flags[len(read):len(read) + len(carry)] = [True] * len(carry)
-        back, _ = transpose_program(closed, flags, (True,) * len(cts))
+        placed = [type(a) is Linear and _sums_in_place(a.aval.to_cotangent_aval()) for a in read]
+        back, _ = transpose_program(closed, [
+            None if p else flag for p, flag in zip_longest(placed, flags)], (True,) * len(cts))
         nl, nr, nk = len(l_read), len(r_read), len(carry)
         # The sum is rounded once, though the terms have 16 bits.
         ct_avals = [a.aval.to_cotangent_aval() for a in l_read]
-        acc_avals = list(map(wide_aval, ct_avals))
+        acc_avals = tuple(map(wide_aval, ct_avals))
 
-        def body(*values: Array) -> list[Array]:
-            res, acc, ct_k, ct_y, rows = cut(values, nr, nl, nk, len(cts) - nk)
-            out = eval_closed(back, *res, *rows, *ct_k, *ct_y)
-            return [*map(added, acc_avals, acc, out[:nl]), *out[nl:]]
-
-        def program() -> ClosedOlympuspr:
-            res, rows, ct_k, ct_y = cut(back.in_avals, nr, len(r_each), nk)
-            return stage(body, [*res, *acc_avals, *ct_k, *ct_y, *rows])
-
+        # `back` takes references among the residuals, as `read` has them.
+        known = tuple([p for p, a in zip(placed, read, strict=True) if p or type(a) is not Linear])
+        where = tuple([p for p, a in zip(placed, read, strict=True) if type(a) is Linear])
         # A carry has one type throughout, and rows are stacked: neither can be a symbolic `Zero`.
         ct_k, ct_y = cut(list(map(instantiate, cts)), nk)
         zeros = [instantiate(Zero(a)) for a in acc_avals]
         params = {**params, "reverse": not params["reverse"]}
         out = self.bind(*r_read, *zeros, *ct_k, *ct_y, *r_each, **self.regrouped(
-            params, [back.derived(("scan", nr, nl, nk), program)], nr, range(nl + nk)))
+            params, [_summing(back, acc_avals, known, where, len(r_each), nk)], nr, range(nl + nk)))
         out[:nl] = [in_dtype(ct, a.dtype) if a.is_array else ct
                     for ct, a in zip(out[:nl], ct_avals, strict=True)]
         # A carry with an ordinary start is linear in the body, but its operand wants no cotangent.
         return [ct if type(a) is Linear else None
                 for a, ct in zip(args, merged(flags, out, repeat(None)), strict=True)]
+
+
+@derived
+def _summing(back: ClosedOlympuspr, acc_avals: tuple[ShapedArray, ...], known: tuple[bool, ...],
+             where: tuple[bool, ...], num_each: int, num_carry: int) -> ClosedOlympuspr:
+    """The transposed body with sums of cotangents of consts as carries.
+
+    known: whether each of its first inputs is a reference to such a sum; where: whether each sum
+    is the content of one.
+    """
+    which = [*known, *[False] * (len(back.in_avals) - len(known))]
+    own, rows, ct_k, ct_y = cut(back.in_avals, len(known), num_each, num_carry)
+    res = [a for a, p in zip(own, known, strict=True) if not p]
+
+    def body(*values: Array) -> list[Array]:
+        given, acc, ks, ys, each = cut(values, len(res), len(acc_avals), num_carry, len(ct_y))
+        rest, sums = iter(given), compress(acc, where)
+        pure = _refs.discharge(back, which, which) if any(which) else back
+        out = eval_closed(pure, *[next(sums) if p else next(rest) for p in known],
+                          *each, *ks, *ys)
+        n = len(back.outvars)
+        terms, new = iter(out[:n]), iter(out[n:])
+        return [*[next(new) if p else added(aval, total, next(terms))
+                  for p, aval, total in zip(where, acc_avals, acc, strict=True)], *terms]
+
+    return stage(body, [*res, *acc_avals, *ct_k, *ct_y, *rows])
+
+
+def _sums_in_place(aval: ShapedArray) -> bool:
+    """Whether cotangents of this type are summed at their own dtype."""
+    return aval.is_array and wide_aval(aval) is aval
 
 
 def wide_aval(aval: ShapedArray) -> ShapedArray:
@@ -210,7 +243,9 @@ def added(aval: ShapedArray, total: Array, term: Array) -> Array:
         total, term)
 
 
-def _residuals_of_loop(split: Split, num_read: int, num_carry: int
+@derived
+def _residuals_of_loop(known: ClosedOlympuspr, num_computed: int, residuals: tuple[Residual, ...],
+                       num_read: int, num_carry: int
                        ) -> tuple[ClosedOlympuspr, list[Residual], ClosedOlympuspr]:
     """The known body with residuals among its rows; the kinds of the residuals; a program of
     consts.
@@ -220,8 +255,8 @@ def _residuals_of_loop(split: Split, num_read: int, num_carry: int
     each    what comes by rows                      passed on as it is
     row     computed in, or the carry of, each      a row of the known loop
     """
-    pr = split.known.olympuspr
-    first = len(pr.outvars) - split.num_computed
+    pr = known.olympuspr
+    first = len(pr.outvars) - num_computed
     # One pass does: equations come after their operands. Those with effects stay in the loop, since
     # it matters how often they happen.
     fixed = {*pr.constvars, *pr.invars[:num_read]}
@@ -230,7 +265,7 @@ def _residuals_of_loop(split: Split, num_read: int, num_carry: int
             fixed.update(eqn.outvars)
     found: list[Residual] = []
     made: dict[str, list[Any]] = {"once": [], "row": []}
-    for r in split.residuals:
+    for r in residuals:
         given, i = r.kind == "input", r.index - num_read - num_carry
         if given and (r.index < num_read or i >= 0):
             found.append(Residual("each", i) if i >= 0 else Residual("read", r.index))
@@ -242,9 +277,9 @@ def _residuals_of_loop(split: Split, num_read: int, num_carry: int
     once = pr.replace(invars=pr.invars[:num_read], outvars=made["once"],
                       eqns=[e for e in pr.eqns
                             if not e.effects and all(v in fixed for v in e.outvars)])
-    once_closed, _ = dce_closed(split.known.replace(olympuspr=once), (True,) * len(made["once"]))
+    once_closed, _ = dce_closed(known.replace(olympuspr=once), (True,) * len(made["once"]))
     pr = pr.replace(outvars=[*pr.outvars[:first], *made["row"]])
-    return split.known.replace(olympuspr=pr), found, once_closed
+    return known.replace(olympuspr=pr), found, once_closed
 
 
 scan_p = Scan("scan")

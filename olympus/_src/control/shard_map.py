@@ -19,11 +19,11 @@ from typing import Any
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params, R, T, Value
-from ..base.util import lazy_module, memoize, merged, quoted
+from ..base.util import ByKey, lazy_module, memoize, merged, quoted
 from ..core import tags
 from ..core.context import DeviceAxis, MeshAxis
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
 from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed, Zero, program_uses_axis
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
@@ -62,7 +62,7 @@ def _inner(mesh: Mesh | AbstractMesh, names: frozenset[str]) -> AbstractMesh:
     return mesh.abstract_mesh.update_axis_types(dict.fromkeys(names, AxisType.Manual))
 
 
-class Manual:
+class Manual(ByKey):
     """The axes `names` of a mesh that become manual; whether types say what varies along them."""
 
     __slots__ = ("mesh", "names", "check", "inner")
@@ -70,6 +70,9 @@ class Manual:
     def __init__(self, mesh: Mesh | AbstractMesh, names: frozenset[str], check: bool) -> None:
         self.mesh, self.names, self.check = mesh, names, check
         self.inner = _inner(mesh, names)
+
+    def _key(self) -> tuple[Hashable, ...]:
+        return self.mesh, self.names, self.check
 
     @contextlib.contextmanager
     def within(self) -> Iterator[None]:
@@ -201,9 +204,13 @@ def varying_as(manual: Manual, closed: ClosedOlympuspr, specs: Sequence[Partitio
     if not manual.check or all(a.is_high or named_axes(s) <= getattr(a, "vma", named_axes(s))
                                for s, a in zip(specs, closed.out_avals, strict=True)):
         return closed
-    return closed.derived(("varying", tuple(specs)), lambda: stage(
-        lambda *xs: [manual.cast(x, s) for x, s in zip(
-            eval_closed(closed, *xs), specs, strict=True)], closed.in_avals))
+    return _cast(closed, manual, tuple(specs))
+
+
+@derived
+def _cast(closed: ClosedOlympuspr, manual: Manual, specs: Specs) -> ClosedOlympuspr:
+    return stage(lambda *xs: [manual.cast(x, s) for x, s in zip(
+        eval_closed(closed, *xs), specs, strict=True)], closed.in_avals)
 
 
 class ShardMap(Call):
@@ -214,6 +221,9 @@ class ShardMap(Call):
     adds: Any = None     # cotangents of unsharded values are summed over these
     looked_into = False
     per_device = True
+
+    def times(self, params: Params) -> None:
+        return None
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, out_specs: Specs,
               **params: Hashable) -> list[ShapedArray]:
@@ -235,7 +245,7 @@ class ShardMap(Call):
         with manual.within():
             body = varying_as(manual, body, out_specs)
             if transposed and not manual.check:
-                body = _summed(manual, body, out_specs, cut_by_vmap(ctx.trace))
+                body = _summed(body, manual, out_specs, cut_by_vmap(ctx.trace))
         return {**params, "olympuspr": body, "in_specs": in_specs, "out_specs": out_specs}
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
@@ -268,9 +278,7 @@ class ShardMap(Call):
             body = checks.body(params["olympuspr"])
             if body is None:
                 return None
-            program = body.program.derived(("by device", names), lambda: stage(
-                lambda *xs: _first_of_devices(names, eval_closed(body.program, *xs)),
-                body.program.in_avals))
+            program = _by_device(body.program, names)
         whole = PartitionSpec()
         outs = self.bind(*args, **{**params, "olympuspr": program,
                                    "out_specs": (whole, whole, *params["out_specs"])})
@@ -305,10 +313,10 @@ class ShardMap(Call):
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr,
               mesh: Mesh | AbstractMesh, in_specs: Specs, out_specs: Specs,
               newly_manual_axes: frozenset[str], check_vma: bool) -> list[IrValue]:
-        mesh = b.module.mesh_of(mesh)
+        mesh = b.module.places.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
-        if ordered and not b.module.manual_over(mesh, names).all_manual:
+        if ordered and not b.module.places.manual_over(mesh, names).all_manual:
             # XLA ends the process where a token enters an operation that it still partitions.
             raise NotImplementedError(
                 f"shard_map: the function has effects that keep their order "
@@ -318,7 +326,7 @@ class ShardMap(Call):
         outs = b.manual_computation(
             mesh, names, args, in_specs, out_specs, list(parts), list(results),
             lambda *xs: b.call_inline(olympuspr, xs))
-        if b.module.manual is None and mesh.are_all_axes_auto and len(names) == len(
+        if b.module.places.manual is None and mesh.are_all_axes_auto and len(names) == len(
                 mesh.axis_names):       # else types say where results are, or XLA has a say
             b.module.constrained.update({x: NamedSharding(mesh, spec)
                                          for x, spec in zip(outs, out_specs, strict=True)})
@@ -409,6 +417,13 @@ class ShardMap(Call):
 shard_map_p = ShardMap("shard_map")
 
 
+@derived
+def _by_device(checked: ClosedOlympuspr, names: tuple[Hashable, ...]) -> ClosedOlympuspr:
+    """A checked body whose code and words are those of the first device that failed."""
+    return stage(lambda *xs: _first_of_devices(names, eval_closed(checked, *xs)),
+                 checked.in_avals)
+
+
 def _first_of_devices(names: tuple[Hashable, ...], outs: Sequence[Array]) -> list[Array]:
     """Results of a checked body, where all devices have the first failure among them."""
     code, words, *rest = outs
@@ -451,25 +466,32 @@ def _with_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOlymp
     """The program whose last outputs have one axis more, where flagged."""
     if not any(scalar):
         return closed
-    flags = (*(False,) * (len(closed.out_avals) - len(scalar)), *scalar)
-    return closed.derived(("with axes", scalar), lambda: stage(
-        lambda *xs: [expand_dims(x, (0,)) if flag else x for x, flag in zip(
-            eval_closed(closed, *xs), flags, strict=True)], closed.in_avals))
+    return _expanded(closed, (*(False,) * (len(closed.out_avals) - len(scalar)), *scalar))
+
+
+@derived
+def _expanded(closed: ClosedOlympuspr, flags: tuple[bool, ...]) -> ClosedOlympuspr:
+    return stage(lambda *xs: [expand_dims(x, (0,)) if flag else x for x, flag in zip(
+        eval_closed(closed, *xs), flags, strict=True)], closed.in_avals)
 
 
 def _without_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOlympuspr:
     """The program whose first inputs have one axis more, where flagged."""
     if not any(scalar):
         return closed
-    avals = closed.in_avals
-    flags = (*scalar, *(False,) * (len(avals) - len(scalar)))
-    return closed.derived(("without axes", scalar), lambda: stage(
+    return _squeezed(closed, (*scalar, *(False,) * (len(closed.in_avals) - len(scalar))))
+
+
+@derived
+def _squeezed(closed: ClosedOlympuspr, flags: tuple[bool, ...]) -> ClosedOlympuspr:
+    return stage(
         lambda *xs: eval_closed(closed, *[squeeze(x, (0,)) if flag else x
                                           for x, flag in zip(xs, flags, strict=True)]),
-        [a.with_axis(0, 1) if flag else a for a, flag in zip(avals, flags, strict=True)]))
+        [a.with_axis(0, 1) if flag else a for a, flag in zip(closed.in_avals, flags, strict=True)])
 
 
-def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozenset[str]
+@derived
+def _summed(closed: ClosedOlympuspr, manual: Manual, specs: Specs, free: frozenset[str]
             ) -> ClosedOlympuspr:
     """The program whose outputs, parts of cotangents, are summed along axes that all have alike.
 
@@ -483,8 +505,8 @@ def _summed(manual: Manual, closed: ClosedOlympuspr, specs: Specs, free: frozens
         total = psum_p.bind(x, axes=names, axis_index_groups=None)
         return _divided(total, manual.count(tuple(spec.reduced.intersection(names))))
 
-    return closed.derived(("summed", *axes, *specs), lambda: stage(
-        lambda *xs: list(map(summed, eval_closed(closed, *xs), axes, specs)), closed.in_avals))
+    return stage(lambda *xs: list(map(summed, eval_closed(closed, *xs), axes, specs)),
+                 closed.in_avals)
 
 
 def _divided(ct: Array, count: int) -> Array:

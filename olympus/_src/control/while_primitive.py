@@ -15,7 +15,7 @@ from ..base.util import cut, lazy_module
 from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
 from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
@@ -29,7 +29,7 @@ from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import Aval, ShapedArray
 from ..types.tree import tree_flatten, tree_unflatten
 from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
 from .call import call_p
@@ -133,41 +133,19 @@ class While(Loop):
                 "the body runs;\n  write it in body_fun.")
         new = [*compress(b_consts, map(operator.and_, in_body, _refs.written(body)))]
         order = {id(x): i for i, x in enumerate(new)}
-        c_pure = _refs.discharge(cond, in_cond, [False] * len(in_cond))
-        b_pure = _refs.discharge(body, in_body, _refs.written(body))
-
-        #   discharged   consts | carry               ->  carry | written
-        #   the loop     consts left | written, carry  ->  written, carry
-        def whole(consts: Sequence[object], left: Sequence[Array], held: Sequence[Array]
-                  ) -> list[Array]:
-            rest = iter(left)
-            return [held[order[id(x)]] if id(x) in order else next(rest) for x in consts]
-
         c_left, b_left = [[_refs.content(x) for x in consts if id(x) not in order]
                           for consts in (c_consts, b_consts)]
-        k = len(new)
-
-        def test(*xs: Array) -> list[Array]:
-            left, held, values = cut(xs, len(c_left), k)
-            return eval_closed(c_pure, *whole(c_consts, left, held), *values)
-
-        def step(*xs: Array) -> list[Array]:
-            left, held, values = cut(xs, len(b_left), k)
-            outs = eval_closed(b_pure, *whole(b_consts, left, held), *values)
-            return [*outs[len(carry):], *outs[:len(carry)]]
-
         values = [*map(_refs.content, new), *carry]
-        types = [[typeof(x) for x in row] for row in (c_left, b_left, values)]
-        test_body, step_body = body.derived(
-            ("contents of a while", cond, *[order.get(id(x)) for x in (*c_consts, *b_consts)],
-             nc, *in_cond, *in_body, *map(tuple, types)),
-            lambda: (stage(test, types[0] + types[2]), stage(step, types[1] + types[2])))
+        test_body, step_body = [_on_contents(
+            program, tuple(flags), returned, tuple([order.get(id(x)) for x in consts]), len(new),
+            tuple(map(typeof, (*left, *values)))) for program, flags, returned, consts, left in (
+                (cond, in_cond, False, c_consts, c_left), (body, in_body, True, b_consts, b_left))]
         outs = self.bind(*c_left, *b_left, *values, **{
             **params, "cond_nconsts": len(c_left), "cond_olympuspr": test_body,
             "body_nconsts": len(b_left), "body_olympuspr": step_body})
         for x, out in zip(new, outs, strict=False):
             x._put(out)
-        return outs[k:]
+        return outs[len(new):]
 
     # A loop ends at its first failure. One whose condition may fail carries what that said: it is
     # evaluated in front of the loop and in the body.
@@ -181,9 +159,8 @@ class While(Loop):
                                          name="condition"), test.sites)
         body = params["body_olympuspr"]
         nb = len(b_consts)
-        asked = body.derived(("asked", cond, nc, nb), lambda: _ask(cond, body, nc, nb))
-        says = asked.derived(("says", nc + nb), lambda: stage(
-            lambda going, *_: [going], asked.in_avals[nc + nb:]))
+        asked = _ask(body, cond, nc, nb)
+        says = _going(asked, nc + nb)
         return super().checked(checks, [*c_consts, *b_consts, going, *carry], {
             **params, "cond_nconsts": 0, "cond_olympuspr": says, "body_nconsts": nc + nb,
             "body_olympuspr": asked})[1:]
@@ -193,9 +170,7 @@ class While(Loop):
         if any(self.uses_axis(name, params) for name in ctx.axes):
             return params
         cond, nc = params["cond_olympuspr"], params["cond_nconsts"]
-        return {**params, "cond_olympuspr": cond.derived(("until it fails", nc), lambda: stage(
-            lambda *xs: [bitwise_and(eq(xs[nc + 1], literal(0, INT32)), *eval_closed(cond, *xs))],
-            cond.in_avals))}
+        return {**params, "cond_olympuspr": _until_failure(cond, nc)}
 
     def step_through(self, run: Callable[..., list[Array]], *args: Array, cond_nconsts: int,
                      cond_olympuspr: ClosedOlympuspr, body_nconsts: int,
@@ -248,30 +223,71 @@ class While(Loop):
         # own. If elements see each other along this axis they cannot be run apart.
         if any(map(per_element, (cond_olympuspr, body_olympuspr))) and not (
                 axis.name is not None and self.uses_axis(axis.name, params)):
-            guarded = body_olympuspr.derived(
-                ("guarded", cond_olympuspr, nc, nb),
-                lambda: _guard(cond_olympuspr, body_olympuspr, nc, nb))
+            guarded = _guard(body_olympuspr, cond_olympuspr, nc, nb)
             frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims],
                                       [True] * (1 + len(carry)))
         else:
-            frozen = body.derived(("frozen", cond, nc, *b_dims), lambda: _freeze(
-                cond, body, nc, b_dims, lambda going, *xs: check_elements(
-                    axis, going, xs, (*b_dims, *k_dims), body_olympuspr)))
-        test = frozen.derived(("any", nc + nb), lambda: stage(
-            lambda going, *_: [reduce_or(going, (0,))], frozen.in_avals[nc + nb:]))
+            frozen = _freeze(body_olympuspr, body, cond, nc, tuple(b_dims), tuple(k_dims), axis)
+        test = _any_going(frozen, nc + nb)
         out = self.bind(*c_consts, *b_consts, *going, *carry, **{
             **params, "cond_nconsts": 0, "cond_olympuspr": test, "body_nconsts": nc + nb,
             "body_olympuspr": frozen})
         return out[1:], k_dims
 
 
-def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Sequence[int | None],
-            check: Callable[..., None]) -> ClosedOlympuspr:
+@derived
+def _on_contents(program: ClosedOlympuspr, which: tuple[bool, ...], writes: bool,
+                 places: tuple[int | None, ...], num_held: int, avals: tuple[Aval, ...]
+                 ) -> ClosedOlympuspr:
+    """A condition, or the body, which `writes`, on contents of the references `which`.
+
+        discharged   consts | carry                ->  carry | written
+        the loop     consts left | written, carry  ->  written, carry
+
+    places: of each const, which of the written ones it is; None: it is left.
+    """
+    pure = _refs.discharge(program, which, _refs.written(program) if writes else (
+        [False] * len(which)))
+    num_left, num_carry = places.count(None), len(which) - len(places)
+
+    def run(*xs: Array) -> list[Array]:
+        left, held, values = cut(xs, num_left, num_held)
+        rest = iter(left)
+        consts = [next(rest) if i is None else held[i] for i in places]
+        outs = eval_closed(pure, *consts, *values)
+        return [*outs[num_carry:], *outs[:num_carry]] if writes else outs
+
+    return stage(run, avals)
+
+
+@derived
+def _going(asked: ClosedOlympuspr, consts: int) -> ClosedOlympuspr:
+    """The condition on a carry that says, in front, whether it goes on."""
+    return stage(lambda going, *_: [going], asked.in_avals[consts:])
+
+
+@derived
+def _any_going(frozen: ClosedOlympuspr, consts: int) -> ClosedOlympuspr:
+    """The condition on a carry that says so of each element."""
+    return stage(lambda going, *_: [reduce_or(going, (0,))], frozen.in_avals[consts:])
+
+
+@derived
+def _until_failure(cond: ClosedOlympuspr, nc: int) -> ClosedOlympuspr:
+    """The condition of a loop with the code of its first failure as the second carry."""
+    return stage(
+        lambda *xs: [bitwise_and(eq(xs[nc + 1], literal(0, INT32)), *eval_closed(cond, *xs))],
+        cond.in_avals)
+
+
+@derived
+def _freeze(single: ClosedOlympuspr, body: ClosedOlympuspr, cond: ClosedOlympuspr, nc: int,
+            b_dims: tuple[int | None, ...], k_dims: tuple[int | None, ...], axis: Axis
+            ) -> ClosedOlympuspr:
     """The batched body, in which elements that do not go on keep their carry.
 
     Instead of them the body sees one that goes on: where its own values might make it divide by
-    zero, or a callback raise, nothing happens. `check` is given what each has: which go on, and the
-    operands.
+    zero, or a callback raise, nothing happens. `single` is the body of one element.
     """
     nb = len(b_dims)
 
@@ -280,7 +296,7 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Seque
         # With no elements there is none to stand in.
         if not typeof(going).shape[0]:
             return [going, *carry]
-        check(going, *b_consts, *carry)
+        check_elements(axis, going, (*b_consts, *carry), (*b_dims, *k_dims), single)
         one = argmax(going, 0, np.int32)
         safe = [x if d is None else put_one(going, one, x, d)
                 for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)), strict=True)]
@@ -292,7 +308,8 @@ def _freeze(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, b_dims: Seque
                         *body.in_avals[nb:]])
 
 
-def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
+@derived
+def _guard(body: ClosedOlympuspr, cond: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
     """Body, then condition, of one element that goes on, so that their effects end with it."""
     avals = [*cond.in_avals[:nc], *body.in_avals]
 
@@ -310,7 +327,8 @@ def _guard(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> Cl
     return stage(step, [*avals[:nc + nb], cond.out_avals[0], *avals[nc + nb:]])
 
 
-def _ask(cond: ClosedOlympuspr, body: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
+@derived
+def _ask(body: ClosedOlympuspr, cond: ClosedOlympuspr, nc: int, nb: int) -> ClosedOlympuspr:
     """Body, then condition: consts of both, whether it goes on, carry."""
     def step(*args: Array) -> list[Array]:
         new = call_p.bind(*args[nc:nc + nb], *args[nc + nb + 1:], olympuspr=body, name="body")

@@ -363,22 +363,7 @@ class _Walk:
             for part in _IN_FUNCTION:
                 self.expect(f, part)
         if users:
-            self.leaf(place, f.__code__, f)
-            self.home = self.home or f.__module__
-            self.code(f)
-            if f.__kwdefaults__ is not None:
-                self.expect_mapping(f.__kwdefaults__)
-            if f.__defaults__ or f.__kwdefaults__:
-                parameters = f.__code__.co_varnames[:f.__code__.co_argcount]
-                for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1], strict=False),
-                             *(f.__kwdefaults__ or {}).items()]:
-                    self.value(x, self.at(f"the default {n}", f" of {name}"))
-            for n in _TOLD_OF_FUNCTIONS & self.attributes if self.whole else ():
-                self.value(self.expect(f, n), place)
-            if f.__dict__:
-                self.asked = True
-                for n in sorted(self.attributes & f.__dict__.keys()):
-                    self.value(self.in_names(f.__dict__, n), place.within(f".{n}"))
+            self.of_users(f, place)
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
         for n, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
@@ -390,6 +375,25 @@ class _Walk:
                     self.value(x, self.at(f"the closure cell {n}", f" of {name}"))
         if "__wrapped__" in f.__dict__:
             self.value(f.__dict__["__wrapped__"], place.within(".__wrapped__"))
+
+    def of_users(self, f: types.FunctionType, place: _Place) -> None:
+        """A user's function without its closure: names, defaults and attributes."""
+        self.leaf(place, f.__code__, f)
+        self.home = self.home or f.__module__
+        self.code(f)
+        if f.__kwdefaults__ is not None:
+            self.expect_mapping(f.__kwdefaults__)
+        if f.__defaults__ or f.__kwdefaults__:
+            parameters = f.__code__.co_varnames[:f.__code__.co_argcount]
+            for n, x in [*zip(parameters[::-1], (f.__defaults__ or ())[::-1], strict=False),
+                         *(f.__kwdefaults__ or {}).items()]:
+                self.value(x, self.at(f"the default {n}", f" of {f.__qualname__}"))
+        for n in _TOLD_OF_FUNCTIONS & self.attributes if self.whole else ():
+            self.value(self.expect(f, n), place)
+        if f.__dict__:
+            self.asked = True
+            for n in sorted(self.attributes & f.__dict__.keys()):
+                self.value(self.in_names(f.__dict__, n), place.within(f".{n}"))
 
     def code(self, f: types.FunctionType) -> None:
         """What the code of a user's function reads by the names of its module."""
@@ -623,19 +627,23 @@ class _Walk:
                 if self.whole and base is not x:
                     self.value(base, place)
                 continue
-            here = self.at(f"the class attribute {base.__qualname__}", place.tail)
-            self.expect_mapping(vars(base))
-            if not self.whole:
-                for name in sorted(self.attributes & vars(base).keys()):
-                    self.value(vars(base)[name], here.within(f".{name}"))
-            for name, item in tuple(vars(base).items()):
-                method = isinstance(item, _METHODS)
-                # Operators call functions without a name.
-                if (name[:2] == "__" and isinstance(item, types.FunctionType)) or (
-                        self.whole and (name in self.attributes if method else name[:1] != "_"
-                                        or name in self.attributes)):
-                    self.value(item, here.within(f".{name}"))
+            self.names_of_class(base, self.at(
+                f"the class attribute {base.__qualname__}", place.tail))
         return None
+
+    def names_of_class(self, base: type, here: _Place) -> None:
+        """What a user's class itself defines."""
+        self.expect_mapping(vars(base))
+        if not self.whole:
+            for name in sorted(self.attributes & vars(base).keys()):
+                self.value(vars(base)[name], here.within(f".{name}"))
+        for name, item in tuple(vars(base).items()):
+            method = isinstance(item, _METHODS)
+            # Operators call functions without a name.
+            if (name[:2] == "__" and isinstance(item, types.FunctionType)) or (
+                    self.whole and (name in self.attributes if method else name[:1] != "_"
+                                    or name in self.attributes)):
+                self.value(item, here.within(f".{name}"))
 
     def instance(self, x: object, place: _Place) -> None:
         if self.whole:

@@ -142,19 +142,20 @@ def check_aliases(what: str, name: str, consts: Sequence[object], leaves: Sequen
         raise aliased(what, name, refs, [*[""] * len(inside), *[name_of_leaf(i) for i, _ in given]])
 
 
-def returned_reference(what: str, name: str, ref: Reference, path: str = "") -> ValueError:
+def returned_reference(what: str, name: str, ref: Reference, path: str = "",
+                       role: str = "function") -> ValueError:
     """The error for a reference among the results of a function that is traced for `what`."""
-    inputs = getattr(getattr(ref, "_trace", None), "inputs", ())
-    if type(ref) is Ref and ref._line is not None:
-        made = f"The returned mutable array was created on line {source.summarize(ref._line)}"
-    elif isinstance(ref, Tracer) and not any(x is ref for x in inputs):
-        made = f"It is {ref._origin()}"
+    line = ref._line if type(ref) is Ref else next((
+        eqn.source for eqn in getattr(getattr(ref, "_trace", None), "eqns", ())
+        if ref._bound in eqn.outvars), None)
+    if line is not None:
+        made = f"The returned mutable array was created on line {source.summarize(line)}"
     else:
         argument = getattr(ref, "_name", None)
         made = f"It was passed in as {f'the argument {argument}' if argument else 'an argument'}"
     where = f"\n  at output tree path result{path}" if path else ""
     return ValueError(
-        f"{what}: function {name} traced for {what} returned a mutable array reference of type "
+        f"{what}: {role} {name} traced for {what} returned a mutable array reference of type "
         f"{ref.aval}{where},\n  but mutable array references cannot be returned.\n  {made};\n"
         "  return its content, ref[...] or freeze(ref).")
 

@@ -8,9 +8,12 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from operator import attrgetter
-from typing import Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from ..base import lib
+
+if TYPE_CHECKING:
+    from .ir import ClosedOlympuspr, OlympusprEqn
 
 
 class Effect:
@@ -74,26 +77,6 @@ class InputEffect(Effect):
         return hash((type(self), self.kind, self.index))
 
 
-class Effectful(Protocol):
-    """An equation as effects see it; `ir`, which defines it, imports this module."""
-
-    @property
-    def effects(self) -> frozenset[Effect]: ...
-
-    @property
-    def invars(self) -> Sequence[Hashable]: ...
-
-
-class EffectfulProgram(Protocol):
-    """And of a closed program."""
-
-    @property
-    def effects(self) -> frozenset[Effect]: ...
-
-    @property
-    def consts(self) -> Sequence[object]: ...
-
-
 def input_effects(effects: frozenset[Effect]) -> list[InputEffect]:
     """Those that name an input."""
     return [e for e in effects if isinstance(e, InputEffect)]
@@ -102,7 +85,7 @@ def input_effects(effects: frozenset[Effect]) -> list[InputEffect]:
 _effects = attrgetter("effects")
 
 
-def of_equations(inputs: Sequence[Hashable], eqns: Sequence[Effectful]) -> frozenset[Effect]:
+def of_equations(inputs: Sequence[Hashable], eqns: Sequence[OlympusprEqn]) -> frozenset[Effect]:
     """The union of the effects of a program's equations; an input's by its place among `inputs`.
 
     What an equation does to a value that another equation made is the program's own affair.
@@ -116,7 +99,7 @@ def of_equations(inputs: Sequence[Hashable], eqns: Sequence[Effectful]) -> froze
                       if (moved := _moved(e, lambda i, eqn=eqn: place.get(eqn.invars[i])))])
 
 
-def of_body(closed: EffectfulProgram, operands: Sequence[int] | None = None) -> frozenset[Effect]:
+def of_body(closed: ClosedOlympuspr, operands: Sequence[int] | None = None) -> frozenset[Effect]:
     """The effects of an equation that applies a program.
 
     Args:

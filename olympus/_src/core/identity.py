@@ -24,7 +24,7 @@ from ..types.avals import AbstractValue
 from ..types.dtypes import ExtendedDType
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.sharding import NamedSharding, PartitionSpec
-from .ir import ClosedOlympuspr, Literal, Olympuspr
+from .ir import ClosedOlympuspr, Literal, Olympuspr, derived
 from .primitive import Primitive
 
 if TYPE_CHECKING:
@@ -38,9 +38,8 @@ _numbers: Memo = Memo(65536)
 _next = itertools.count(1)
 _PLAIN = (int, str, bytes, type(None), np.dtype, enum.Enum, AbstractValue, ExtendedDType, Literal,
           NamedSharding, PartitionSpec, AbstractMesh, Mesh, lib.Device)
-# Modules whose classes of params are compared by value, or are there once: axes of a contraction,
-# modes, random generators.
-_OURS = ("olympus._src.lax.", "olympus._src.random.")
+# Classes of params outside of these say by `is_value` that equality says all of an object, or that
+# each is there once: numbers of axes, modes, random generators.
 
 
 class _Unknown(Exception):
@@ -91,16 +90,15 @@ def _called(closed: ClosedOlympuspr) -> Hashable:
     return identity(closed) or itself, _scopes(closed)
 
 
+@derived
 def _scopes(closed: ClosedOlympuspr) -> int:
     """The scopes of all equations as a number."""
-    def find() -> int:
-        found: list[Any] = []
-        for eqn in closed.eqns:
-            found.append(eqn.ctx.path)
-            for body in eqn.primitive.bodies(eqn.params):
-                found.append(_scopes(_closed(body)))
-        return _number(tuple(found))
-    return closed.derived(_scopes, find)
+    found: list[Any] = []
+    for eqn in closed.eqns:
+        found.append(eqn.ctx.path)
+        for body in eqn.primitive.bodies(eqn.params):
+            found.append(_scopes(_closed(body)))
+    return _number(tuple(found))
 
 
 def _closed(program: Any) -> ClosedOlympuspr:
@@ -206,7 +204,7 @@ def _is_exact(value: object) -> bool:
         return False
     if isinstance(value, _PLAIN) or (isinstance(value, frozenset) and all(map(_is_exact, value))):
         return True
-    if type(value).__module__.startswith(_OURS) and not callable(value):
+    if getattr(value, "is_value", False):
         return True
     raise _Unknown
 

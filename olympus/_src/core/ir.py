@@ -9,17 +9,18 @@ An equation binds a primitive to atoms (a `Var` or a `Literal`). Nothing here ru
 
 from __future__ import annotations
 
+import functools
 import struct
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from operator import attrgetter
-from typing import Any, NamedTuple, final
+from typing import Any, Concatenate, NamedTuple, cast, final
 
 import numpy as np
 
 from ..base import spelling
 from ..base.source import Source
-from ..base.typing import ArrayLike, ArrayToCheckers, Params, R, T
-from ..base.util import Memo, lazy_module
+from ..base.typing import ArrayLike, ArrayToCheckers, P, Params, R, T
+from ..base.util import ByKey, Memo, lazy_module
 from ..types.avals import ShapedArray
 from ..types.dtypes import converted
 from ..types.shape import SymbolicDim
@@ -235,7 +236,8 @@ NO_DEBUG_INFO = DebugInfo("", "<unknown>")
 class Olympuspr:
     """Inputs, equations, outputs. `constvars` come before `invars` and get their values on closing.
 
-    `cache` holds what passes computed of this program, so results live no longer than it does;
+    `cache` holds the results of passes, so that they live no longer than the program: the last 256,
+    by the function that made each and its arguments (`derived`), one object for all threads;
     `height` is a bound on how many programs are nested, this one included.
 
     >>> import olympus
@@ -263,6 +265,11 @@ class Olympuspr:
     @property
     def out_avals(self) -> list[ShapedArray]:
         return [v.aval for v in self.outvars]
+
+    @property
+    def is_high(self) -> bool:
+        """Whether there are values of users' types in it, or operations of users."""
+        return _parts.has_high(self)
 
     @property
     def primitives(self) -> frozenset[Any]:
@@ -336,21 +343,6 @@ class ClosedOlympuspr:
     def literals(self) -> list[ArrayLike]:
         return self.consts
 
-    def derived(self, key: Hashable, make: Callable[[], R]) -> R:
-        """The result of `make()` about the program, computed once for each `key` and kept with it.
-
-        The key says all that it depends on besides, except for the context: rules that run in
-        `make` read it, so it is part of every key. The same program twice gives the same object
-        twice, so everything derived from that is found again, too, down to the executables.
-        """
-        # The cache is the open program's, which several closed ones may share: the ids of constants
-        # tell them apart.
-        key = (key, current_context(), *map(id, self.consts))
-        found = self.cache.get(key)
-        if found is None:
-            found = self.cache[key] = make(), self.consts   # held, so that their ids stay theirs
-        return found[0]
-
     @property
     def is_high(self) -> bool:
         """Whether there are values of users' types in it, or operations of users."""
@@ -365,9 +357,7 @@ class ClosedOlympuspr:
                   for order, variables in ((inputs, pr.invars), (outputs, pr.outvars))]
         if picked == [tuple(range(len(pr.invars))), tuple(range(len(pr.outvars)))]:
             return self
-        return self.derived(("rearranged", *picked), lambda: self.replace(olympuspr=pr.replace(
-            invars=[pr.invars[i] for i in picked[0]],
-            outvars=[pr.outvars[i] for i in picked[1]])))
+        return _rearranged(self, *picked)
 
     def replace(self, *, olympuspr: Olympuspr | None = None,
                 consts: Sequence[ArrayLike] | None = None) -> ClosedOlympuspr:
@@ -385,3 +375,47 @@ class ClosedOlympuspr:
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(self.pretty_print())
+
+
+class Held(ByKey):
+    """Values as an argument of a `derived` function: alike if they are the same objects."""
+
+    __slots__ = ("values",)
+
+    def __init__(self, values: Sequence[ArrayLike]) -> None:
+        self.values = values
+
+    def _key(self) -> tuple[int, ...]:
+        return tuple(map(id, self.values))
+
+
+def derived(make: Callable[Concatenate[ClosedOlympuspr, P], R]
+            ) -> Callable[Concatenate[ClosedOlympuspr, P], R]:
+    """Decorator of a function of a program: its result is computed once, and kept with the program.
+
+    The other arguments, hashable and given by position, say all that the result depends on besides
+    the program and the context: rules that the function runs read that, so it is part of every key.
+    Equal arguments give one object, in all threads, so everything derived from that is found again,
+    too, down to the executables.
+    """
+    @functools.wraps(make)
+    def found(closed: ClosedOlympuspr, *args: object) -> R:
+        # The cache is the open program's, which several closed ones may share: the ids of constants
+        # tell them apart.
+        cache, key = closed.olympuspr.cache, (
+            make, args, current_context(), *map(id, closed.consts))
+        kept = cache.get(key)
+        if kept is None:    # the constants are held, so that their ids stay theirs
+            kept = cache.setdefault(key, (bare(closed, *args), closed.consts))
+        return kept[0]
+
+    bare = cast("Callable[..., R]", make)
+    return cast("Callable[Concatenate[ClosedOlympuspr, P], R]", found)
+
+
+@derived
+def _rearranged(closed: ClosedOlympuspr, inputs: tuple[int, ...], outputs: tuple[int, ...]
+                ) -> ClosedOlympuspr:
+    pr = closed.olympuspr
+    return closed.replace(olympuspr=pr.replace(
+        invars=[pr.invars[i] for i in inputs], outvars=[pr.outvars[i] for i in outputs]))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import inspect
+import math
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
@@ -19,6 +20,7 @@ from typing import (
     Any,
     ClassVar,
     Literal,
+    NamedTuple,
     Self,
     TypeAlias,
     TypedDict,
@@ -33,14 +35,23 @@ from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
 from ..base.util import ByKey, Memo
 from ..types.avals import HIGH, MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
+from ..types.shape import prod
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
-from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, numbers
+from .ir import (
+    NO_EFFECTS,
+    ClosedOlympuspr,
+    DropVar,
+    Olympuspr,
+    OlympusprEqn,
+    derived,
+    numbers,
+)
 from .tags import by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 
 if TYPE_CHECKING:
-    from .builder_type import Builder  # `lowering.builder.Builder`, which is above what calls it
+    from ..lowering.builder import Builder  # which is above all that has rules
 else:
     Builder = Any
 
@@ -135,10 +146,10 @@ def programs_in(param: object) -> list[Any]:
     return []
 
 
+@derived
 def program_uses_axis(closed: ClosedOlympuspr, name: Hashable) -> bool:
-    """Whether any equation of the program communicates along the named axis; cached."""
-    return closed.derived(("uses_axis", name), lambda: any(
-        e.primitive.uses_axis(name, e.params) for e in closed.eqns))
+    """Whether any equation of the program communicates along the named axis."""
+    return any(e.primitive.uses_axis(name, e.params) for e in closed.eqns)
 
 
 def refuse_references(prim: Primitive, avals: Sequence[Aval]) -> None:
@@ -226,6 +237,7 @@ def _operands_of(infer: object) -> int | None:
     return None if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1     # self
 
 
+Shapes: TypeAlias = Sequence[Sequence[int]]
 # How XLA:CPU fuses an operation into its readers:
 Fusion = Literal[
     "",         # not at all, as far as is known
@@ -237,6 +249,20 @@ Fusion = Literal[
     "spreads",  # it repeats elements, or makes them up
     "splits",   # it has several results, each a part
     "reduces"]  # it combines elements along the axes of its param `axes`
+
+
+class Indexed(NamedTuple):
+    """The indices of an operation.
+
+    first: the operand that has them, or the first of several, one for each axis.
+    axes: the axis that each component along the last axis of that operand is of; None: there are
+      several operands.
+    window: the size along each axis that is read or written at an index.
+    """
+
+    first: int
+    axes: Sequence[int] | None
+    window: Sequence[int]
 
 
 class Facts:
@@ -271,6 +297,7 @@ class Facts:
     # For `lowering.fences`: how a compiler that simplifies algebra sees it; "": nothing that is
     # merged with the operations before or after it.
     algebra: str = ""
+    multiplies: bool = False    # whether it multiplies elements of its operand with each other
     # For `lowering.holds`: how XLA:CPU fuses it; whether it cuts parts out of axes, or joins parts;
     # whether each device runs its body, on parts as `mesh`, `in_specs` and `out_specs` among the
     # params say.
@@ -287,14 +314,42 @@ class Facts:
     divides: bool = False
     looked_into: bool = False
 
+    # For the time and the cost of programs: nanoseconds that an element takes, alone on one core
+    # (`tools/dispatch_table.py` measured them), infinite if not known; whether it is a sum of
+    # products, for which processors have units of their own; how a ring of devices computes it:
+    # (bytes of an operand, devices) -> bytes on each link, steps. Of its bodies that are `applied`,
+    # whether one runs or all; whether they run several times.
+    pace: float = math.inf
+    contracts: bool = False
+    ring: Callable[[int, int], tuple[int, int]] | None = None
+    branches: bool = False
+    repeats: bool = False
+
+    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed | None:
+        """Where it reads or writes its first operand at computed places: for checks of indices."""
+        return None
+
     def hands_on(self, params: Params) -> bool:
         """Whether an equation with these params gives a NaN wherever a floating operand has one."""
         return self.hands_on_nan
 
-    def moved_axes(self, params: Params, shapes: Sequence[Sequence[DimSize]]) -> Sequence[int]:
+    def moved_axes(self, params: Params, shapes: Shapes) -> Sequence[int]:
         """The axes along which it moves or combines elements; shapes of operands and a result."""
         given: Any = params[self.along] if self.along else ()
         return given if isinstance(given, tuple) else (given,)
+
+
+    def summed_axes(self, params: Params) -> Sequence[int] | None:
+        """The axes of its first operand along which it sums products of two; None: it does not."""
+        return None
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        """About how many nanoseconds it takes on one core, for shapes of operands and results."""
+        return self.pace * max(map(prod, [*ins, *outs]), default=0)
+
+    def times(self, params: Params) -> int | None:
+        """How often its bodies run; None if that is not known."""
+        return None
 
 
 class GivenFacts(TypedDict, total=False):
@@ -306,6 +361,7 @@ class GivenFacts(TypedDict, total=False):
     fusion: Fusion
     hands_on_nan: bool
     makes_nan: bool
+    pace: float
 
 
 class Primitive(Facts):
@@ -348,6 +404,7 @@ class Primitive(Facts):
     what: str
     # For tags, unknown to `infer`; see `core.tags`.
     settled_by = ""     # where to say how the result is cut, if types leave it open
+    refuses = ""        # of operands that are cut otherwise, as errors say it: "…: "
     spread: Any = None      # (operands, outs, params) -> entries per result
     varying: Any = None     # (axes along which an operand varies, params) -> those of the results
     memory: Any = None  # (operands, outs) -> the space of each result; None: the operands' space
@@ -372,6 +429,9 @@ class Primitive(Facts):
     # (params, count) -> for which operands `transpose` takes, in place of `Linear`, a reference to
     # which it adds the cotangent.
     adds: Any = None
+    # Of an operation that reads a window of its first operand: (x, ct, *other operands, **params)
+    # -> x with the window's cotangent added there.
+    grown: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.

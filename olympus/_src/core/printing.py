@@ -8,61 +8,20 @@ attribute, since the IR prints itself through it.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..base import pretty, source, spelling
-from ..base.source import Source
 from ..base.typing import Params
 from ..base.util import quoted
-from ..types.avals import AbstractValue
 from ..types.shape import SymbolicDim
-from .context import Scope
+
+if TYPE_CHECKING:
+    from .ir import Atom, Olympuspr, OlympusprEqn
 
 PYTHON_SCALARS = (bool, int, float, complex)
 PYTHON_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-
-
-class Variable(Protocol):
-    """A variable, or a literal, which has a `val`."""
-
-    @property
-    def aval(self) -> AbstractValue: ...
-
-
-class Equation(Protocol):
-    """An equation, as far as it is printed."""
-
-    primitive: Any
-    params: Params
-    source: Source | None
-    ctx: Scope
-
-    @property
-    def invars(self) -> Sequence[Variable]: ...
-
-    @property
-    def outvars(self) -> Sequence[Variable]: ...
-
-
-class Program(Protocol):
-    """An open program, as far as it is printed."""
-
-    @property
-    def constvars(self) -> Sequence[Variable]: ...
-
-    @property
-    def invars(self) -> Sequence[Variable]: ...
-
-    @property
-    def outvars(self) -> Sequence[Variable]: ...
-
-    @property
-    def eqns(self) -> Sequence[Equation]: ...
-
-    @property
-    def effects(self) -> frozenset[object]: ...
 
 
 class Names:
@@ -71,7 +30,7 @@ class Names:
     __slots__ = ("taken", "count", "programs")
 
     def __init__(self) -> None:
-        self.taken: dict[Variable, str] = {}
+        self.taken: dict[Atom, str] = {}
         self.count = 0
         self.programs: dict[int, str] = {}
 
@@ -84,7 +43,7 @@ class Names:
             self.count += 1
         return name
 
-    def drop_unread(self, pr: Program) -> None:
+    def drop_unread(self, pr: Olympuspr) -> None:
         """Name `_` the results that nothing reads."""
         read = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "val")}
         read.update(a for a in pr.outvars if not hasattr(a, "val"))
@@ -93,7 +52,7 @@ class Names:
                 if var not in read:
                     self.taken.setdefault(var, "_")
 
-    def alias(self, inner: Sequence[Variable], outer: Sequence[Variable]) -> None:
+    def alias(self, inner: Sequence[Atom], outer: Sequence[Atom]) -> None:
         """Give a body's variables their names in the enclosing equation, where there is one name.
 
         Only for bodies that are applied once, as they are: an operand stands for one input.
@@ -129,7 +88,7 @@ class Settings:
         self.custom_rules, self.shapes = custom_rules, shapes
 
 
-def pretty_print(pr: Program, *, source_info: bool = False, print_shapes: bool = True,
+def pretty_print(pr: Olympuspr, *, source_info: bool = False, print_shapes: bool = True,
                  custom_pp_eqn_rules: bool = True, name_stack: bool = False,
                  print_effects: bool = False, use_color: bool = False) -> str:
     """The program as text.
@@ -158,23 +117,23 @@ def pretty_print(pr: Program, *, source_info: bool = False, print_shapes: bool =
     return spelling.shown(text)
 
 
-def _open(program: Any) -> Program:
+def _open(program: Any) -> Olympuspr:
     """An open or closed program as an open one."""
     return getattr(program, "olympuspr", program)
 
 
-def _called(eqn: Equation) -> Program | None:
+def _called(eqn: OlympusprEqn) -> Olympuspr | None:
     """The program that the equation calls by its name; None if it is another kind."""
     prim = eqn.primitive
     return _open(prim.bodies(eqn.params)[0]) if getattr(prim, "called", False) else None
 
 
-def _shared(pr: Program) -> list[tuple[Program, str]]:
+def _shared(pr: Olympuspr) -> list[tuple[Olympuspr, str]]:
     """Called programs with two or more calls, innermost first, with a name for each."""
     uses: dict[int, int] = {}
-    order: list[tuple[Program, str]] = []
+    order: list[tuple[Olympuspr, str]] = []
 
-    def visit(program: Program) -> None:
+    def visit(program: Olympuspr) -> None:
         for eqn in program.eqns:
             called = _called(eqn)
             for inner in map(_open, eqn.primitive.bodies(eqn.params)):
@@ -206,8 +165,8 @@ def _fill(items: Sequence[str], separator: str = "") -> pretty.Doc:
     return pretty.nest(2, pretty.join(gap, list(map(pretty.text, items))))
 
 
-def _program(pr: Program, names: Names, settings: Settings) -> pretty.Doc:
-    def bound(variables: Sequence[Variable]) -> pretty.Doc:
+def _program(pr: Olympuspr, names: Names, settings: Settings) -> pretty.Doc:
+    def bound(variables: Sequence[Atom]) -> pretty.Doc:
         return _fill([_binder(v, names, settings) for v in variables])
 
     # Before anything gets a letter: what nothing reads shall not use one up.
@@ -225,7 +184,7 @@ def _program(pr: Program, names: Names, settings: Settings) -> pretty.Doc:
         pretty.text(" }")]))
 
 
-def _binder(var: Variable, names: Names, settings: Settings) -> str:
+def _binder(var: Atom, names: Names, settings: Settings) -> str:
     name = names.of(var)
     return f"{name}:{var.aval.str_short(short_dtypes=True)}" if settings.shapes else name
 
@@ -245,7 +204,7 @@ def _atom(atom: Any, names: Names) -> str:
     return f"{value}:{aval.str_short(short_dtypes=True)}"
 
 
-def _eqn(eqn: Equation, names: Names, settings: Settings) -> pretty.Doc:
+def _eqn(eqn: OlympusprEqn, names: Names, settings: Settings) -> pretty.Doc:
     outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
     called = _called(eqn)
     # A program that is called once is printed in place, in the words of its caller; one that is

@@ -19,7 +19,7 @@ same on all of them. Results vary as the operands, unless the operation says oth
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from ..base.errors import ShardingTypeError, said
 from ..base.typing import Array, ArrayLike, DimSize, Params
@@ -32,6 +32,9 @@ from ..types.shape import definitely_equal, less, mod, prod
 from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry_of
 from .ir import Literal
 from .trace import is_literal, typeof
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
 
 Entries = tuple[Entry, ...]
 
@@ -54,20 +57,7 @@ class Sums(NamedTuple):
 _NO_SUMS = Sums(frozenset(), frozenset())
 
 
-class Operation(Protocol):
-    """A primitive as tags see it, whose module imports this one."""
-
-    name: str
-    multiple_results: bool
-    linear: tuple[int, ...]
-    additive: bool
-    settled_by: str
-    spread: Any
-    varying: Any
-    memory: Any
-
-
-def tagged(prim: Operation, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
+def tagged(prim: Primitive, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
     """The avals `outs` that `prim` infers, with the tags that its operands give them."""
     # Every inference comes by here. Nearly all programs have no tags, and leave after this loop.
     for a in avals:
@@ -97,7 +87,7 @@ def tagged(prim: Operation, avals: Sequence[Aval], outs: Any, params: Params) ->
     return results if prim.multiple_results else results[0]
 
 
-def _spaces(prim: Operation, arrays: Sequence[ShapedArray], outs: Sequence[Aval]) -> list[Space]:
+def _spaces(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Aval]) -> list[Space]:
     """In which memory results are: where the operands are."""
     there = [a for a in arrays if a.shape]
     for a in there:
@@ -122,7 +112,7 @@ def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[ShapedArr
 class VaryingError(ValueError):
     """Operands vary along different axes; whoever records an operation casts them."""
 
-    def __init__(self, prim: Operation, avals: Sequence[Aval]) -> None:
+    def __init__(self, prim: Primitive, avals: Sequence[Aval]) -> None:
         super().__init__(prim, avals)       # the text is for those that nobody casts
 
     def __str__(self) -> str:
@@ -131,7 +121,7 @@ class VaryingError(ValueError):
                 "cast them with lax.pcast(…, to='varying').")
 
 
-def check_varying(prim: Operation, avals: Sequence[Aval]) -> None:
+def check_varying(prim: Primitive, avals: Sequence[Aval]) -> None:
     """VaryingError unless operands vary along the same axes.
 
     Those along which one is reduced are so of all, too, unless they vary: else a device would have
@@ -228,7 +218,7 @@ def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:
             for x, a, array in zip(found, avals, arrays, strict=True)]
 
 
-def _mesh(prim: Operation, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
+def _mesh(prim: Primitive, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     """The mesh of the results, the one around if no operand has any; none of operands that XLA
     spreads over several."""
     meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
@@ -259,7 +249,7 @@ def _mesh(prim: Operation, arrays: Sequence[ShapedArray]) -> AbstractMesh | None
     return None if around is None or around.manual_axes or around.empty else around
 
 
-def _spread(prim: Operation, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
+def _spread(prim: Primitive, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
             params: Params) -> list[Entries]:
     """The entries of each result; ShardingTypeError names the operation and its operands."""
     if not outs:
@@ -268,7 +258,7 @@ def _spread(prim: Operation, mesh: AbstractMesh, avals: Sequence[Any], outs: Seq
         return [(None,) * a.ndim for a in outs]
     operands = [Operand(a.shape, a.sharding.spec.partitions if a.ndim else (), mesh)
                 for a in avals]
-    given = f"{prim.name}: operands {_listed(avals)} given; {_REFUSALS.get(prim.name, '')}"
+    given = f"{prim.name}: operands {_listed(avals)} given; {prim.refuses}"
     if prim.spread is None:
         if any(e is not None for x in operands for e in x.entries):
             raise ShardingTypeError(f"{given}the operation does not say how its result is spread; "
@@ -286,7 +276,7 @@ def _spread(prim: Operation, mesh: AbstractMesh, avals: Sequence[Any], outs: Seq
     return found
 
 
-def _sums(prim: Operation, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
+def _sums(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
           found: Sequence[Entries]) -> Sums:
     """Along which axes results are unreduced, and along which reduced.
 
@@ -337,15 +327,6 @@ def _sums(prim: Operation, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
 
 def _listed(avals: Sequence[Aval]) -> str:
     return ", ".join(map(str, avals))
-
-
-# Beginnings of messages on operations that cannot have some operands cut.
-_REFUSALS = {"slice": "there is no slicing on sharded dims that leaves parts of other sizes: ",
-             "pad": "there is no padding on sharded dims that leaves parts of other sizes: ",
-             "split": "there is no split on sharded dims that leaves parts of other sizes: ",
-             "select_n": "select cases must have the same shardings: ",
-             "concatenate": "All operands should have the same sharding: ",
-             "reshape": "This reshape is not supported: "}
 
 
 def _check(name: str, mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None:

@@ -50,12 +50,12 @@ class CustomPartitioning(Primitive):
         return eval_closed(partitioner.whole, *args)
 
     def lower(self, b: Builder, *args: IrValue, partitioner: Partitioner) -> list[IrValue]:
-        module, whole = b.module, partitioner.whole
-        if len(module.devices) < 2 or (module.manual is not None and module.manual.all_manual):
+        module, whole, places = b.module, partitioner.whole, b.module.places
+        if len(places.devices) < 2 or places.apart:
             return b.call_inline(whole, args)
         part = partitioner.on(module)
         types = [b.type(a) for a in whole.out_avals]
-        key = lib.mlir.ir.StringAttr.get(lib.partitioner_key(module.hook(part)))
+        key = lib.mlir.ir.StringAttr.get(lib.partitioner_key(module.calls.hook(part)))
         attributes = {"api_version": b.attr("2 : i32"), "has_side_effect": b.attr("false"),
                       "backend_config": key}
         rule = partitioner.rule([x.type for x in args], types, part.mesh)
@@ -99,8 +99,9 @@ class Partitioner:
 
     def on(self, module: Any) -> Parts:
         """The answers to XLA's partitioner about a module that is being lowered."""
-        meshes = [m for m in [*module.given, *module.meshes] if m.device_tuple == module.devices]
-        return Parts(self, meshes[0] if meshes else None, module.devices, module.platform)
+        places = module.places
+        meshes = [m for m in [*places.given, *places.meshes] if m.device_tuple == places.devices]
+        return Parts(self, meshes[0] if meshes else None, places.devices, module.platform)
 
 
 class Parts:

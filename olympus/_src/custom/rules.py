@@ -373,7 +373,7 @@ class Rules:
     place: Any
 
     def __init__(self, like: Rules) -> None:
-        self.names: tuple[str, ...] = like.names        # of the user's rules
+        self.names: Sequence[str] = like.names        # of the user's rules
         self.optimize_remat: bool = like.optimize_remat
         self.num_contents = like.num_contents       # results behind the function's own
 
@@ -424,14 +424,15 @@ class UserRules(Rules):
         if start is not None:
             leaves = start.varying(leaves)
         self.out_avals = list(map(typeof, leaves))
-        self.check_returned(name_of(self.fun), leaves)
+        self.check_returned("primal", name_of(self.fun), leaves)
         return leaves
 
-    def check_returned(self, name: str, leaves: Sequence[Array]) -> None:
+    def check_returned(self, role: str, name: str, leaves: Sequence[Array]) -> None:
         """ValueError for a reference among the results of the function or a rule."""
         for x in leaves if MUTABLE else ():
             if typeof(x).mutable:
-                raise _cells.returned_reference(self.what, name, x)
+                what = self.what.split()[0]
+                raise _cells.returned_reference(what, name, x, role=f"{what} {role} function")
 
     def zeros(self, tangents: Sequence[Tangent]) -> list[Array | SymbolicZero]:
         """(Co)tangents as the user's rule sees them: arrays, or some of them `SymbolicZero`s."""
@@ -444,7 +445,7 @@ class UserRules(Rules):
         # The function may have run before (staging runs it first), or never: its result is known in
         # the first case, and taken from the rule in the second.
         leaves, tree = tree_flatten(out)
-        self.check_returned(self.names[0], leaves)
+        self.check_returned("fwd" if len(self.names) > 1 else "jvp", self.names[0], leaves)
         if self.out_avals is not None and self.out_tree != tree:
             check_structure(what, tree_unflatten(self.out_tree, self.out_avals), out,
                             "where the first element represents the primal output, which is not "

@@ -13,7 +13,7 @@ from ..control.bodies import stage_body
 from ..control.call import linearize_program
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, numbers
+from ..core.ir import ClosedOlympuspr, derived, numbers
 from ..core.primitive import (
     Axis,
     Cotangent,
@@ -396,15 +396,10 @@ def tangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> Close
     return _silent(dce_closed(both, [i >= k for i in range(len(both.out_avals))])[0])
 
 
+@derived
 def cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
     """(operands, cotangents of outputs that can have one) -> cotangents of the operands `nonzero`.
-
-    Cached on the program.
     """
-    return closed.derived(("cotangent", nonzero), lambda: _cotangent_program(closed, nonzero))
-
-
-def _cotangent_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]) -> ClosedOlympuspr:
     split, given = linearize_program(closed, nonzero)
     n, num_linear = len(nonzero), sum(nonzero)
     back, _ = transpose_program(

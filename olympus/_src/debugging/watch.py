@@ -24,6 +24,8 @@ from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher, Primitive
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
+from ..lax.collectives.reductions import pvary_p
+from ..lax.shape import broadcast_in_dim_p, reshape_p, squeeze_p
 from ..numpy.creation import asarray
 from ..types import dtypes
 from ..types.tree import tree_flatten, tree_unflatten
@@ -54,7 +56,7 @@ class Operation:
         """The primitive's name; of a step within a `shard_map`, the name of what devices do."""
         if self.primitive is shard_map_p:
             return next((str(eqn.primitive) for eqn in self.params["olympuspr"].eqns
-                         if eqn.primitive.name not in _OF_PARTS), str(self.primitive))
+                         if eqn.primitive not in _OF_PARTS), str(self.primitive))
         return str(self.primitive)
 
     @property
@@ -68,7 +70,7 @@ class Operation:
 
 
 # What takes a part out of the array of all, casts it and puts it back.
-_OF_PARTS = frozenset(("broadcast_in_dim", "pvary", "reshape", "squeeze"))
+_OF_PARTS = frozenset((broadcast_in_dim_p, pvary_p, reshape_p, squeeze_p))
 
 
 class Observer(Protocol):

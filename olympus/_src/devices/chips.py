@@ -46,15 +46,21 @@ class Chip(NamedTuple):
 
 
 _GIB = 1 << 30
+# Each generation has its page there: v2 to v6e and tpu7x. Peaks of products are those of the pages,
+# v5p's of int8 its announcement's; memory is what libtpu 0.0.42.1 gives to a program. A link sends
+# half of the bidirectional bandwidth of the page (v5e 400, v5p 1200, v6e 800, tpu7x 1200 GB/s), or
+# a chip's part of a pod's bandwidth of all-reduce (v3: 340 TB/s of 1024 chips, four links of 656
+# Gbit/s; v4: 1.1 PB/s of 4096, six links of 50 GB/s). The page of v2 has neither: four links of
+# 496 Gbit/s (Jouppi et al., Communications of the ACM 63.7, 2020).
 _TPU = "cloud.google.com/tpu/docs, system architecture; memory as libtpu 0.0.42.1 reports it"
 # TPUs multiply float32 operands as bfloat16 unless a precision is asked for.
 _TPUS = {
-    "v2": ("TPU v2", 2, 7.48, 700e9, {"bfloat16": 45e12}, 62.5e9),
-    "v3": ("TPU v3", 2, 15.48, 900e9, {"bfloat16": 123e12}, 82e9),
-    "v4": ("TPU v4", 2, 15.25, 1228e9, {"bfloat16": 275e12, "int8": 275e12}, 300e9),
-    "v5e": ("TPU v5 lite", 1, 15.75, 819e9, {"bfloat16": 197e12, "int8": 394e12}, 200e9),
+    "v2": ("TPU v2", 2, 7.48, 700e9, {"bfloat16": 45e12}, 248e9),
+    "v3": ("TPU v3", 2, 15.48, 900e9, {"bfloat16": 123e12}, 328e9),
+    "v4": ("TPU v4", 2, 15.25, 1200e9, {"bfloat16": 275e12, "int8": 275e12}, 300e9),
+    "v5e": ("TPU v5 lite", 1, 15.75, 819e9, {"bfloat16": 197e12, "int8": 393e12}, 200e9),
     "v5p": ("TPU v5", 1, 95.74, 2765e9, {"bfloat16": 459e12, "int8": 918e12}, 600e9),
-    "v6e": ("TPU v6 lite", 1, 31.25, 1640e9, {"bfloat16": 918e12, "int8": 1836e12}, 448e9),
+    "v6e": ("TPU v6 lite", 1, 31.25, 1638e9, {"bfloat16": 918e12, "int8": 1836e12}, 400e9),
     "tpu7x": ("TPU7x", 2, 94.75, 7380e9, {
         "bfloat16": 2307e12, "float8_e4m3fn": 4614e12, "float8_e5m2": 4614e12}, 600e9),
 }
@@ -93,8 +99,8 @@ CHIPS: dict[str, Chip] = {
             "major": 10, "minor": 0}),
     "l4": Chip(
         "cuda", "NVIDIA L4", 1, 23034 << 20, 300e9,
-        {"bfloat16": 121e12, "float16": 121e12, "float32": 60e12, "int8": 242e12,
-         "float8_e4m3fn": 242e12, "float8_e5m2": 242e12}, 32e9,
+        {"bfloat16": 121e12, "float16": 121e12, "float32": 60e12, "float64": 0.47e12,
+         "int8": 242e12, "float8_e4m3fn": 242e12, "float8_e5m2": 242e12}, 32e9,
         "NVIDIA's data sheet of the L4, dense; Ada tuning guide", {
             **_COMMON, "shared_memory_per_core": 102400, "shared_memory_per_block_optin": 101376,
             "threads_per_core_limit": 1536, "core_count": 58, "fpus_per_core": 128,

@@ -84,7 +84,7 @@ class CallExported(Primitive):
         if any(name in exported.mlir_module_serialized for name in _OF_LAPACK):
             lib.lapack_names()      # jaxlib registers its kernels, which takes a while
         number = _platform(b.platform, exported)
-        devices = len(module.devices) or 1
+        devices = len(module.places.devices) or 1
         if exported.nr_devices not in (1, devices):
             raise ValueError(
                 f"Function {exported.fun_name} was exported for {exported.nr_devices} devices and "
@@ -178,7 +178,8 @@ def _linked(b: Builder, exported: ExportedProgram) -> Linked:
         deep = levels(taken)
         if len(exported.platforms) == 1:    # else calls of other platforms are in it, too
             _note_foreign(b, exported, taken)
-        linked = link(module.module, module.symbol, taken, f"call_exported_{exported.fun_name}")
+        linked = link(module.module, module.symbols.new, taken,
+                      f"call_exported_{exported.fun_name}")
         # The export stays, so that no other one gets its id.
         found = module.imported[key] = linked, exported, deep
     module.nest.reach(b.eqn, found[2])
@@ -191,7 +192,7 @@ def _note_foreign(b: Builder, exported: ExportedProgram, module: IrModule) -> No
     within = f"{exported.fun_name}, an export called at "
     for target, op in custom_calls(module):
         if "api_version" in op.attributes and op.attributes["api_version"] == typed:
-            b.module.note_foreign(target, lib.TYPED, (), (), (), b.source, within)
+            b.module.calls.note(target, lib.TYPED, (), (), (), b.source, within)
 
 
 def _check_module(exported: ExportedProgram, linked: Linked) -> None:
@@ -229,7 +230,7 @@ def _converted(b: Builder, x: IrValue, kind: IrType) -> IrValue:
 
 def _spread(b: Builder, x: IrValue, aval: ShapedArray, sharding: NamedSharding | None) -> IrValue:
     """A value, spread over the devices as the export says."""
-    devices = b.module.devices
+    devices = b.module.places.devices
     if sharding is None or sharding.mesh.empty or len(devices) < 2:
         return x
     abstract = sharding.mesh
@@ -238,7 +239,7 @@ def _spread(b: Builder, x: IrValue, aval: ShapedArray, sharding: NamedSharding |
     grid = np.empty(len(devices), object)
     grid[:] = devices
     mesh = Mesh(grid.reshape(abstract.axis_sizes), abstract.axis_names, abstract.axis_types)
-    attributes = b.module.sharding_attrs(sharding.update(mesh=mesh), physical_aval(aval))
+    attributes = b.module.places.sharding_attrs(sharding.update(mesh=mesh), physical_aval(aval))
     if not attributes:
         return x
     return b.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},

@@ -98,7 +98,7 @@ class HostCall(Primitive, abstract=True):
         return call
 
     def lower(self, b: Builder, *xs: IrValue, **params: Any) -> Sequence[IrValue]:
-        effects, manual = self.effects((), params), b.module.manual
+        effects, manual = self.effects((), params), b.module.places.manual
 
         def call(*xs: IrValue) -> list[IrValue]:
             return self.emit(b, xs, params, bool(effects))
@@ -195,9 +195,10 @@ def emit_python_callback(ctx: Builder, callback: Callable[..., tuple[np.ndarray,
     return out, token if returns_token else None, None
 
 
-def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]], token: IrValue | None,
-                  operands: Sequence[IrValue], operand_avals: Sequence[Aval],
-                  result_avals: Sequence[Aval]) -> tuple[list[IrValue], IrValue]:
+def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
+                  token: IrValue | None, operands: Sequence[IrValue],
+                  operand_avals: Sequence[Aval], result_avals: Sequence[Aval]
+                  ) -> tuple[list[IrValue], IrValue]:
     """A call by a program that cannot call Python: its operands are sent to the host, whose answer
     is received. At least one array each way: the first starts the call, the second ends it.
     """
@@ -230,8 +231,8 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]], t
             "mhlo.frontend_attributes": b.attr(
                 '{_xla_host_transfer_handler_name = "pjrt_rendezvous", '
                 f'_xla_host_transfer_rendezvous = "{channel}"}}')}, types)
-        if module.manual is None:
-            module.host_calls.append(op)
+        if module.places.manual is None:
+            module.calls.host.append(op)
         return op.results
 
     token = token or b.new_token()

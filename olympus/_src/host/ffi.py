@@ -172,7 +172,7 @@ def _partitioned(b: Builder, added: int) -> dict[str, IrAttribute]:
     if not count:
         return {}
     marks = {FRONTEND: value_attr({"num_batch_dims": str(count)})}
-    if len(b.module.devices) > 1:       # Shardy knows no operation: it is told which axes are one
+    if len(b.module.places.devices) > 1:    # Shardy is told which axes of an operation are one
         sdy, sizes = lib.mlir.sdy_attributes, list(shapes[0][:count])
         mappings = []
         for shape in shapes:
@@ -199,8 +199,8 @@ def _emit(b: Builder, target: str, xs: Sequence[IrValue], config: IrAttribute | 
           more: Mapping[str, IrAttribute], types: Sequence[IrType] | None = None
           ) -> list[IrValue]:
     """Emit the custom call of a foreign function, and note that the module needs its target."""
-    b.module.note_foreign(target, lib.TYPED if api_version >= _NEWEST else lib.UNTYPED,
-                          attributes.kinds, b.avals_in, b.avals_out, b.source)
+    b.module.calls.note(target, lib.TYPED if api_version >= _NEWEST else lib.UNTYPED,
+                        attributes.kinds, b.avals_in, b.avals_out, b.source)
     extra = {"api_version": b.attr(f"{api_version} : i32"),
              "has_side_effect": b.attr("true" if has_side_effect else "false"), **more}
     if config is not None:

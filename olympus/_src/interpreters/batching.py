@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.config import check_tracer_leaks
-from ..base.typing import Array, ArrayLike, MappedAxis, Params, Value
+from ..base.typing import Array, ArrayLike, DimSize, MappedAxis, Params, Value
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, derived
 from ..core.leaks import Noting, check_leaks, note_origins
 from ..core.primitive import Axis, Higher, Primitive, missing_rule, pair
 from ..core.staging import stage
@@ -202,14 +202,18 @@ def batch_program(closed: ClosedOlympuspr, axis: Axis, dims: Sequence[int | None
     """
     if isinstance(force, bool):
         force = (force,) * len(closed.outvars)
-    dims, force = tuple(dims), tuple(force)
-    key = ("batch", axis.size, axis.name, axis.mesh_axis, dims, force, *(avals or ()))
-    return closed.derived(key, lambda: _batch_program(closed, axis, dims, force, avals))
+    # The parts of the axis are a key that is compared without frames.
+    return _batch_program(closed, (axis.size, axis.name, axis.mesh_axis), tuple(dims),
+                          tuple(force), avals and tuple(avals))
 
 
-def _batch_program(closed: ClosedOlympuspr, axis: Axis, dims: tuple[int | None, ...],
-                   force: tuple[bool, ...], avals: Sequence[ShapedArray] | None
+@derived
+def _batch_program(closed: ClosedOlympuspr, parts: tuple[DimSize, Hashable, Hashable],
+                   dims: tuple[int | None, ...], force: tuple[bool, ...],
+                   avals: Sequence[ShapedArray] | None
                    ) -> tuple[ClosedOlympuspr, tuple[int | None, ...]]:
+    axis = Axis(*parts)
+
     # Which outputs are mapped is found out by tracing.
     def body(*args: Array) -> tuple[list[Array], tuple[int | None, ...]]:
         outs, found = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)

@@ -27,7 +27,16 @@ from ..base.util import Noted, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
-from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
+from ..core.ir import (
+    Atom,
+    ClosedOlympuspr,
+    Literal,
+    Olympuspr,
+    OlympusprEqn,
+    Var,
+    derived,
+    variables,
+)
 from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.staging import stage
 from ..core.tags import pvary
@@ -286,9 +295,10 @@ def first_run(what: str, shape: Sequence[DimSize], args: Sequence[Any], sites: t
 def check_program(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool = False
                   ) -> Checked | None:
     """The checked program; None if it is the program itself. Cached on it."""
-    return closed.derived(("checked", kinds, quick), lambda: _checked(closed, kinds, quick))
+    return _checked(closed, kinds, quick)
 
 
+@derived
 def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Checked | None:
     def body(*args: Array) -> tuple[list[Array], tuple[bool, tuple[Site, ...], int]]:
         checks = Checks(kinds, quick, handed_on(closed.olympuspr) if quick else ())
@@ -309,32 +319,40 @@ def counted(body: Checked, num_read: int) -> ClosedOlympuspr:
     """A checked body of a loop: its carry starts with the count of iterations and the code and
     words of the first failure; the last word is the iteration.
     """
+    return _counted(body.program, num_read)
+
+
+@derived
+def _counted(checked: ClosedOlympuspr, num_read: int) -> ClosedOlympuspr:
     def step(*args: Array) -> list[Array]:
         read, (count, *old), rest = cut(args, num_read, 3)
-        code, words, *outs = eval_closed(body.program, *read, *rest)
+        code, words, *outs = eval_closed(checked, *read, *rest)
         words = concatenate([words, words_of([count])], 0)
         return [add(count, _int(1)), *first(old, [code, words]), *outs]
 
-    avals = body.program.in_avals
-    code, words = body.program.out_avals[:2]
-    carry = [code, code, words.update(shape=(body.width + 1,))]
-    return body.program.derived(("counted", num_read), lambda: stage(
-        step, [*avals[:num_read], *carry, *avals[num_read:]]))
+    avals, (code, words) = checked.in_avals, checked.out_avals[:2]
+    carry = [code, code, words.update(shape=(words.shape[0] + 1,))]
+    return stage(step, [*avals[:num_read], *carry, *avals[num_read:]])
 
 
 def as_branch(body: Checked | ClosedOlympuspr, offset: int, width: int, vma: frozenset[str]
               ) -> ClosedOlympuspr:
     """A branch that returns words as the others do; its codes follow theirs."""
+    checked = isinstance(body, Checked)
+    return _branch(body.program if checked else body, checked, offset, width, vma)
+
+
+@derived
+def _branch(program: ClosedOlympuspr, checked: bool, offset: int, width: int, vma: frozenset[str]
+            ) -> ClosedOlympuspr:
     def branch(*args: Array) -> list[Array]:
-        if isinstance(body, ClosedOlympuspr):
-            return [*no_failure(width, vma), *eval_closed(body, *args)]
-        code, words, *outs = eval_closed(body.program, *args)
+        if not checked:
+            return [*no_failure(width, vma), *eval_closed(program, *args)]
+        code, words, *outs = eval_closed(program, *args)
         found = moved(code, offset), widened(words, width)
         return [*(pvary(x, vma) for x in found), *outs]
 
-    program = body.program if isinstance(body, Checked) else body
-    return program.derived(("branch", offset, width, vma),
-                           lambda: stage(branch, program.in_avals))
+    return stage(branch, program.in_avals)
 
 
 class Checks:

@@ -6,7 +6,7 @@ import operator
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, variables
+from ..core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, derived, variables
 
 
 def dce_program(pr: Olympuspr, used_out: Sequence[bool],
@@ -60,17 +60,18 @@ def _trimmed(eqn: OlympusprEqn, used: Sequence[bool]) -> OlympusprEqn:
 def dce_closed(closed: ClosedOlympuspr, used_out: Sequence[bool],
                keep_inputs: bool = True) -> tuple[ClosedOlympuspr, list[bool]]:
     """`dce_program` of a closed program; constants that are no longer read are dropped."""
-    used_out = tuple(used_out)
-
-    def drop() -> tuple[ClosedOlympuspr | None, list[bool]]:
-        whole = closed.olympuspr
-        pr, used_consts, used_in = dce_program(whole, used_out, keep_inputs)
-        same = len(pr.eqns) == len(whole.eqns) and all(map(operator.is_, pr.eqns, whole.eqns))
-        if same and all(used_out) and len(pr.invars) == len(used_in):
-            # None stands for the program itself, which in its own cache would be a reference cycle.
-            return None, used_in    # nothing dropped: the same program object
-        consts = [c for c, used in zip(closed.consts, used_consts, strict=True) if used]
-        return ClosedOlympuspr(pr, consts), used_in
-
-    program, used_in = closed.derived(("dce", used_out, keep_inputs), drop)
+    program, used_in = _dropped(closed, tuple(used_out), keep_inputs)
     return closed if program is None else program, used_in
+
+
+@derived
+def _dropped(closed: ClosedOlympuspr, used_out: tuple[bool, ...], keep_inputs: bool
+             ) -> tuple[ClosedOlympuspr | None, list[bool]]:
+    whole = closed.olympuspr
+    pr, used_consts, used_in = dce_program(whole, used_out, keep_inputs)
+    same = len(pr.eqns) == len(whole.eqns) and all(map(operator.is_, pr.eqns, whole.eqns))
+    if same and all(used_out) and len(pr.invars) == len(used_in):
+        # None stands for the program itself, which in its own cache would be a reference cycle.
+        return None, used_in    # nothing dropped: the same program object
+    consts = [c for c, used in zip(closed.consts, used_consts, strict=True) if used]
+    return ClosedOlympuspr(pr, consts), used_in

@@ -18,7 +18,7 @@ from ..core.cells import Ref, is_ref, returned_reference
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import evaluate
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import ctx
@@ -74,11 +74,11 @@ def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
         which = [a.mutable for a in closed.in_avals]
     elif not any(which) and not makes_refs(closed):
         return closed
-    which, returned = tuple(which), tuple(written(closed) if returned is None else returned)
-    return closed.derived(("discharged", which, returned),
-                          lambda: _discharged(closed, which, returned))
+    returned = written(closed) if returned is None else returned
+    return _discharged(closed, tuple(which), tuple(returned))
 
 
+@derived
 def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tuple[bool, ...]
                 ) -> ClosedOlympuspr:
     def body(*args: Reference) -> list[Reference]:

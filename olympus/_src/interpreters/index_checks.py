@@ -14,10 +14,9 @@ from ..core.trace import literal, typeof
 from ..lax.bits import bitwise_or
 from ..lax.comparison import gt, lt, select
 from ..lax.creation import full, iota
-from ..lax.indexing import Scatter, gather_p
 from ..lax.reduce import reduce_min, reduce_or
 from ..lax.shape import broadcast_in_dim, reshape
-from ..lax.slicing import dynamic_index_in_dim, dynamic_slice_p, dynamic_update_slice_p
+from ..lax.slicing import dynamic_index_in_dim
 from ..types import dtypes
 from ..types.shape import definitely_equal, exceeds
 
@@ -33,24 +32,14 @@ def outside(prim: Primitive, args: Sequence[Array], params: Params, places: bool
 
     The list is empty where the first is not known, or no `places` are asked for.
     """
-    if prim is gather_p:
-        axes = params["dimension_numbers"].start_index_map
-        yield from _in_rows(args[0], args[1], axes, params["slice_sizes"], places)
-    elif isinstance(prim, Scatter):
-        numbers = params["dimension_numbers"]
-        yield from _in_rows(args[0], args[1], numbers.scatter_dims_to_operand_dims,
-                            _window(numbers, args[0], args[2]), places)
-    elif prim is dynamic_slice_p:
-        yield from _by_axis(args[0], args[1:], params["slice_sizes"])
-    elif prim is dynamic_update_slice_p:
-        yield from _by_axis(args[0], args[2:], typeof(args[1]).shape)
-
-
-def _window(numbers: Any, operand: object, updates: object) -> list[int]:
-    """The sizes of the window that a scatter writes at an index."""
-    sizes = iter([typeof(updates).shape[a] for a in numbers.update_window_dims])
-    flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
-    return [1 if a in flat else next(sizes) for a in range(typeof(operand).ndim)]
+    found = prim.indexed([*map(typeof, args)], params)
+    if found is None:
+        return
+    first, axes, window = found
+    if axes is None:
+        yield from _by_axis(args[0], args[first:], window)
+    else:
+        yield from _in_rows(args[0], args[first], axes, window, places)
 
 
 def _by_axis(operand: Array, starts: Sequence[Array], window: Sequence[int]) -> Iterator[Found]:

@@ -14,7 +14,7 @@ from ..base.source import user_frame
 from ..base.typing import Array, ArrayLike, Params
 from ..base.util import Noted
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, derived
 from ..core.leaks import Noting, check_leaks, note_origins
 from ..core.primitive import Higher, Primitive, Tangent, Zero, missing_rule, pair, spread_tangents
 from ..core.staging import recorder, stage
@@ -126,7 +126,8 @@ class JVPTrace(Trace):
     def wrap(self, primal: ArrayLike, tangent: ArrayLike | Zero) -> Array:
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
-    def process(self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
+    def process(  # noqa: PLR0912 - hot: a call would be a frame for each operation
+            self, prim: Primitive, args: tuple, params: Params) -> Array | list[Array]:
         # Hot path: `split` once more, where nothing is made if nothing is active.
         primals, tangents, active, zeros = [], [], False, False
         for a in args:
@@ -241,11 +242,10 @@ def jvp_program(closed: ClosedOlympuspr, nonzero: Sequence[bool],
     """
     if isinstance(instantiate_out, bool):
         instantiate_out = (instantiate_out,) * len(closed.outvars)
-    nonzero, instantiate_out = tuple(nonzero), tuple(instantiate_out)
-    return closed.derived(("jvp", nonzero, instantiate_out),
-                          lambda: _jvp_program(closed, nonzero, instantiate_out))
+    return _jvp_program(closed, tuple(nonzero), tuple(instantiate_out))
 
 
+@derived
 def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
                  instantiate_out: tuple[bool, ...]) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     pr = closed.olympuspr

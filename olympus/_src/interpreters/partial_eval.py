@@ -26,6 +26,7 @@ from ..core.ir import (
     Olympuspr,
     OlympusprEqn,
     Var,
+    derived,
     read,
     variables,
 )
@@ -325,18 +326,19 @@ def partial_eval_program(closed: ClosedOlympuspr, unknown_in: Sequence[bool],
     """Cut a program by which of its inputs are unknown; cached on the program."""
     if not isinstance(instantiate, bool):
         instantiate = tuple(instantiate)
-    unknown_in = tuple(unknown_in)
+    return _split(closed, tuple(unknown_in), instantiate)
 
+
+@derived
+def _split(closed: ClosedOlympuspr, unknown_in: tuple[bool, ...],
+           instantiate: tuple[bool, ...] | bool) -> Split:
     def body(staging: StagingTrace, tape: TapeTrace, known: list, unknown: list) -> list[Array]:
         known_it, unknown_it = iter(known), iter(unknown)
         return eval_closed(closed, *[next(unknown_it if u else known_it) for u in unknown_in])
 
-    def split() -> Split:
-        avals = list(zip(closed.in_avals, unknown_in, strict=True))
-        return split_program(body, [a for a, u in avals if not u], [a for a, u in avals if u],
-                             instantiate)
-
-    return closed.derived(("partial_eval", unknown_in, instantiate), split)
+    avals = list(zip(closed.in_avals, unknown_in, strict=True))
+    return split_program(body, [a for a, u in avals if not u], [a for a, u in avals if u],
+                         instantiate)
 
 
 # Dependence
@@ -358,11 +360,13 @@ def reached(pr: Olympuspr, flags: Sequence[bool]) -> set[Var]:
 
 def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> tuple[bool, ...]:
     """Which outputs are computed from any of the flagged inputs; cached on the program."""
-    def look() -> tuple[bool, ...]:
-        found = reached(closed.olympuspr, flags)
-        return tuple([type(v) is not Literal and v in found for v in closed.outvars])
+    return _depends(closed, tuple(flags))
 
-    return closed.derived(("depends", tuple(flags)), look)
+
+@derived
+def _depends(closed: ClosedOlympuspr, flags: tuple[bool, ...]) -> tuple[bool, ...]:
+    found = reached(closed.olympuspr, flags)
+    return tuple([type(v) is not Literal and v in found for v in closed.outvars])
 
 
 def record_unknown(fun: Callable[..., Sequence[Array]], args: Sequence[Any],

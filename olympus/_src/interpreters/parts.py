@@ -17,7 +17,7 @@ from typing import Any
 from ..base.source import Source
 from ..base.typing import Params, T, Value
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, numbers
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, derived, numbers
 from ..core.primitive import Primitive
 from ..core.staging import ASK, StagingTrace, stage
 from ..core.trace import Tracer, typeof
@@ -85,37 +85,50 @@ def raised(avals: Sequence[Aval], parts: Sequence[Value]) -> list[Value]:
     return found
 
 
-def high_types(closed: ClosedOlympuspr) -> bool:
+def high_types(closed: ClosedOlympuspr | Olympuspr) -> bool:
     """Whether a program takes or returns values of users' types, or takes references to them."""
     return any(inner(a).is_high for a in chain(closed.in_avals, closed.out_avals))
 
 
-def has_high(closed: ClosedOlympuspr) -> bool:
-    """Whether there is a value of a user's type, or an operation of a user, in a program."""
-    return closed.derived(("has high",), lambda: (_has_high(closed),))[0]
+def has_high(program: ClosedOlympuspr | Olympuspr) -> bool:
+    """Whether there is a value of a user's type, or an operation of a user, in a program; kept."""
+    pr = program.olympuspr if isinstance(program, ClosedOlympuspr) else program
+    found = pr.cache.get("has high")
+    if found is None:
+        found = pr.cache["has high"] = _has_high(pr)
+    return found
 
 
-def _has_high(closed: ClosedOlympuspr) -> bool:
-    pr = closed.olympuspr
-    if high_types(closed) or any(v.aval.is_high for v in pr.constvars):
+def _has_high(pr: Olympuspr) -> bool:
+    if high_types(pr) or any(v.aval.is_high for v in pr.constvars):
         return True
     # Tests the primitives first: a program has a set of them.
-    found = [prim for prim in pr.primitives if prim.in_parts is not None]
+    found = [prim for prim in pr.primitives if prim.in_parts is not None or prim.programs]
     if not found:
         return False
     if any(prim.programs == () for prim in found):
         return True
-    return any(has_high(body) for eqn in pr.eqns if eqn.primitive in found
-               for body in eqn.primitive.bodies(eqn.params) if type(body) is ClosedOlympuspr)
+    return any(_high_bodies(eqn.primitive, eqn.params) for eqn in pr.eqns if eqn.primitive in found)
+
+
+def _high_bodies(prim: Primitive, params: Params) -> bool:
+    return any(has_high(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)
+
+
+def bodies_in_parts(prim: Primitive, params: Params) -> Params:
+    """The params with each program in parts."""
+    return {**params, **{name: in_parts(params[name]) for name in prim.programs or ()
+                         if type(params[name]) is ClosedOlympuspr}}
 
 
 def in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program on parts; itself if it has no other values than arrays."""
     if not has_high(closed):
         return closed
-    return closed.derived(("in parts",), lambda: _in_parts(closed))
+    return _in_parts(closed)
 
 
+@derived
 def _in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     def program(*parts: Value) -> list[Value]:
         args = raised(closed.in_avals, parts)
@@ -137,9 +150,10 @@ class PartsTrace(StagingTrace):
 
     def process(self, prim: Primitive, args: Sequence[Value], params: Params,
                 line: Source | None = ASK) -> Value:
-        if prim.in_parts is None or (prim.programs != () and not any(
-                has_high(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)):
+        if prim.programs != () and not _high_bodies(prim, params):
             return super().process(prim, args, params, line)
+        if prim.in_parts is None:   # of arrays, with programs that combine elements, if any
+            return super().process(prim, args, bodies_in_parts(prim, params), line)
         return prim.in_parts(numbers(args), params)
 
     def process_custom(self, prim: Primitive, fun: Callable[..., Sequence[Value]], rules: object,

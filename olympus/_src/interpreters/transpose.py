@@ -15,7 +15,7 @@ from ..base.typing import Array, ArrayLike, DType, Reference
 from ..base.util import Noted, lazy_module
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, numbers, read
+from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, derived, numbers, read
 from ..core.primitive import (
     Cotangent,
     Higher,
@@ -129,6 +129,18 @@ class _Sums:
                 sum_so_far = acc.get(var)
                 acc[var] = ct if sum_so_far is None else self.sum_of(var, x.aval, sum_so_far, ct)
 
+    def grow(self, eqn: OlympusprEqn, ins: Sequence[Transposed], ct: ArrayLike | Zero) -> bool:
+        """Add the cotangent of a part to the sum that there is, in its place: no array of zeros is
+        made for it. False if there is no sum, or one of several dtypes.
+        """
+        old = self.acc.get(eqn.invars[0])
+        if old is None or type(ct) is Zero or Linear in map(type, ins[1:]):
+            return False
+        if typeof(old).tagged or typeof(old).dtype.itemsize < 4:
+            return False
+        self.acc[eqn.invars[0]] = eqn.primitive.grown(old, ct, *ins[1:], **eqn.params)
+        return True
+
     def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
         if aval.is_high:
             return aval.vspace_add(x, y)
@@ -141,11 +153,12 @@ class _Sums:
         return add(x, y)
 
 
-def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
-                   cts: Given, scopes: _Scopes, into: Into
-                   ) -> Sequence[Cotangent]:
-    # Forward: `env` has `Linear` for each linear variable, and for the others, which are
-    # coefficients, the value. Equations that read a linear variable wait; the others run now.
+def _forward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
+                  scopes: _Scopes) -> tuple[dict[Any, Any], list[OlympusprEqn]]:
+    """The values by variable, and the equations that read a linear one, which wait.
+
+    A linear variable has `Linear` for its value; the others are coefficients.
+    """
     env: dict[Any, Any] = dict(zip(pr.constvars, consts, strict=True))
     env.update(zip(pr.invars, args, strict=True))
     pending = []
@@ -160,7 +173,13 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
             found = eqn.primitive.bind(*ins, **eqn.params)
             env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found],
                            strict=True))
+    return env, pending
 
+
+def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Transposed],
+                   cts: Given, scopes: _Scopes, into: Into
+                   ) -> Sequence[Cotangent]:
+    env, pending = _forward_pass(pr, consts, args, scopes)
     # Backward, with x linear:
     #
     #     program    a = f x        b = g a        c = h a b
@@ -208,10 +227,11 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 own = not (prim.foreign or isinstance(prim, Higher))
                 record.source = (not prim.foreign and eqn.source) or (here if own else outer)
             ctx.transposed = eqn
-            in_cts = prim.transpose(out_cts, *ins, **eqn.params)
-            if type(in_cts) is not list or len(in_cts) != len(ins):
-                check_count(prim, "transpose", "cotangents", in_cts, len(ins))
-            sums.add(eqn.invars, ins, in_cts)
+            if prim.grown is None or not sums.grow(eqn, ins, out_cts):
+                in_cts = prim.transpose(out_cts, *ins, **eqn.params)
+                if type(in_cts) is not list or len(in_cts) != len(ins):
+                    check_count(prim, "transpose", "cotangents", in_cts, len(ins))
+                sums.add(eqn.invars, ins, in_cts)
         for v, dtype in wide.items():
             acc[v] = in_dtype(acc[v], dtype)
     finally:
@@ -261,12 +281,10 @@ def transpose_program(closed: ClosedOlympuspr, linear_in: Sequence[bool | None],
     the other inputs. Returns the program with, per linear input, whether its cotangent is among the
     outputs (all are if `instantiate_out`). Cached on the program.
     """
-    linear_in, nonzero_ct = tuple(linear_in), tuple(nonzero_ct)
-    return closed.derived(
-        ("transpose", linear_in, nonzero_ct, instantiate_out),
-        lambda: _transpose_program(closed, linear_in, nonzero_ct, instantiate_out))
+    return _transpose_program(closed, tuple(linear_in), tuple(nonzero_ct), instantiate_out)
 
 
+@derived
 def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ...],
                        nonzero_ct: tuple[bool, ...], instantiate_out: bool
                        ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:

@@ -29,7 +29,7 @@ class Cost(NamedTuple):
         return Cost(*map(sum, zip(self, other, strict=True)))
 
 
-_NOTHING = Cost(0.0, 0.0, 0.0)
+NOTHING = Cost(0.0, 0.0, 0.0)
 
 
 class CostLine(NamedTuple):
@@ -90,7 +90,7 @@ def cost_table(closed: ClosedOlympuspr, platform: str) -> CostTable:
     for line, cost in Costs(platform).program(closed.olympuspr).items():
         place = None if line is None else source.location(line)
         key = ("<unknown>", 0, "") if place is None else (place.file, place.line, place.function)
-        found[key] = found.get(key, _NOTHING).plus(cost)
+        found[key] = found.get(key, NOTHING).plus(cost)
         texts[key] = source.source_line(line)
     rows = [CostLine(*key, *cost, texts[key]) for key, cost in found.items() if any(cost)]
     return CostTable(sorted(rows, key=lambda r: (-r.flops, -r.bytes_accessed, r.file, r.line)))
@@ -112,7 +112,7 @@ class Costs:
 
     def total(self, eqn: OlympusprEqn) -> Cost:
         """The cost of an equation with all that is inside it."""
-        total = _NOTHING
+        total = NOTHING
         for cost in self._equation(eqn).values():
             total = total.plus(cost)
         return total
@@ -126,9 +126,11 @@ class Costs:
             # None: the line of the enclosing call.
             return {None if eqn.source is source.CALLERS else eqn.source: self._operation(eqn)}
         bodies = [self.program(body.olympuspr) for _, body, _ in ran]
-        if prim.name == "cond":
+        if prim.branches:
             return max(bodies, key=lambda lines: sum(c.flops for c in lines.values()), default={})
-        times = params["length"] if prim.name == "scan" else 1
+        times = prim.times(params)
+        if times is None:       # of a loop or of devices: once
+            times = 1
         return {line or eqn.source: cost.times(times) for line, cost in _sum(bodies).items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:
@@ -153,7 +155,7 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
     and of one with symbolic sizes, for which XLA counts numbers far from any.
     """
     if not all(is_static(getattr(v.aval, "shape", ())) for v in (*eqn.invars, *eqn.outvars)):
-        return _NOTHING
+        return NOTHING
     ins = [Var(v.aval) for v in eqn.invars if not isinstance(v, Literal)]
     rest = iter(ins)
     outs = [Var(v.aval) for v in eqn.outvars]
@@ -165,7 +167,7 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
         module, _ = lower_program(Lowering(alone, "operation", platform or default_platform()))
         costs = lib.hlo_cost_analysis(owner, mlir.hlo_module(module)) or {}
     except (NameError, NotImplementedError):    # an axis without a size, no rule
-        return _NOTHING
+        return NOTHING
     # XLA says -1 where it cannot estimate.
     return Cost(*[max(costs.get(name, 0.0), 0.0)
                   for name in ("flops", "transcendentals", "bytes accessed")])
@@ -175,5 +177,5 @@ def _sum(parts: Iterable[Lines]) -> Lines:
     total: Lines = {}
     for part in parts:
         for line, cost in part.items():
-            total[line] = total.get(line, _NOTHING).plus(cost)
+            total[line] = total.get(line, NOTHING).plus(cost)
     return total

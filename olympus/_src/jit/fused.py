@@ -167,7 +167,6 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
         return lambda f: fused(f, static=static, inline=inline, seen=seen, asking=asking,
                                anew=anew)
     fun = fun if asking else unasked(fun, static)
-    name = fun.__name__
     code = inspect.unwrap(fun).__code__
     names = code.co_varnames[:code.co_argcount]
     fixed = tuple([i for i, n in enumerate(names) if n in static])
@@ -176,14 +175,6 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
     of_y, of_z = ({Literal} if i in fixed else _NUMBERS | {Literal} for i in (1, 2))
     rest_static = fixed == tuple(range(1, len(names)))
     first_seen = min([names.index(n) for n in seen], default=len(names))
-
-    def otherwise(failures: list[Exception], args: tuple, kwargs: dict[str, PyTree]) -> PyTree:
-        args = tuple([a for a in args if a is not _ABSENT])
-        check_deleted(name, args)
-        if isinstance(failures[0], lib.XlaRuntimeError):    # it has run, and would fail again
-            raise failures.pop()    # a frame that kept it would keep the arrays of all callers
-        failures.clear()
-        return fun(*args, **kwargs)     # runs operation by operation, or names the accepted types
 
     @functools.wraps(fun)
     def call(x: PyTree = _ABSENT, y: PyTree = _ABSENT, z: PyTree = _ABSENT, /, *rest: PyTree,
@@ -208,22 +199,18 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
                 failures: list[Exception] = [error]
             # Outside of the handler: else the second error would have the first as its context.
             try:
-                return otherwise(failures, (x, y, z, *rest), kwargs)
+                return _otherwise(fun, failures, (x, y, z, *rest), kwargs)
             except FAILURES as error:
                 begin_with(call, error)
                 raise
         args = ((x, y, z, *rest) if z is not _ABSENT else () if x is _ABSENT else
                 (x,) if y is _ABSENT else (x, y))
         recorded = trace.recorded
-        if recorded or (inline and trace is not BASE):
-            try:
-                return (fun(*args, **kwargs) if anew or not recorded else
-                        templates.call(trace, fun, args, kwargs))
-            except FAILURES as error:
-                begin_with(call, error)
-                raise
         try:
-            return general(trace, args, kwargs)
+            if not (recorded or (inline and trace is not BASE)):
+                return general(trace, args, kwargs)
+            return (fun(*args, **kwargs) if anew or not recorded else
+                    templates.call(trace, fun, args, kwargs))
         except FAILURES as error:
             begin_with(call, error)
             raise
@@ -236,10 +223,21 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
             return compiled(*args, **kwargs)
         except FAILURES as error:
             failures: list[Exception] = [error]
-        return otherwise(failures, args, kwargs)
+        return _otherwise(fun, failures, args, kwargs)
 
     call.compiled = compiled        # for functions of NumPy's whose operands need no look
     return call
+
+
+def _otherwise(fun: Callable[..., PyTree], failures: list[Exception], args: tuple,
+               kwargs: dict[str, PyTree]) -> PyTree:
+    """The result where the compiled call failed: operation by operation, or the right error."""
+    args = tuple([a for a in args if a is not _ABSENT])
+    check_deleted(fun.__name__, args)
+    if isinstance(failures[0], lib.XlaRuntimeError):    # it has run, and would fail again
+        raise failures.pop()    # a frame that kept it would keep the arrays of all callers
+    failures.clear()
+    return fun(*args, **kwargs)     # runs operation by operation, or names the accepted types
 
 
 def _operands(args: tuple, fixed: Container[int]) -> tuple:

@@ -106,6 +106,7 @@ class SharedOptions(TypedDict, total=False):
     compiler_options: CompilerOptions | None
     persist: bool
     hold: str | None
+    kernels: str | None
     max_traces: int | None
     on_retrace: str | Callable[[Explanation], None]
     guards: str | None
@@ -151,7 +152,7 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         donate_argnames: str | Sequence[str] | None = None, keep_unused: bool = False,
         device: DeviceLike = None, backend: str | None = None, inline: bool | Inline = False,
         compiler_options: CompilerOptions | None = None, persist: bool = False,
-        hold: str | None = None, max_traces: int | None = None,
+        hold: str | None = None, kernels: str | None = None, max_traces: int | None = None,
         on_retrace: str | Callable[[Explanation], None] = "warn", guards: str | None = None,
         checks: Iterable[str] = ()) -> Callable[..., PyTree]:
     """Compile a function with XLA, once for each combination of argument types.
@@ -179,6 +180,9 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
       hold: "auto" makes XLA on CPU compute values with many readers once; "report" logs these
         values, too; "off" leaves them to XLA; None does as `olympus_hold` says. The outermost
         function's counts.
+      kernels: "auto" lowers what XLA does slowly on CPU by formulas of Olympus, "report" logs these
+        operations, too; "off" leaves them to XLA; None does as `olympus_kernels` says. The
+        outermost function's counts.
       max_traces: how often the function may be traced; None: any number of traces. on_retrace: what
       happens at further traces: "warn", "error" (a `RetraceError`), or a function that gets the
       `Explanation`: the differences and their remedies.
@@ -206,7 +210,7 @@ def jit(fun: Any = UNSPECIFIED, /, *, in_shardings: PyTree = UNSPECIFIED,
         "keep_unused": keep_unused, "device": device, "backend": backend, "inline": inline,
         "compiler_options": compiler_options, "in_shardings": in_shardings,
         "out_shardings": out_shardings, "persist": persist, "hold": hold,
-        "max_traces": max_traces, "on_retrace": on_retrace, "guards": guards}
+        "kernels": kernels, "max_traces": max_traces, "on_retrace": on_retrace, "guards": guards}
     make = functools.partial(_make_checked, checks=checks) if checks else make_jit
     if fun is UNSPECIFIED:
         return source.api_boundary(lambda f: make(f, options))
@@ -321,7 +325,8 @@ class JitFunction:
                  compiler_options: CompilerOptions | None = None,
                  in_shardings: PyTree = UNSPECIFIED, out_shardings: PyTree = UNSPECIFIED,
                  persist: bool = False,
-                 hold: str | None = None, on_mesh: bool = False, max_traces: int | None = None,
+                 hold: str | None = None, kernels: str | None = None,
+                 on_mesh: bool = False, max_traces: int | None = None,
                  on_retrace: str | Callable[[Explanation], None] = "warn",
                  guards: str | None = None, notes: bool = True) -> None:
         self.signature = Signature(
@@ -334,9 +339,10 @@ class JitFunction:
         if compiler_options and not isinstance(compiler_options, Mapping):
             raise TypeError(f"jit: compiler_options {compiler_options!r} given; a dict from names "
                             "of XLA's flags is required.")
-        if hold not in (None, "auto", "off", "report"):
-            raise ValueError(f"jit: hold={hold!r} given; 'auto', 'off', 'report', or None for what "
-                             "olympus_hold says, is required.")
+        for what, mode in (("hold", hold), ("kernels", kernels)):
+            if mode not in (None, "auto", "off", "report"):
+                raise ValueError(f"jit: {what}={mode!r} given; 'auto', 'off', 'report', or None "
+                                 f"for what olympus_{what} says, is required.")
         if max_traces is not None or on_retrace != "warn":
             _recompiles.check_limit(max_traces, on_retrace)
         if guards is not None:
@@ -345,7 +351,8 @@ class JitFunction:
         self.purity: Any = None     # a Guard, from the first call with guards on
         self.traces, self.max_traces, self.on_retrace = 0, max_traces, on_retrace
         early = inline is Inline.OLYMPUS_EARLY if isinstance(inline, Inline) else bool(inline)
-        self.keep_unused, self.inline, self.hold = bool(keep_unused), early, hold
+        self.keep_unused, self.inline = bool(keep_unused), early
+        self.modes = hold, kernels
         self.device = device
         self.on_mesh = on_mesh      # whether `with mesh:` says where it runs, and not set_mesh only
         self.options = None if compiler_options is None else dict(compiler_options)
@@ -360,7 +367,7 @@ class JitFunction:
                 raise ValueError(f"jit: device={device} and backend={backend!r} given; can't "
                                  "specify both a device and a backend for jit; leave one out.")
             self.device = devices.client(backend).local_devices()[0]
-        key = (*self.signature.key, self.keep_unused, hold, on_mesh, guards,
+        key = (*self.signature.key, self.keep_unused, self.modes, on_mesh, guards,
                repr(sorted(compiler_options.items())) if compiler_options else None)
         # Kept with the function: `jit(f)` written in a loop finds them again.
         self.programs = programs_of(fun, key)
@@ -368,7 +375,7 @@ class JitFunction:
         if not library and not persist and shares_programs(fun, key):
             self.options_key = key, self.device, self.inline
         self.persistent = _persistent.PersistentPrograms(
-            self.signature, self.keep_unused, self.options, hold) if persist else None
+            self.signature, self.keep_unused, self.options, self.modes) if persist else None
         # Whether it is a call of its program that other traces see.
         self.plain = not (inline or persist or self.options or self.device is not None
                           or in_shardings is not UNSPECIFIED)
@@ -419,7 +426,7 @@ class JitFunction:
         # A guard notes the captures that the trace reads, so no earlier trace may stand in for it.
         with anew() if self.purity else nullcontext():
             program = trace_program(
-                self.signature, arguments, self.keep_unused, self.options, self.hold)
+                self.signature, arguments, self.keep_unused, self.options, self.modes)
         if self.purity:
             self.purity.keep()
         # One that closes over values of an outer trace is good for that trace alone.
@@ -577,6 +584,11 @@ class JitFunction:
                 return tree_unflatten(program.out_tree, outs), None, False
             if program.flat is not None:
                 return program.on_contents(program.flat, operands), None, False
+        return self._of_arguments(args, kwargs, key, base)
+
+    def _of_arguments(self, args: tuple, kwargs: dict[str, PyTree], key: tuple | None, base: bool
+                      ) -> Missed:
+        """`_miss` of a call that its shorter key, if it has one, does not tell yet."""
         arguments = self.signature.arguments(args, kwargs)
         if self.library and Literal in map(type, arguments.leaves):
             return self._with_arrays(arguments), None, False

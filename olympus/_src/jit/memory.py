@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, TypeVar
 
 from ..base import lib, source
-from ..base.util import Memo, Owned, known_caches, unwrapped
+from ..base.util import Memo, Owned, binary_size, known_caches, unwrapped
 from ..devices.devices import client
 from ..lowering.attributes import context_bytes
 from ..runtime.compile import compiled_programs
@@ -95,15 +95,15 @@ class MemoryReport(NamedTuple):
 
     def __str__(self) -> str:
         return "\n".join([
-            f"compiled programs: {self.executables}, {_size(self.code)}",
+            f"compiled programs: {self.executables}, {binary_size(self.code)}",
             *_table(("jitted functions", "programs", "executables", "code", "constants"),
-                    [(f.name, f.programs, f.executables, _size(f.code), _size(f.constants))
-                     for f in self.functions]),
+                    [(f.name, f.programs, f.executables, binary_size(f.code),
+                      binary_size(f.constants)) for f in self.functions]),
             *_table(("caches", "number", "entries", "size"),
-                    [(c.name, c.caches, c.entries, _size(c.nbytes)) for c in self.caches]),
+                    [(c.name, c.caches, c.entries, binary_size(c.nbytes)) for c in self.caches]),
             *_table(("arrays", "number", "size"),
-                    [(name, n, _size(size)) for name, (n, size) in self.arrays.items()]),
-            f"MLIR: {_size(self.mlir)}", f"kept for new arrays: {_size(self.kept)}"])
+                    [(name, n, binary_size(size)) for name, (n, size) in self.arrays.items()]),
+            f"MLIR: {binary_size(self.mlir)}", f"kept for new arrays: {binary_size(self.kept)}"])
 
 
 def memory_report(most: int = 20) -> MemoryReport:
@@ -214,13 +214,6 @@ def _longest(kind: Callable[..., Row], rows: Sequence[Row], most: int, by: int) 
         return list(rows)
     rest = [sum(column) for column in list(zip(*rows[most:], strict=True))[1:]]
     return [*rows[:most], kind(f"… {len(rows) - most} others", *rest)]
-
-
-def _size(n: int) -> str:
-    for unit, name in ((1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")):
-        if n >= unit:
-            return f"{n / unit:.1f} {name}"
-    return f"{n} B"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:

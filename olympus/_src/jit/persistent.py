@@ -21,7 +21,7 @@ from typing import Any
 
 from ..base import config, lib, source
 from ..base.lib.executables import CompilerOptions
-from ..base.typing import Array, R
+from ..base.typing import Array, Modes, R
 from ..base.users import code_of_users
 from ..base.util import Memo
 from ..core.context import current_context
@@ -42,9 +42,9 @@ class PersistentPrograms:
     """The programs of one function that are found by other processes."""
 
     def __init__(self, signature: Signature, keep_unused: bool, options: CompilerOptions | None,
-                 hold: str | None) -> None:
+                 modes: Modes) -> None:
         self.signature, self.keep_unused, self.options = signature, keep_unused, options
-        self.hold = hold
+        self.modes = modes
         self.programs = Memo(4096)      # of this process, by call and placement
         #: Programs from the disk that were not run yet, with their keys.
         self.untried: dict[Program, tuple[Placement, StableKey, disk_cache.Directory, str]] = {}
@@ -123,7 +123,7 @@ class PersistentPrograms:
 
     def _trace(self, arguments: Arguments) -> Program:
         program = trace_program(
-            self.signature, arguments, self.keep_unused, self.options, self.hold)
+            self.signature, arguments, self.keep_unused, self.options, self.modes)
         if program.refs:
             i = program.refs[0]
             raise UnstableError(
@@ -153,7 +153,7 @@ class PersistentPrograms:
 
     def _key_of(self, arguments: Arguments, placement: Placement) -> StableKey:
         key, signature = StableKey(), self.signature
-        key.note(software(), self.keep_unused, self.hold, arguments.arity)
+        key.note(software(), self.keep_unused, self.modes, arguments.arity)
         key.add(signature.fun, signature.name)
         key.add((signature.key, self.options), f"an option of {signature.name}")
         key.add(arguments.in_tree, "the structure of the arguments")

@@ -12,7 +12,7 @@ from typing import Any
 from ..base import config, source
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
-from ..base.typing import Array, ArrayLike, PyTree, Reference
+from ..base.typing import Array, ArrayLike, Modes, PyTree, Reference
 from ..base.util import Memo, Noted, Owned, lazy_module
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
@@ -44,13 +44,13 @@ class Program:
     # `lead` are values that the function closes over and others hold: operands in front of the
     # caller's. `executables` are by placement: one trace serves all devices.
     __slots__ = ("closed", "lead", "out_tree", "in_tree", "arg_names", "donated", "name",
-                 "executables", "keep_unused", "options", "demanded", "out_shardings", "hold",
+                 "executables", "keep_unused", "options", "demanded", "out_shardings", "modes",
                  "refs", "stores", "flat", "high", "parts", "whole")
 
     def __init__(self, closed: ClosedOlympuspr, lead: Sequence[Array], in_tree: PyTreeDef,
                  out_tree: PyTreeDef, arg_names: tuple[str, ...], donated: tuple[bool, ...],
                  name: str, keep_unused: bool, options: CompilerOptions | None,
-                 demanded: Sequence[Format] = (), hold: str | None = None) -> None:
+                 demanded: Sequence[Format] = (), modes: Modes = (None, None)) -> None:
         self.closed, self.lead = closed, lead
         self.in_tree, self.out_tree = in_tree, out_tree
         self.arg_names, self.donated, self.name = arg_names, donated, name
@@ -58,7 +58,7 @@ class Program:
         self.demanded = demanded        # of each result; empty where nothing is
         self.out_shardings = [f.sharding if type(f.sharding) is NamedSharding else None
                               for f in demanded]
-        self.hold = hold        # None: as the option says when it is lowered
+        self.modes = modes      # of holds and kernels; None: as the option says when it is lowered
         self.executables: dict[Placement, Executable] = {}
         # Which operands are references, and for those that it writes the result of the compiled
         # program that is the new content; how it is called with contents, once it was.
@@ -79,7 +79,8 @@ class Program:
     def on_parts(self) -> Program:
         """The program on arrays: in its trees a value of a user's type is a tuple of its parts."""
         if not self.high:
-            return self
+            return self._with(_parts.in_parts(self.closed)) if HIGH and _parts.has_high(
+                self.closed) else self
         if self.parts is None:
             n, repeated, closed = len(self.lead), _parts.repeated, self.closed
             ins, outs = closed.in_avals[n:], closed.out_avals
@@ -90,15 +91,20 @@ class Program:
                 _parts.in_parts(closed), (), _tree_of_parts(self.in_tree, ins),
                 _tree_of_parts(self.out_tree, outs), tuple(repeated(self.arg_names[n:], ins)),
                 tuple(repeated(self.donated[n:], ins)), self.name, self.keep_unused, self.options,
-                repeated(self.demanded, outs) if self.demanded else (), self.hold)
+                repeated(self.demanded, outs) if self.demanded else (), self.modes)
             made.whole = self
         return self.parts
+
+    def _with(self, closed: ClosedOlympuspr) -> Program:
+        """The same for another program of the same types."""
+        return Program(closed, self.lead, self.in_tree, self.out_tree, self.arg_names, self.donated,
+                       self.name, self.keep_unused, self.options, self.demanded, self.modes)
 
     def to_lower(self, platform: str, placement: Placement) -> tuple[Lowering, tuple[bool, ...]]:
         """(the program to lower, flags of the inputs that the module takes)."""
         return lowering_of(
             self.closed, self.name, placement, platform, keep_unused=self.keep_unused,
-            donated=self.donated, arg_names=self.arg_names, hold=self.hold,
+            donated=self.donated, arg_names=self.arg_names, modes=self.modes,
             out_shardings=self.out_shardings,
             out_memories=[demanded_memory(f.sharding) for f in self.demanded],
             out_layouts=[demanded_layout(f.layout) for f in self.demanded],
@@ -167,7 +173,7 @@ def _tree_of_parts(tree: PyTreeDef, avals: Sequence[Aval]) -> PyTreeDef:
 
 
 def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
-                  options: CompilerOptions | None, hold: str | None) -> Program:
+                  options: CompilerOptions | None, modes: Modes) -> Program:
     """Run the function on tracers of the call's types."""
     ins = signature.input_shardings(arguments)
 
@@ -203,7 +209,7 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
     return Program(
         closed, lead, arguments.in_tree, out_tree, ("",) * len(lead) + names,
         (False,) * len(lead) + signature.donated(arguments), name, keep_unused, options,
-        list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), hold)
+        list(map(Format, out_layouts or [None] * len(out_shardings), out_shardings)), modes)
 
 
 def _leave_line_open(pr: Olympuspr, here: source.Source | None, seen: set[int]) -> None:

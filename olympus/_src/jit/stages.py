@@ -208,7 +208,8 @@ class Traced(Stage):
         """The program in terms of array types only: of a value of a user's type its parts."""
         program, placement = self._program, self._placement
         if not program.high:
-            return self
+            lower = program.on_parts()
+            return self if lower is program else Traced(lower, self.fun_name, placement)
         for i in program.refs:
             aval: Any = program.closed.in_avals[i]
             if aval.inner.is_high:
@@ -256,8 +257,8 @@ class Traced(Stage):
         # A call would not look for a module that was lowered in another way.
         return Lowered(self._program, module, context, kept, placement,
                        tuple(map(external, platforms)),
-                       None if _private_parameters or _ordered_effects or context.parts > 1 else
-                       program)
+                       None if _private_parameters or _ordered_effects or context.places.parts > 1
+                       else program)
 
     def __call__(self, *args: PyTree, **kwargs: PyTree) -> PyTree:
         """Compile and call."""
@@ -328,7 +329,7 @@ class Lowered(Stage):
             raise NotImplementedError(
                 f"compile: {self._context.name} is lowered for {', '.join(self._platforms)}; one "
                 "platform is required; lower it for that one.")
-        placement, parts = self._placement, self._context.parts
+        placement, parts = self._placement, self._context.places.parts
         if parts > 1:       # it was lowered for a mesh without devices
             placement = placement.over(self._devices_for(parts, device_assignment))
         elif device_assignment is not None:

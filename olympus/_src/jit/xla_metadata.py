@@ -250,7 +250,7 @@ class ControlDep(Primitive):
         return KEEP     # without results it were dead code
 
     def lower(self, b: Builder, src: IrValue, dst: IrValue) -> list[IrValue]:
-        manual = b.module.manual
+        manual = b.module.places.manual
         if manual is None or manual.all_manual:
             op = b.ops("stablehlo.custom_call", [src, dst], {
                 "call_target_name": mlir.ir.StringAttr.get("control_dep"),

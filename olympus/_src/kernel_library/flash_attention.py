@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from functools import partial
 from typing import Any
 
@@ -15,9 +16,117 @@ from ..jit.jit import jit
 from ..numpy.einsum import einsum
 from ..numpy.elementary import exp
 from ..numpy.selection import where
+from ..types.shape import minimum
+from .attention_kernel import (
+    Blocks,
+    Inputs,
+    Masks,
+    Options,
+    attention,
+    causal_masks,
+    check_heads,
+)
 from .logits import DEFAULT_MASK_VALUE, SegmentIds, causal_rule, same_segment
 
 _F32 = np.float32
+
+
+@dataclasses.dataclass(frozen=True)
+class BlockSizes:
+    """The sizes of the blocks of `flash_attention`: of its kernel, and of those of its cotangents.
+
+    A kernel for TPUs moves blocks of the size `…_major` and computes with parts of them; here it
+    computes with whole blocks. Without the sizes of `…_dkv` and `…_dq` there is no derivative.
+
+    >>> from olympus.experimental.pallas.ops.tpu import flash_attention as flash
+    >>> flash.BlockSizes(block_q=128, block_k_major=256, block_k=128, block_b=1).has_backward_blocks
+    False
+    """
+
+    block_q: int
+    block_k_major: int
+    block_k: int
+    block_b: int
+    block_q_major_dkv: int | None = None
+    block_k_major_dkv: int | None = None
+    block_k_dkv: int | None = None
+    block_q_dkv: int | None = None
+    block_k_major_dq: int | None = None
+    block_k_dq: int | None = None
+    block_q_dq: int | None = None
+
+    def __post_init__(self) -> None:
+        for axis, suffix in (("k", ""), ("q", "_dkv"), ("k", "_dkv"), ("k", "_dq")):
+            names = f"block_{axis}_major{suffix}", f"block_{axis}{suffix}"
+            major, minor = [getattr(self, name) for name in names]
+            if major is not None and minor is not None and (minor > major or major % minor):
+                raise ValueError(f"BlockSizes: {names[1]}={minor} should be smaller than and should"
+                                 f" divide {names[0]}={major}.")
+
+    @property
+    def has_backward_blocks(self) -> bool:
+        """Whether the sizes of the kernels of cotangents are given."""
+        return None not in (self.block_q_major_dkv, self.block_k_major_dkv, self.block_k_dkv,
+                            self.block_q_dkv, self.block_k_major_dq, self.block_k_dq,
+                            self.block_q_dq)
+
+    @classmethod
+    def get_default(cls, batch_size: int, num_heads: int, q_seq_len: int, kv_len: int,
+                    d_model: int) -> BlockSizes:
+        """Blocks of 128 queries and 128 keys, whatever the shapes are."""
+        return cls(128, 128, 128, 1, 128, 128, 128, 128, 128, 128, 128)
+
+
+@partial(jit, static_argnames=("causal", "sm_scale", "block_sizes", "debug"))
+def flash_attention(q: Array, k: Array, v: Array, ab: Array | None = None,
+                    segment_ids: SegmentIds | None = None, *, causal: bool = False,
+                    sm_scale: float = 1.0, block_sizes: BlockSizes | None = None,
+                    debug: bool = False) -> Array:
+    """Attention of [batch, heads, length, dim] by kernels, which keep no weights.
+
+    Args:
+      block_sizes: sizes of blocks, which divide the lengths; 128 by default, or the whole length
+        where that is smaller.
+      debug: has no effect.
+
+    Raises:
+      ValueError: shapes that do not fit, blocks that do not divide; outside of
+        `pltpu.force_tpu_interpret_mode()`, which interprets the kernels.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> from olympus.experimental.pallas.ops.tpu import flash_attention as flash
+    >>> x = onp.array([[1., 0.], [0., 1.]])[None, None]
+    >>> with pltpu.force_tpu_interpret_mode():
+    ...     print(flash.flash_attention(x, x, x, causal=True)[0, 0])
+    [[1.         0.        ]
+     [0.26894143 0.7310586 ]]
+    """
+    check_heads("flash_attention", q, k, v)
+    batch, heads, queries, _ = q.shape
+    keys = k.shape[2]
+    for what, x, shape in (
+            ("ab", ab, (batch, heads, queries, keys)),
+            ("segment_ids.q", segment_ids and segment_ids.q, (batch, queries)),
+            ("segment_ids.kv", segment_ids and segment_ids.kv, (batch, keys))):
+        if x is not None and x.shape != shape:
+            raise ValueError(f"flash_attention: {what} of shape {x.shape} given for q {q.aval} and "
+                             f"k {k.aval}: shape mismatch: expected {shape}.")
+    sizes = block_sizes or BlockSizes.get_default(batch, heads, queries, keys, q.shape[3])
+
+    def blocks(q_name: str, k_name: str) -> Blocks | None:
+        chosen = [getattr(sizes, name) for name in (q_name, k_name)]
+        if None in chosen:
+            return None
+        return Blocks(minimum(chosen[0], queries), minimum(chosen[1], keys))
+
+    forward = blocks("block_q", "block_k_major")
+    assert forward is not None
+    options = Options(forward, blocks("block_q_dq", "block_k_major_dq"),
+                      blocks("block_q_major_dkv", "block_k_major_dkv"), sm_scale)
+    masks, options = causal_masks(queries, keys, options) if causal else (Masks(), options)
+    ids = (None, None) if segment_ids is None else segment_ids
+    return attention(Inputs(q, k, v, ab, *ids), masks, options)
+
 
 def _flash_logits(q: Array, k: Array, ab: Array | None, segment_ids: SegmentIds | None,
                   causal: bool, mask_value: float, sm_scale: float) -> Array:

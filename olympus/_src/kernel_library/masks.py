@@ -242,7 +242,7 @@ class MultiHeadMask(ByKey, Mask):
         return f"MultiHeadMask(masks={self.masks!r})"
 
 
-class _Ruled(ByKey, Mask):
+class RuledMask(ByKey, Mask):
     """A mask by a rule of indices, which a kernel computes instead of reading blocks.
 
     `q_sequence` [queries] says which place in the sequence each row is: rows may be permuted.
@@ -279,7 +279,7 @@ class _Ruled(ByKey, Mask):
         return f"{type(self).__name__}({parts})"
 
 
-class CausalMask(_Ruled):
+class CausalMask(RuledMask):
     """Query i looks at keys up to i + offset.
 
     Args:
@@ -301,7 +301,7 @@ class CausalMask(_Ruled):
         return (self.offset,)
 
 
-class LocalMask(_Ruled):
+class LocalMask(RuledMask):
     """Query i looks at keys from i + offset - left to i + offset + right.
 
     Args:
@@ -325,7 +325,7 @@ class LocalMask(_Ruled):
         return self.window_size, self.offset
 
 
-class ChunkedCausalMask(_Ruled):
+class ChunkedCausalMask(RuledMask):
     """Causal within chunks of `chunk_size` places of the sequence, and empty between them.
 
     >>> from olympus.experimental.pallas.ops.tpu.splash_attention import splash_attention_mask

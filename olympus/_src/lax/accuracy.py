@@ -37,6 +37,7 @@ class Tolerance(ByKey):
     """
 
     __slots__ = ("atol", "rtol", "ulps")
+    is_value = True     # see `core.identity`
 
     def __init__(self, atol: float = 0.0, rtol: float = 0.0, ulps: int = 0) -> None:
         if min(atol, rtol, ulps) < 0 or not (atol or rtol or ulps):

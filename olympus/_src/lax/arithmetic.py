@@ -58,26 +58,42 @@ class Product(Elementwise):
 
 
 class Quotient(Elementwise):
-    """x / y; of integers by zero, all bits are set: -1."""
+    """x / y, or the remainder; of integers by zero -1 (all bits are set), and x.
+
+    LLVM (jaxlib 0.10.2) divides by zero itself, and so ends the process, where it finds while
+    compiling that both integers are numbers. So none is divided by zero.
+    """
 
     scalars = single = True
     divides = True
     algebra = "quotient"
     fusion = "costly"
+    pace = 1.0
 
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
         x, y = b.expand([x, y])
-        out, aval = b.op(self.op, [x, y]), b.avals_out[0]
-        if not dtypes.is_integer(aval.dtype) or not b.module.fences:
-            return out
-        b.emitted = None    # no recipe: it depends on whether the divisor is a number
-        if type(b.eqn.invars[1]) is Literal:
-            return out
-        # XLA:CPU of jaxlib 0.12 has x / x folded to 1, wherever it can tell that both are equal.
-        info = dtypes.iinfo(aval.dtype)
-        by_zero = b.compare("EQ", y, b.full(aval, 0), "SIGNED" if info.min else "UNSIGNED",
-                            aval.update(dtype=dtypes.as_dtype(bool)))
-        return b.op("stablehlo.select", [by_zero, b.full(aval, -1 if info.min else info.max), out])
+        aval, divisor = b.avals_out[0], b.eqn.invars[1]
+        number = divisor.val if type(divisor) is Literal else None
+        info = dtypes.iinfo(aval.dtype) if dtypes.is_integer(aval.dtype) else None
+        if info is None or isinstance(number, int) and number:
+            out = b.op(self.op, [x, y])
+        else:
+            zero, one = b.full(aval, 0), b.full(aval, 1)
+            by_zero = b.compare("EQ", y, zero, "SIGNED" if info.min else "UNSIGNED",
+                                aval.update(dtype=dtypes.as_dtype(bool)))
+            out = b.op(self.op, [x, b.op("stablehlo.select", [by_zero, one, y])])
+            rest = x if self is rem_p else b.full(aval, -1 if info.min else info.max)
+            out = b.op("stablehlo.select", [by_zero, rest, out])
+        if info is not None:
+            b.emitted = None    # no recipe: it depends on whether the divisor is a number
+        return out
+
+
+class Remainder(Quotient):
+    """The remainder of x / y with the sign of x."""
+
+    algebra = "comparison"
+    pace = 20.0
 
 
 neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,),
@@ -90,9 +106,8 @@ mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
                 [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1))
 div_p = Quotient("div", "stablehlo.divide", NUMERIC, [
     lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,))
-rem_p = elementwise("rem", "stablehlo.remainder", REAL, lambda t, z, x, y: t,
-                    lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y)))),
-                    algebra="comparison", divides=True, fusion="costly")
+rem_p = Remainder("rem", "stablehlo.remainder", REAL, [
+    lambda t, z, x, y: t, lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y))))], pace=20.0)
 
 
 def neg(x: ArrayLike) -> Array:
@@ -193,6 +208,7 @@ class OneMinusSquare(Elementwise):
     """(1 - x)(1 + x): exact near 1, where 1 - x * x cancels."""
 
     algebra = "called"
+    pace = 200.0
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(lambda x: mul(sub(1, x), add(1, x)), x)
 
@@ -201,6 +217,7 @@ class IntegerPow(Elementwise):
     """x to a Python int, by repeated squaring."""
 
     algebra = "integer_power"
+    pace = 1.0
 
     def hands_on(self, params: Params) -> bool:
         return params["y"] != 0     # to the power 0 all is 1
@@ -417,7 +434,7 @@ def _next_bits(x: Array, y: Array) -> Array:
                                        new_dtype=dtype)
 
 
-nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2)
+nextafter_p = NextAfter("nextafter", "chlo.next_after", FLOATING, None, arity=2, pace=4.0)
 
 
 def nextafter(x1: ArrayLike, x2: ArrayLike) -> Array:

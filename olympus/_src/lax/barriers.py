@@ -21,6 +21,7 @@ class Same(Primitive, abstract=True):
     spread = staticmethod(tags.same)
     memory = staticmethod(tags.in_memory_inferred)
     cells = staticmethod(reuse.same)
+    pace = 0.3
 
     def infer(self, x: ShapedArray) -> ShapedArray:
         return x
@@ -69,6 +70,7 @@ class OptimizationBarrier(Primitive):
     cells = staticmethod(reuse.same)
     multiple_results = True
     makes_nan = False
+    pace = 0.3
 
     def infer(self, *avals: ShapedArray) -> list[ShapedArray]:
         return list(avals)

@@ -13,8 +13,8 @@ from .families import BITS, INTEGER, Elementwise, binary, elementwise
 if TYPE_CHECKING:
     from .accuracy import AccuracyLike
 
-and_p = elementwise("and", "stablehlo.and", BITS, arity=2)
-or_p = elementwise("or", "stablehlo.or", BITS, arity=2)
+and_p = elementwise("and", "stablehlo.and", BITS, arity=2, algebra="mask")
+or_p = elementwise("or", "stablehlo.or", BITS, arity=2, algebra="mask")
 xor_p = elementwise("xor", "stablehlo.xor", BITS, arity=2, algebra="exclusive_or")
 not_p = elementwise("not", "stablehlo.not", BITS)
 shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER, arity=2,
@@ -41,8 +41,8 @@ class OfUnsigned(Elementwise):
         return b.op("stablehlo.bitcast_convert", [b.op(self.op, [x], None, unsigned)])
 
 
-clz_p = OfUnsigned("clz", "stablehlo.count_leading_zeros", INTEGER, None)
-population_count_p = OfUnsigned("population_count", "stablehlo.popcnt", INTEGER, None)
+clz_p = OfUnsigned("clz", "stablehlo.count_leading_zeros", INTEGER, None, pace=4.0)
+population_count_p = OfUnsigned("population_count", "stablehlo.popcnt", INTEGER, None, pace=4.0)
 
 
 def bitwise_and(x: ArrayLike, y: ArrayLike) -> Array:

@@ -61,9 +61,9 @@ le_p = comparison("le", "LE", BITS + REAL)
 gt_p = comparison("gt", "GT", BITS + REAL)
 ge_p = comparison("ge", "GE", BITS + REAL)
 # Total order of floats: -nan < -inf < … < -0.0 < 0.0 < … < inf < nan.
-eq_to_p = comparison("eq_to", "EQ", BITS + REAL, total=True)
-lt_to_p = comparison("lt_to", "LT", BITS + REAL, total=True)
-le_to_p = comparison("le_to", "LE", BITS + REAL, total=True)
+eq_to_p = comparison("eq_to", "EQ", BITS + REAL, total=True, pace=1.0)
+lt_to_p = comparison("lt_to", "LT", BITS + REAL, total=True, pace=1.0)
+le_to_p = comparison("le_to", "LE", BITS + REAL, total=True, pace=1.0)
 
 
 def eq(x: ArrayLike, y: ArrayLike) -> Array:
@@ -159,6 +159,8 @@ class SelectN(Primitive):
     cells = staticmethod(reuse.chosen_each)
     makes_nan = False
     fusion = "fused"
+    pace = 0.3
+    refuses = "select cases must have the same shardings: "
 
     def infer(self, which: ShapedArray, *cases: ShapedArray) -> ShapedArray:
         case = cases[0]
@@ -277,6 +279,7 @@ class Clamp(Primitive):
     transpose = None
     makes_nan = False
     fusion = "fused"
+    pace = 0.3
 
     def infer(self, low: ShapedArray, x: ShapedArray, high: ShapedArray) -> ShapedArray:
         check_operands("clamp", (low, x, high), BITS + REAL)

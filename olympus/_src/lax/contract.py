@@ -10,11 +10,20 @@ from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module, memoize, quoted
 from ..core import tags
 from ..core.ir import OlympusprEqn
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Transposed, not_linear
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Cotangent,
+    Linear,
+    Primitive,
+    Shapes,
+    Transposed,
+    not_linear,
+)
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import definitely_equal, static_int
+from ..types.shape import definitely_equal, prod, static_int
 from ..types.sharding import PartitionSpec, ShardingLike, axes_of
 from .families import product_rule
 from .precision import CanonicalPrecision, PrecisionLike, canonical_precision, precision_attributes
@@ -46,6 +55,14 @@ class DotGeneral(Primitive):
     spread = staticmethod(tags.contract)
     settled_by = "dot(…, out_sharding=…)"
     hands_on_nan = True
+    contracts = True
+
+    def summed_axes(self, params: Params) -> Sequence[int]:
+        return params["dimension_numbers"][0][0]
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        (contracted, _), _ = params["dimension_numbers"]
+        return 0.1 * prod(outs[0]) * prod([ins[0][axis] for axis in contracted])
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         params = eqn.params

@@ -15,7 +15,7 @@ from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, not_linear
+from ..core.primitive import Axis, Builder, Linear, Primitive, Shapes, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -28,6 +28,7 @@ from ..types.shape import (
     floor_div,
     is_static,
     known_less,
+    prod,
     sequence,
     static_int,
     strided_size,
@@ -114,6 +115,12 @@ class ConvGeneralDilated(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.convolution"), 256
     spread = staticmethod(tags.convolve)
     settled_by = "conv_general_dilated(…, out_sharding=…)"
+    contracts = True
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        # All axes of the kernel but the one of output features are summed over.
+        features = ins[1][params["dimension_numbers"].rhs_spec[0]]
+        return 0.5 * prod(outs[0]) * prod(ins[1]) / max(features, 1)
 
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],

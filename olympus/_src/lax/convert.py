@@ -33,6 +33,7 @@ class ConvertElementType(Primitive):
     hands_on_nan = True
     makes_nan = False
     fusion = "fused"
+    pace = 0.3
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         return {k: v for k, v in eqn.params.items() if k != "sharding" or v is not None}
@@ -136,6 +137,7 @@ class BitcastConvertType(Primitive):
     algebra = "part"
     transpose = None
     makes_nan = False
+    pace = 0.3
 
     spread = staticmethod(tags.leading)
 

@@ -26,6 +26,7 @@ class Iota(Primitive):
     jvp = transpose = vmap = None       # it has no operands
     single = True
     fusion = "spreads"
+    pace = 0.3
 
     def infer(self, *, dtype: DType, shape: Dims, dimension: int, sharding: ShardingLike
               ) -> ShapedArray:

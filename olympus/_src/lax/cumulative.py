@@ -9,13 +9,13 @@ is right at zeros and ties without division.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Unpack
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DimSize, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, linear_jvp
+from ..core.primitive import Axis, Builder, GivenFacts, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -83,10 +83,11 @@ class Cumulative(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.cumulative"), 512
     spread = staticmethod(tags.along("axis"))
     transpose = None
+    pace = 4.0
 
     def __init__(self, name: str, combine: Combine, identity: Identity,
-                 with_tangent: Any, kinds: str) -> None:
-        super().__init__(name)
+                 with_tangent: Any, kinds: str, **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, **facts)
         self.combine, self.identity, self.kinds = combine, identity, kinds
         self.with_tangent = with_tangent
 
@@ -186,7 +187,8 @@ cumprod_p = Cumulative("cumprod", mul, lambda dtype: 1, _product, "iufc")
 cummax_p = Cumulative("cummax", largest, lowest, _extremum(largest), "iufc")
 cummin_p = Cumulative("cummin", smallest, highest, _extremum(smallest), "iufc")
 cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp,
-                            lambda dtype: lowest(dtypes.to_real_dtype(dtype)), _log_sum, "fc")
+                            lambda dtype: lowest(dtypes.to_real_dtype(dtype)), _log_sum, "fc",
+                            pace=20.0)
 
 
 def _cumulative(prim: Cumulative, operand: ArrayLike, axis: int, reverse: bool) -> Array:

@@ -147,6 +147,7 @@ class Elementwise(Primitive):
     spread = staticmethod(tags.elementwise)
     elementwise = scalars = single = hands_on_nan = True
     fusion = "fused"
+    pace = 0.3
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         super().__init_subclass__(abstract)
@@ -227,9 +228,11 @@ class Comparison(Elementwise):
     scalars = single = True
     algebra = "comparison"
     cells = staticmethod(reuse.read)
+    is_value = True     # see `core.identity`
 
-    def __init__(self, name: str, direction: str, kinds: str, total: bool = False) -> None:
-        super().__init__(name, direction, kinds, None, arity=2)
+    def __init__(self, name: str, direction: str, kinds: str, total: bool = False,
+                 **facts: Unpack[GivenFacts]) -> None:
+        super().__init__(name, direction, kinds, None, arity=2, **facts)
         self.total = total
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> ShapedArray:
@@ -267,9 +270,10 @@ def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tupl
                        **facts)
 
 
-def comparison(name: str, direction: str, kinds: str, total: bool = False) -> Comparison:
+def comparison(name: str, direction: str, kinds: str, total: bool = False,
+               **facts: Unpack[GivenFacts]) -> Comparison:
     """Declare a comparison."""
-    return Comparison(name, direction, kinds, total)
+    return Comparison(name, direction, kinds, total, **facts)
 
 
 @memoize(256)

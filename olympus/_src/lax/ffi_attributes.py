@@ -24,6 +24,7 @@ class Attributes:
     """
 
     __slots__ = ("values", "key", "hash")
+    is_value = True     # see `core.identity`
 
     def __init__(self, given: Mapping[str, object]) -> None:
         self.values = _read_all("", given)

@@ -12,6 +12,7 @@ of a symmetric spectrum, so each transposes to the other with its interior halve
 from __future__ import annotations
 
 import enum
+import math
 from collections.abc import Hashable, Sequence
 from typing import cast
 
@@ -19,7 +20,7 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, linear_jvp
+from ..core.primitive import Axis, Builder, Linear, Primitive, Shapes, linear_jvp
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -46,8 +47,17 @@ class FftType(enum.IntEnum):
     IRFFT = 3
 
 
+# Whatever x64 says: kernels compute in float64, too.
+_COMPLEX = {dtypes.as_dtype(f"float{n}"): dtypes.as_dtype(f"complex{2 * n}") for n in (32, 64)}
+_REAL = {z: x for x, z in _COMPLEX.items()}
+
+
 class Fft(Primitive):
     """params: fft_type, fft_lengths (one to three sizes of the real side's trailing axes)."""
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        size = max(prod(ins[0]), prod(outs[0]))
+        return 2000.0 + size * (1.0 + math.log2(max(size, 1)))
 
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: Params
                ) -> list[tags.Entries]:
@@ -75,12 +85,12 @@ class Fft(Primitive):
             if kind != "f" or dtypes.itemsize_bits(x.dtype) < 32:
                 raise TypeError(f"fft: operand {x} given; RFFT takes float32 and float64; convert "
                                 "it with astype, or use FFT for complex numbers.")
-            return make_aval((*x.shape[:-1], half), dtypes.to_complex_dtype(x.dtype))
+            return make_aval((*x.shape[:-1], half), _COMPLEX[x.dtype])
         if kind != "c":
             raise TypeError(f"fft: operand {x} given; {fft_type.name} takes complex64 and "
                             "complex128; convert it with astype.")
         if fft_type == FftType.IRFFT:
-            return make_aval((*x.shape[:-1], last), dtypes.to_real_dtype(x.dtype))
+            return make_aval((*x.shape[:-1], last), _REAL[x.dtype])
         return make_aval(x.shape, x.dtype)
 
     def lower(self, b: Builder, x: IrValue, *, fft_type: FftType, fft_lengths: Dims) -> IrValue:

@@ -19,7 +19,7 @@ from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import memoize
 from ..core import tags
 from ..core.ir import ClosedOlympuspr, Olympuspr
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Indexed, Linear, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes
@@ -168,6 +168,10 @@ class Gather(Physical):
     spread = staticmethod(tags.gather)
     settled_by = "x.at[…].get(out_sharding=…)"
     makes_nan = False
+    pace = 4.0
+
+    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:
+        return Indexed(1, params["dimension_numbers"].start_index_map, params["slice_sizes"])
 
     def infer(self, x: ShapedArray, indices: ShapedArray, *,
               dimension_numbers: GatherDimensionNumbers, slice_sizes: Dims, unique_indices: bool,
@@ -455,6 +459,14 @@ class Scatter(Physical):
     settled_by = "x.at[…].set(…, out_sharding=…)"
     programs = ("update_olympuspr",)
     makes_nan = False
+    pace = 4.0
+
+    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:
+        numbers = params["dimension_numbers"]
+        sizes = iter([avals[2].shape[a] for a in numbers.update_window_dims])
+        flat = {*numbers.inserted_window_dims, *numbers.operand_batching_dims}
+        return Indexed(1, numbers.scatter_dims_to_operand_dims,
+                       [1 if a in flat else next(sizes) for a in range(avals[0].ndim)])
 
     def __init__(self, name: str, combine: Any = None) -> None:
         super().__init__(name)

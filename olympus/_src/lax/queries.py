@@ -45,7 +45,7 @@ class DceSink(Primitive):
     def lower(self, b: Builder, *xs: IrValue, prevent_mlir_dce: bool) -> list[IrValue]:
         if not prevent_mlir_dce:
             return []
-        manual = b.module.manual
+        manual = b.module.places.manual
         if manual is not None and not manual.all_manual:
             raise NotImplementedError(
                 f"dce_sink: prevent_mlir_dce=True given where axes {manual.names} of "

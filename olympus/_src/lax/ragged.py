@@ -47,6 +47,7 @@ class RaggedDotDimensionNumbers(ByKey):
     """
 
     __slots__ = ("dot_dimension_numbers", "lhs_ragged_dimensions", "rhs_group_dimensions")
+    is_value = True     # see `core.identity`
 
     def __init__(self, dot_dimension_numbers: DotDimensionNumbers,
                  lhs_ragged_dimensions: Sequence[int], rhs_group_dimensions: Sequence[int]) -> None:

@@ -105,6 +105,7 @@ class Reduction(Primitive, abstract=True):
     spread = staticmethod(tags.reduce)
     transpose = None
     along = "axes"
+    pace = 1.0
 
     def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
@@ -150,7 +151,7 @@ class Extremum(Reduction):
         if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
         alone = module.keeps and b.block.sizes is None
-        apart = module.manual is not None and module.manual.all_manual and not module.exported
+        apart = module.places.apart and not module.exported
         if not (alone or apart):
             return self._checked(b, x, axes)
         narrow = aval.dtype.itemsize < FLOAT32.itemsize     # XLA:CPU has no vectors of these
@@ -258,6 +259,7 @@ class Product(Reduction):
     """Products; the derivative is right where factors are zero."""
 
     fusion = "reduces"
+    multiplies = True
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, axes: Dims
             ) -> tuple[Array, Tangent]:
@@ -311,6 +313,7 @@ class ArgExtremum(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 16384
     spread = staticmethod(tags.reduce)
     transpose = None
+    pace = 4.0
 
     def __init__(self, name: str, better: Combine, identity: Identity) -> None:
         super().__init__(name)

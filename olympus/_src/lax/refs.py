@@ -24,6 +24,7 @@ from ..base import source
 from ..base.source import Source
 from ..base.typing import Array, ArrayLike, MappedAxis, Params, Reference
 from ..base.util import ByKey
+from ..core import templates
 from ..core.cells import Ref, after_end, at_hand, check_value, lock, outer_reference
 from ..core.effects import Effect, InputEffect, input_effects
 from ..core.ir import OlympusprEqn, Var
@@ -53,6 +54,11 @@ class View(ByKey):
     """
 
     __slots__ = ()
+    is_value = True     # see `core.identity`
+
+    def __init_subclass__(cls, **options: object) -> None:
+        super().__init_subclass__(**options)
+        templates.by_identity(cls)      # equal ones are the same argument of `applied`
 
     def _key(self) -> tuple[Reference, ...]:
         return ()
@@ -84,6 +90,27 @@ class View(ByKey):
 
 
 WHOLE = View()
+
+
+# The functions of views as functions of the library, whose recordings are kept by types.
+def _read(view: View, x: Array, *ops: ArrayLike) -> Array:
+    return view.read(x, *ops)
+
+
+def _write(view: View, x: Array, v: Array, *ops: ArrayLike) -> Array:
+    return view.write(x, v, *ops)
+
+
+def _add(view: View, x: Array, v: Array, *ops: ArrayLike) -> Array:
+    return view.add(x, v, *ops)
+
+
+def applied(fun: Callable[..., Array], view: View, *args: Reference) -> Array:
+    """The result of a function of a view, by its template where it is recorded."""
+    trace = ctx.trace
+    if view is WHOLE or type(trace) is not StagingTrace:
+        return fun(view, *args)
+    return templates.call(trace, fun, (view, *args), {})
 
 
 class Viewed(View):
@@ -424,7 +451,7 @@ class Get(OnRef):
     def on_cell(self, ref: Ref, *ops: ArrayLike, view: View) -> Array:
         with ref._held():
             content = ref._value
-            found = view.read(content, *ops)
+            found = applied(_read, view, content, *ops)
             if found is content:
                 ref._lent = True
         return found
@@ -488,15 +515,15 @@ class Swap(_Writes):
 
     def on_cell(self, ref: Ref, v: Array, *ops: ArrayLike, view: View) -> Array:
         with ref._held():
-            old = view.read(ref._value, *ops)
+            old = applied(_read, view, ref._value, *ops)
             self.on_set(ref, v, *ops, view=view)
         return old
 
     def on_set(self, ref: Ref, v: Array, *ops: ArrayLike, view: View) -> None:
         """Write, and read nothing."""
         with ref._held():
-            new = view.write(ref._value, v, *ops)
-            ref._put(new, new is v)
+            new = applied(_write, view, ref._value, v, *ops)
+            ref._value, ref._lent = new, new is v
 
     def jvp(self, primals: Sequence[Reference], tangents: Sequence[Tangent], *, view: View
             ) -> tuple[Array, Tangent]:
@@ -528,7 +555,7 @@ class AddUpdate(_Writes):
 
     def on_cell(self, ref: Ref, v: Array, *ops: ArrayLike, view: View) -> list[Array]:
         with ref._held():
-            ref._put(view.add(ref._value, v, *ops))
+            ref._value, ref._lent = applied(_add, view, ref._value, v, *ops), False
         return []
 
     def jvp(self, primals: Sequence[Reference], tangents: Sequence[Tangent], *, view: View

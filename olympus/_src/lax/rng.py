@@ -71,6 +71,7 @@ class RngBitGenerator(Primitive):
 
     multiple_results = True
     jvp = transpose = None      # integers have no derivative
+    pace = 4.0
 
     def infer(self, key: ShapedArray, *, shape: Dims, dtype: DType, algorithm: RandomAlgorithm,
               out_sharding: ShardingLike) -> list[ShapedArray]:

@@ -78,6 +78,7 @@ class Structural(Physical, abstract=True):
     hands_on_nan = True
     makes_nan = False
     fusion = "moves"
+    pace = 0.3
 
     jvp = linear_jvp
 
@@ -141,6 +142,7 @@ class Transpose(Structural):
     algebra = "move"
     spread = staticmethod(tags.transpose)
     cells = staticmethod(reuse.transposed)
+    pace = 1.0
 
     def infer(self, x: ShapedArray, *, permutation: Dims) -> ShapedArray:
         if sorted(permutation) != list(range(x.ndim)):
@@ -171,6 +173,7 @@ class Reshape(Structural):
     spread = staticmethod(tags.reshape)
     settled_by = "reshape(…, out_sharding=…)"
     cells = staticmethod(reuse.reshaped)
+    refuses = "This reshape is not supported: "
 
     def infer(self, x: ShapedArray, *, new_sizes: Dims, dimensions: None, sharding: ShardingLike
               ) -> ShapedArray:

@@ -61,11 +61,11 @@ class ShardingConstraint(Primitive):
 
     def lower(self, b: Builder, x: IrValue, *, sharding: Any) -> IrValue:
         if type(sharding) is lib.SingleDeviceSharding:
-            b.module.use_devices((sharding._device,))
+            b.module.places.use_devices((sharding._device,))
             return x
         if isinstance(sharding.mesh, AbstractMesh):
-            sharding = sharding.update(mesh=b.module.mesh_of(sharding.mesh))
-        attributes = b.module.sharding_attrs(sharding, b.avals_in[0])
+            sharding = sharding.update(mesh=b.module.places.mesh_of(sharding.mesh))
+        attributes = b.module.places.sharding_attrs(sharding, b.avals_in[0])
         if not attributes:
             return x
         out = b.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
@@ -129,7 +129,7 @@ class Deal(ShardingConstraint):
     vmap: Any = None
 
     def lower(self, b: Builder, x: IrValue, *, sharding: object) -> IrValue:
-        b.module.reordered = True
+        b.module.places.reordered = True
         return super().lower(b, x, sharding=sharding)
 
 
@@ -154,7 +154,7 @@ class Reshard(Primitive):
 
     def lower(self, b: Builder, x: IrValue, *, sharding: NamedSharding) -> IrValue:
         if isinstance(sharding.mesh, Mesh):     # the type names it without its devices
-            b.module.given.append(sharding.mesh)
+            b.module.places.given.append(sharding.mesh)
         before, after = b.avals_in[0].sums[0], sharding.spec.unreduced
         if after - before and not (before and before <= after):
             # XLA may take an unannotated operand for unreduced, and unreduced along one axis for

@@ -9,7 +9,16 @@ from ..base.docstrings import complete_docstrings, described_like
 from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..core import reuse, tags
-from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, linear_jvp
+from ..core.primitive import (
+    Axis,
+    Builder,
+    Cotangent,
+    Indexed,
+    Linear,
+    Primitive,
+    Tangent,
+    linear_jvp,
+)
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -75,6 +84,7 @@ class Slice(Structural):
     cells = staticmethod(reuse.sliced)
     hands_on_nan = False
     resizes = True
+    refuses = "there is no slicing on sharded dims that leaves parts of other sizes: "
 
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return _resized_axes(shapes)
@@ -215,6 +225,8 @@ class Pad(Primitive):
     spread = staticmethod(tags.as_first)
     fusion = "moves"
     resizes = True
+    pace = 0.3
+    refuses = "there is no padding on sharded dims that leaves parts of other sizes: "
 
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return [a for a, config in enumerate(params["padding_config"]) if any(config)]
@@ -332,6 +344,8 @@ class Concatenate(Physical):
     fusion = "moves"
     resizes = True
     along = "dimension"
+    pace = 0.3
+    refuses = "All operands should have the same sharding: "
 
     def infer(self, first: ShapedArray, *others: ShapedArray, dimension: int) -> ShapedArray:
         avals = (first, *others)
@@ -397,6 +411,8 @@ class Split(Physical):
     fusion = "splits"
     resizes = True
     along = "axis"
+    pace = 0.3
+    refuses = "there is no split on sharded dims that leaves parts of other sizes: "
 
     def infer(self, x: ShapedArray, *, sizes: Dims, axis: int) -> list[ShapedArray]:
         if not definitely_equal(sum(sizes), x.shape[axis]):
@@ -486,6 +502,10 @@ class DynamicSlice(Physical):
     makes_nan = False
     fusion = "moves"
     resizes = True
+    pace = 0.3
+
+    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:
+        return Indexed(1, None, params["slice_sizes"])
 
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return _resized_axes(shapes)
@@ -516,6 +536,11 @@ class DynamicSlice(Physical):
         return [dynamic_update_slice_p.bind(zeros_of(x.aval.to_cotangent_aval()), ct, *starts),
                 *[None] * len(starts)]
 
+    def grown(self, x: Array, ct: Array, *starts: Array, slice_sizes: Dims) -> Array:
+        """`x` with values added where the operation reads."""
+        old = self.bind(x, *starts, slice_sizes=slice_sizes)
+        return dynamic_update_slice_p.bind(x, add(old, ct), *starts)
+
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *,
              slice_sizes: Dims) -> tuple[Array, int | None]:
         (x, *starts), (dx, *ds) = args, dims
@@ -538,6 +563,10 @@ class DynamicUpdateSlice(Physical):
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"
     makes_nan = False
+    pace = 0.3
+
+    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:
+        return Indexed(2, None, avals[1].shape)
 
     def infer(self, x: ShapedArray, update: ShapedArray, *starts: ShapedArray) -> ShapedArray:
         _check_starts("dynamic_update_slice", x, starts)

@@ -7,15 +7,16 @@ part; False before True.
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any, overload
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DType, IrValue
+from ..base.typing import Array, ArrayLike, DType, IrValue, Params
 from ..base.util import lazy_module
 from ..core import reuse, tags
-from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Shapes, Tangent, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -27,6 +28,7 @@ from ..types.shape import (
     exceeds,
     extent,
     known_less,
+    prod,
     static_int,
 )
 from .arithmetic import add, imag, neg, real
@@ -61,6 +63,9 @@ class Sort(Primitive):
     multiple_results = True
     transpose = None
     makes_nan = False
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        return 4.0 * max(map(prod, ins)) * (1.0 + math.log2(max(max(ins[0], default=1), 1)))
 
     def infer(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
               ) -> list[ShapedArray]:
@@ -284,6 +289,7 @@ class TopK(Primitive):
     multiple_results = True
     transpose = None
     makes_nan = False
+    work = Sort.work
 
     def infer(self, x: ShapedArray, *, k: int, axis: int) -> list[ShapedArray]:
         check_kind("top_k", x, "biuf")
@@ -310,7 +316,7 @@ class TopK(Primitive):
         if dtypes.itemsize_bits(aval.dtype) >= 8:
             outs = list(b.ops("chlo.top_k", [x], count).results)
             # XLA:CPU sorts all, 60 times slower, where it can merge a reader's slice with its own.
-            return outs if b.module.hold == "off" or b.module.alone is None else [
+            return outs if b.module.holds.hold == "off" or b.module.alone is None else [
                 b.hold(out, a) for out, a in zip(outs, b.avals_out, strict=True)]
         values, indices = b.avals_out       # XLA fails on narrower ones
         out, places = b.ops("chlo.top_k", [b.convert(x, aval.update(dtype=FLOAT32))], count,
@@ -361,6 +367,8 @@ class Ranked(Primitive):
     multiple_results = True
     flat_in = (1,)
     transpose = None
+    work = Sort.work
+    makes_nan = False
 
     def infer(self, x: ShapedArray, ranks: ShapedArray) -> list[ShapedArray]:
         check_kind("ranked", x, "biuf")

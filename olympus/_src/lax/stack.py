@@ -21,6 +21,7 @@ class Stack(Primitive):
     spread = staticmethod(tags.stack)
     makes_nan = False
     fusion = "moves"
+    pace = 0.3
 
     def infer(self, *avals: ShapedArray, axis: int) -> ShapedArray:
         first = avals[0]
@@ -60,6 +61,7 @@ class Unstack(Primitive):
     makes_nan = False
     fusion = "splits"
     along = "axis"
+    pace = 0.3
 
     def infer(self, x: ShapedArray, *, axis: int) -> list[ShapedArray]:
         shape = (*x.shape[:axis], *x.shape[axis + 1:])

@@ -70,9 +70,10 @@ sqrt_p = MendedElementwise("sqrt", "stablehlo.sqrt", mend_sqrt,
                            lambda t, y, x, **_: mul(t, div(0.5, y)), fusion="costly")
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", INEXACT,
                       lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))),
-                      algebra="root", fusion="costly")
+                      algebra="root", fusion="costly", pace=1.0)
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
-                     lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2))), fusion="costly")
+                     lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2))), fusion="costly",
+                     pace=20.0)
 
 
 class Pow(Elementwise):
@@ -148,7 +149,7 @@ def _pow_exponent(t: Array, z: Array, x: Array, y: Array) -> Array:
     return mul(t, mul(log(select(eq(x, 0), operand(1, x), x)), z))
 
 
-pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent])
+pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent], pace=4.0)
 
 
 def sqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
@@ -311,22 +312,22 @@ def _atanh(x: Array) -> Array:
 
 
 exp_p = MendedElementwise("exp", "stablehlo.exponential", mend_exp, lambda t, y, x, **_: mul(t, y),
-                          algebra="exponential", fusion="costly")
-exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y))])
+                          algebra="exponential", fusion="costly", pace=1.0)
+exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y))], pace=1.0)
 expm1_p = MendedElementwise("expm1", "stablehlo.exponential_minus_one", mend_expm1,
-                            lambda t, y, x, **_: mul(t, add(y, 1.0)), fusion="costly")
+                            lambda t, y, x, **_: mul(t, add(y, 1.0)), fusion="costly", pace=1.0)
 log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_: div(t, x),
-                          algebra="logarithm", fusion="costly")
+                          algebra="logarithm", fusion="costly", pace=1.0)
 log2_p = LogTo(2, lambda t, y, x, **_: div(t, mul(_LN2, x)),
-               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, fusion="costly")
+               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, fusion="costly", pace=4.0)
 log10_p = LogTo(10, lambda t, y, x, **_: over_real(div(t, x), math.log(10)),
                 {"float32": (0.301025390625, 4.605038981195214e-06),
-                 "float64": (0.3010299956640665, -8.532344317057107e-14)})
+                 "float64": (0.3010299956640665, -8.532344317057107e-14)}, pace=4.0)
 log1p_p = Log1p("log1p", "stablehlo.log_plus_one", mend_log, _log1p,
-                lambda t, y, x, **_: div(t, add(x, 1.0)), fusion="costly")
+                lambda t, y, x, **_: div(t, add(x, 1.0)), fusion="costly", pace=1.0)
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
                          lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))),
-                         algebra="logistic", fusion="costly")
+                         algebra="logistic", fusion="costly", pace=1.0)
 
 
 def exp(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
@@ -446,32 +447,34 @@ def _asin_slope(x: Array) -> Array:
 
 
 sin_p = MendedElementwise("sin", "stablehlo.sine", turned(mend_sinh),
-                          lambda t, y, x, **_: mul(t, cos(x)))
+                          lambda t, y, x, **_: mul(t, cos(x)), pace=4.0)
 cos_p = MendedElementwise("cos", "stablehlo.cosine", mend_cos,
-                          lambda t, y, x, **_: neg(mul(t, sin(x))))
+                          lambda t, y, x, **_: neg(mul(t, sin(x))), pace=4.0)
 tan_p = MendedElementwise("tan", "stablehlo.tan", turned(mend_tanh),
-                          lambda t, y, x, **_: mul(t, add(1.0, square(y))))
+                          lambda t, y, x, **_: mul(t, add(1.0, square(y))), pace=4.0)
 asin_p = MendedElementwise("asin", "chlo.asin", turned(mend_asinh),
-                           lambda t, y, x: mul(t, _asin_slope(x)))
+                           lambda t, y, x: mul(t, _asin_slope(x)), pace=20.0)
 acos_p = MendedElementwise("acos", "chlo.acos", mend_acos,
-                           lambda t, y, x: neg(mul(t, _asin_slope(x))), fusion="costly")
+                           lambda t, y, x: neg(mul(t, _asin_slope(x))), fusion="costly", pace=20.0)
 atan_p = MendedElementwise("atan", "chlo.atan", turned(mend_atanh),
-                           lambda t, y, x: div(t, add(1.0, square(x))), fusion="costly")
+                           lambda t, y, x: div(t, add(1.0, square(x))), fusion="costly", pace=4.0)
 atan2_p = elementwise("atan2", "stablehlo.atan2", INEXACT,
                       lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
                       lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
-                      fusion="costly")
-sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)))
-cosh_p = MendedElementwise("cosh", "chlo.cosh", mend_cosh, lambda t, y, x: mul(t, sinh(x)))
+                      fusion="costly", pace=20.0)
+sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)),
+                           pace=4.0)
+cosh_p = MendedElementwise("cosh", "chlo.cosh", mend_cosh, lambda t, y, x: mul(t, sinh(x)),
+                           pace=4.0)
 tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
                            lambda t, y, x, **_: mul(t, mul(add(1.0, y), sub(1.0, y))),
-                           fusion="costly")
+                           fusion="costly", pace=1.0)
 asinh_p = MendedElementwise("asinh", "chlo.asinh", mend_asinh,
-                            lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))))
+                            lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))), pace=4.0)
 acosh_p = MendedElementwise("acosh", "chlo.acosh", mend_acosh,
-                            lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)))
+                            lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)), pace=4.0)
 atanh_p = Log1p("atanh", "chlo.atanh", mend_atanh, _atanh,
-                lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))))
+                lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))), pace=4.0)
 
 
 def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:

@@ -20,13 +20,13 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh
-from ..types.shape import exceeds, prod
+from ..types.shape import exceeds, is_static, prod
 from .bits import bitwise_and, bitwise_not, bitwise_or
 from .comparison import eq, ge_p, le_p, lt, ne, select_n
 from .indexing import GatherDimensionNumbers, ScatterDimensionNumbers, gather, scatter_add
 from .reduce import check_kind, highest, largest, lowest, smallest
 from .shape import align, expand_dims, reshape, zeros_of
-from .windows import WindowReduction, emit_windows, windowed_shape, windows_on_axis
+from .windows import Dims, Pairs, WindowReduction, emit_windows, windowed_shape, windows_on_axis
 
 INT32, INT64 = map(dtypes.as_dtype, ("int32", "int64"))
 
@@ -55,26 +55,35 @@ class WindowPlace(Primitive):
     def infer(self, x: ShapedArray, *, select_prim: Primitive, **params: Any) -> ShapedArray:
         return make_aval(windowed_shape(x.shape, **params), _place_dtype(x))
 
-    def lower(self, b: Builder, x: IrValue, *, select_prim: Primitive, **params: Any) -> IrValue:
-        aval, dtype = b.avals_in[0], b.avals_out[0].dtype
-        choose, identity = _CHOICES[select_prim]
-        value, place = make_aval((), aval.dtype), make_aval((), dtype)
+    def lower(self, b: Builder, x: IrValue, **params: Hashable) -> IrValue:
+        return _emit_extrema(b, x, b.avals_in[0], b.avals_out[0].dtype, params)[1]
 
-        def pick(x: Array, i: Array, y: Array, j: Array) -> list[Array]:
-            best = choose(x, y)
-            at_x, at_y = [bitwise_or(eq(v, best), ne(v, v)) for v in (x, y)]
-            first = bitwise_and(at_x, bitwise_or(bitwise_not(at_y), lt(i, j)))
-            return [select_n(first, y, x), select_n(first, j, i)]
 
-        body = stage(pick, [value, place] * 2)
-        flat = b.op("stablehlo.iota", [], {"iota_dimension": b.attr("0 : i64")},
-                    make_aval((prod(aval.shape),), dtype))
-        places = aval.update(dtype=dtype)
-        none = b.scalar(int(dtypes.iinfo(dtype).max), dtype)
-        return emit_windows(
-            b, [x, b.op("stablehlo.reshape", [flat], None, places)],
-            [b.scalar(identity(aval.dtype), aval.dtype), none], [aval, places],
-            lambda *args: b.call_inline(body, args), **params)[1]
+def _emit_extrema(b: Builder, x: IrValue, aval: ShapedArray, index: DType, params: Params,
+                  *more: tuple[IrValue, ShapedArray]) -> list[IrValue]:
+    """Emit each window's extremum, its flat index, and what further arrays have there."""
+    (choose, identity), params = _CHOICES[params["select_prim"]], {
+        name: value for name, value in params.items() if name != "select_prim"}
+    others = [a for _, a in more]
+    scalars = [make_aval((), d) for d in (aval.dtype, index, *[a.dtype for a in others])]
+
+    def pick(*both: Array) -> list[Array]:
+        one, other = both[:len(scalars)], both[len(scalars):]
+        (x, i, *_), (y, j, *_) = one, other
+        best = choose(x, y)
+        at_x, at_y = [bitwise_or(eq(v, best), ne(v, v)) for v in (x, y)]
+        first = bitwise_and(at_x, bitwise_or(bitwise_not(at_y), lt(i, j)))
+        return [select_n(first, q, p) for p, q in zip(one, other, strict=True)]
+
+    body = stage(pick, scalars * 2)
+    flat = b.op("stablehlo.iota", [], {"iota_dimension": b.attr("0 : i64")},
+                make_aval((prod(aval.shape),), index))
+    places = aval.update(dtype=index)
+    none = b.scalar(int(dtypes.iinfo(index).max), index)
+    return emit_windows(
+        b, [x, b.op("stablehlo.reshape", [flat], None, places), *[v for v, _ in more]],
+        [b.scalar(identity(aval.dtype), aval.dtype), none, *[b.scalar(0, a.dtype) for a in others]],
+        [aval, places, *others], lambda *args: b.call_inline(body, args), **params)
 
 
 def _place_dtype(x: ShapedArray) -> DType:
@@ -110,6 +119,8 @@ class Selection(Primitive, abstract=True):
 class SelectAndGatherAdd(Selection):
     """tangents at the place of each window's extremum of the operand; 0 for windows of padding."""
 
+    pace = 4.0
+
     def infer(self, tangents: ShapedArray, operand: ShapedArray, *, select_prim: Primitive,
               **params: Any) -> ShapedArray:
         self.check(operand.shape, tangents, operand)
@@ -117,6 +128,8 @@ class SelectAndGatherAdd(Selection):
                          tangents.weak_type)
 
     def lower(self, b: Builder, tangents: IrValue, operand: IrValue, **params: Hashable) -> IrValue:
+        if b.platform == "tpu" and not _is_empty(b.avals_in[0]):
+            return _read_in_windows(b, tangents, operand, params)
         return _untyped(b, _read_places, (tangents, operand), params)
 
     def transpose(self, ct: Array, tangents: Linear, operand: Array, **params: Hashable
@@ -132,7 +145,9 @@ class SelectAndScatterAdd(Selection):
         self.check(windowed_shape(operand.shape, **params), source, operand)
         return make_aval(operand.shape, source.dtype, source.weak_type)
 
-    def lower(self, b: Builder, source: IrValue, operand: IrValue, **params: Hashable) -> IrValue:
+    def lower(self, b: Builder, source: IrValue, operand: IrValue, **params: Any) -> IrValue:
+        if b.platform == "tpu" and _is_undilated(*b.avals_in, **params):
+            return _select_and_scatter(b, source, operand, **params)
         return _untyped(b, _add_at_places, (source, operand), params)
 
     def transpose(self, ct: Array, source: Linear, operand: Array, **params: Hashable
@@ -167,6 +182,53 @@ def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
     flat = scatter_add(zeros, expand_dims(places, (-1,)), source,
                        ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
     return reshape(flat, aval.shape)
+
+
+# On a TPU -----------------------------------------------------------------------------------------
+
+# Gathers and scatters of single elements are slow there. XLA's own operations look at the windows,
+# without a place to keep.
+
+
+def _read_in_windows(b: Builder, tangents: IrValue, operand: IrValue, params: Params) -> IrValue:
+    t, x = b.avals_in
+    return _emit_extrema(b, operand, x, _place_dtype(x), params, (tangents, t))[2]
+
+
+def _is_empty(aval: ShapedArray) -> bool:
+    return not (is_static(aval.shape) and prod(aval.shape))
+
+
+def _is_undilated(source: ShapedArray, operand: ShapedArray, *, base_dilation: Dims,
+                  window_dilation: Dims, padding: Pairs, **params: Hashable) -> bool:
+    """Whether stablehlo.select_and_scatter has these windows: within the array and its padding."""
+    return not (_is_empty(source) or _is_empty(operand)) and (
+        set(base_dilation) == set(window_dilation) == {1} and all(map(is_static, padding))
+        and min(pad for pair in padding for pad in pair) >= 0)
+
+
+def _select_and_scatter(b: Builder, source: IrValue, operand: IrValue, *, select_prim: Primitive,
+                        window_dimensions: Dims, window_strides: Dims, padding: Pairs,
+                        **params: Hashable) -> IrValue:
+    """Emit stablehlo.select_and_scatter; NaN is kept once it is selected, and ties are the first's.
+    """
+    t, x = b.avals_in
+    sizes, strides, pads = window_dimensions, window_strides, padding
+    # The two axes that a TPU has tiles along can have no windows, if there are two.
+    free = sum(pair == (1, 1) for pair in zip(sizes, strides, strict=True))
+    ones = (1,) * max(2 - free, 0) if len(sizes) > 1 else ()
+    t, x, out = [a.update(shape=a.shape + ones) for a in (t, x, b.avals_out[0])]
+    value, term = make_aval((), x.dtype), make_aval((), t.dtype)
+    keeps = stage(lambda x, y: [bitwise_or(select_prim.bind(x, y), ne(x, x))], [value] * 2)
+    if ones:
+        operand, source = [b.op("stablehlo.reshape", [v], None, a)
+                           for v, a in ((operand, x), (source, t))]
+    op = b.ops("stablehlo.select_and_scatter", [operand, source, b.scalar(0, t.dtype)], {
+        "window_dimensions": b.i64s(sizes + ones), "window_strides": b.i64s(strides + ones),
+        "padding": b.pairs(pads + ((0, 0),) * len(ones))}, [b.type(out)], regions=2)
+    b.region(op, 0, [b.type(value)] * 2, lambda *args: b.call_inline(keeps, args))
+    b.region(op, 1, [b.type(term)] * 2, lambda x, y: [b.op("stablehlo.add", [x, y], None, term)])
+    return b.op("stablehlo.reshape", [op.result], None, b.avals_out[0]) if ones else op.result
 
 
 # How a comparison selects: its choice of two, and the value that it never prefers.

@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.typing import Array, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, linear_jvp
+from ..core.primitive import Axis, Builder, Linear, Primitive, Shapes, linear_jvp
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -24,6 +24,7 @@ from ..types.shape import (
     is_static,
     less,
     maximum,
+    prod,
     sequence,
     strided_size,
 )
@@ -230,6 +231,9 @@ class WindowReduction(Primitive, abstract=True):
 
     spread = staticmethod(tags.as_first)
     transpose: Any = None
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        return prod(outs[0]) * prod(params["window_dimensions"])
 
     def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)

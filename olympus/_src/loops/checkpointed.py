@@ -22,7 +22,7 @@ from ..control.cond import cond
 from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, derived
 from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Tangent, Transposed
 from ..core.staging import stage
 from ..core.trace import literal
@@ -76,20 +76,28 @@ class CheckpointedWhile(While):
                   ) -> list[Array]:
         """Run the loop with the number of iterations as one carry more, in front."""
         nc, nb = cond_nconsts, body_nconsts
-
-        def cond_body(*xs: Array) -> list[Array]:
-            return eval_closed(cond_olympuspr, *xs[:nc], *xs[nc + 1:])
-
-        def step(*xs: Array) -> list[Array]:
-            return [add(xs[nb], _int(1)), *eval_closed(body_olympuspr, *xs[:nb], *xs[nb + 1:])]
-
-        c_avals, b_avals = cond_olympuspr.in_avals, body_olympuspr.in_avals
         return self.bind(
             *args[:nc + nb], _int(0), *args[nc + nb:], cond_nconsts=nc, body_nconsts=nb,
-            cond_olympuspr=cond_olympuspr.derived(("counting", nc), lambda: stage(
-                cond_body, [*c_avals[:nc], INDEX, *c_avals[nc:]])),
-            body_olympuspr=body_olympuspr.derived(("counting", nb), lambda: stage(
-                step, [*b_avals[:nb], INDEX, *b_avals[nb:]])), **params)
+            cond_olympuspr=_with_count(cond_olympuspr, nc, False),
+            body_olympuspr=_with_count(body_olympuspr, nb, True), **params)
+
+
+@derived
+def _with_count(program: ClosedOlympuspr, consts: int, counts: bool) -> ClosedOlympuspr:
+    """A condition or a body, behind whose constants is the number of iterations; a body counts it.
+    """
+    def run(*xs: Array) -> list[Array]:
+        count = [add(xs[consts], _int(1))] if counts else []
+        return [*count, *eval_closed(program, *xs[:consts], *xs[consts + 1:])]
+
+    avals = program.in_avals
+    return stage(run, [*avals[:consts], INDEX, *avals[consts:]])
+
+
+@derived
+def _below_count(body: ClosedOlympuspr, consts: int) -> ClosedOlympuspr:
+    """The condition i < n on (n, i, the carry of a body)."""
+    return stage(lambda n, i, *carry: [lt(i, n)], [INDEX, INDEX, *body.in_avals[consts:]])
 
 
 class CountedWhile(Loop):
@@ -103,18 +111,10 @@ class CountedWhile(Loop):
 
     def _as_while(self, n: Array, *args: ArrayLike, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Array]:
-        avals = [INDEX, *olympuspr.in_avals[num_consts:]]
-        test = olympuspr.derived(("below", num_consts), lambda: stage(
-            lambda n, i, *carry: [lt(i, n)], [INDEX, *avals]))
-
-        def step(*xs: Array) -> list[Array]:
-            consts, (i,), carry = cut(xs, num_consts, 1)
-            return [add(i, _int(1)), *eval_closed(olympuspr, *consts, *carry)]
-
-        body = olympuspr.derived(("counted", num_consts), lambda: stage(
-            step, [*olympuspr.in_avals[:num_consts], *avals]))
-        return while_p.bind(n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
-                            cond_olympuspr=test, body_nconsts=num_consts, body_olympuspr=body)[1:]
+        return while_p.bind(
+            n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
+            cond_olympuspr=_below_count(olympuspr, num_consts), body_nconsts=num_consts,
+            body_olympuspr=_with_count(olympuspr, num_consts, True))[1:]
 
     def step_through(self, run: Callable[..., list[Array]], n: Array, *args: Array,
                      olympuspr: ClosedOlympuspr, num_consts: int, **params: Hashable) -> None:
@@ -135,9 +135,7 @@ class CountedWhile(Loop):
     def transpose(self, cts: Sequence[Tangent], n: Array, *args: Array | Linear,
                   olympuspr: ClosedOlympuspr, num_consts: int, checkpoints: int) -> list[Cotangent]:
         linear = tuple(type(a) is Linear for a in args)
-        back, lin_carry = olympuspr.derived(
-            ("walk back", linear, num_consts, checkpoints),
-            lambda: self._walk_back_program(olympuspr, linear, num_consts, checkpoints))
+        back, lin_carry = _walk_back_program(olympuspr, linear, num_consts, checkpoints)
         # A carry may start as known zeros and become linear in the body: the program counts it
         # among the linear ones, but its operand wants no cotangent.
         lin = (*linear[:num_consts], *lin_carry)
@@ -146,49 +144,51 @@ class CountedWhile(Loop):
         found = merged(lin, eval_closed(back, n, *known, *ct), repeat(None))
         return [None, *(d if on else None for d, on in zip(found, linear, strict=True))]
 
-    def _walk_back_program(self, olympuspr: ClosedOlympuspr, linear: Sequence[bool],
-                           num_consts: int, checkpoints: int
-                           ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
-        """iterations, known consts, known carry, cotangents -> cotangents of the linear ones.
-
-        And which carries are linear.
-        """
-        lin_consts = tuple(linear[:num_consts])
-        (split,), lin_carry = self.split({"olympuspr": olympuspr}, lin_consts, linear[num_consts:])
-        num_known, num_state = lin_consts.count(False), lin_carry.count(False)
-        num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
-        back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
-                                    [True] * sum(lin_carry))
-        # `forward` steps the known state, `split.known` gives residuals, too: an iteration's are
-        # computed when it is undone, and never kept.
-        forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
-        avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry), strict=True))
-        acc_avals = [a.to_cotangent_aval() for a, on in avals[:num_consts] if on]
-
-        def whole(n: Array, *values: Array) -> Sequence[Array]:
-            consts, state, ct = cut(values, num_known, num_state)
-
-            def advance(state: Sequence[Array]) -> Sequence[Array]:
-                return eval_closed(forward, *consts, *state)
-
-            def take_back(state: Sequence[Array], acc: Sequence[Array], ct: Sequence[Array]
-                          ) -> tuple[list[Array], list[Array]]:
-                known = [*consts, *state]
-                computed = eval_closed(split.known, *known)[num_state:]
-                out = eval_closed(back, *split.residual_values(known, computed), *ct)
-                d_consts, d_carry = cut(out, sum(lin_consts))
-                return [*map(add, acc, d_consts)], d_carry
-
-            acc, ct = walk_back(n, state, list(map(zeros_of, acc_avals)), ct, advance, take_back,
-                                checkpoints)
-            return [*acc, *ct]
-
-        ct_avals = [a.to_cotangent_aval() for a, on in avals[num_consts:] if on]
-        return stage(whole, [INDEX, *(a for a, on in avals if not on), *ct_avals]), lin_carry
-
 
 checkpointed_while_p = CheckpointedWhile("checkpointed_while")
 counted_while_p = CountedWhile("counted_while")
+
+
+@derived
+def _walk_back_program(olympuspr: ClosedOlympuspr, linear: tuple[bool, ...], num_consts: int,
+                       checkpoints: int) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+    """iterations, known consts, known carry, cotangents -> cotangents of the linear ones.
+
+    And which carries are linear.
+    """
+    lin_consts = tuple(linear[:num_consts])
+    (split,), lin_carry = counted_while_p.split(
+        {"olympuspr": olympuspr}, lin_consts, linear[num_consts:])
+    num_known, num_state = lin_consts.count(False), lin_carry.count(False)
+    num_res, num_linear = len(split.residuals), sum(lin_consts) + sum(lin_carry)
+    back, _ = transpose_program(split.unknown, [False] * num_res + [True] * num_linear,
+                                [True] * sum(lin_carry))
+    # `forward` steps the known state, `split.known` gives residuals, too: an iteration's are
+    # computed when it is undone, and never kept.
+    forward, _ = dce_closed(split.known, [True] * num_state + [False] * split.num_computed)
+    avals = list(zip(olympuspr.in_avals, (*lin_consts, *lin_carry), strict=True))
+    acc_avals = [a.to_cotangent_aval() for a, on in avals[:num_consts] if on]
+
+    def whole(n: Array, *values: Array) -> Sequence[Array]:
+        consts, state, ct = cut(values, num_known, num_state)
+
+        def advance(state: Sequence[Array]) -> Sequence[Array]:
+            return eval_closed(forward, *consts, *state)
+
+        def take_back(state: Sequence[Array], acc: Sequence[Array], ct: Sequence[Array]
+                      ) -> tuple[list[Array], list[Array]]:
+            known = [*consts, *state]
+            computed = eval_closed(split.known, *known)[num_state:]
+            out = eval_closed(back, *split.residual_values(known, computed), *ct)
+            d_consts, d_carry = cut(out, sum(lin_consts))
+            return [*map(add, acc, d_consts)], d_carry
+
+        acc, ct = walk_back(n, state, list(map(zeros_of, acc_avals)), ct, advance, take_back,
+                            checkpoints)
+        return [*acc, *ct]
+
+    ct_avals = [a.to_cotangent_aval() for a, on in avals[num_consts:] if on]
+    return stage(whole, [INDEX, *(a for a, on in avals if not on), *ct_avals]), lin_carry
 
 
 def walk_back(n: ArrayLike, start: Sequence[Array], acc: Sequence[ArrayLike], ct: Values,

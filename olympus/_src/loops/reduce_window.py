@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, PyTree
+from ..base.typing import Array, ArrayLike, DType, IrValue, PyTree
 from ..control.bodies import flatten
 from ..control.reduce import (
     combined_by,
@@ -25,7 +25,7 @@ from ..control.reduce import (
 )
 from ..core import tags
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, derived
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
@@ -155,8 +155,9 @@ def _window_flags(insides: Sequence[np.ndarray]) -> Array:
     return _merged(functools.reduce(bitwise_and, flags), len(insides))
 
 
+@derived
 def _skipping(program: ClosedOlympuspr, n: int) -> ClosedOlympuspr:
-    """The program on n values and a flag each: unflagged values are left out; cached on it."""
+    """The program on n values and a flag each: unflagged values are left out."""
     def combine(*args: Array) -> list[Array]:
         p, q = (args[:n], args[n]), (args[n + 1:-1], args[-1])
         both = bitwise_and(p[1], q[1])
@@ -164,8 +165,7 @@ def _skipping(program: ClosedOlympuspr, n: int) -> ClosedOlympuspr:
         return [*(select_n(both, select_n(p[1], y, x), z)
                   for x, y, z in zip(p[0], q[0], made, strict=True)), bitwise_or(p[1], q[1])]
 
-    return program.derived(("skipping", n), lambda: stage(
-        combine, [*program.in_avals[:n], make_aval((), BOOL)] * 2))
+    return stage(combine, [*program.in_avals[:n], make_aval((), BOOL)] * 2)
 
 
 class SelectAndScatter(Primitive):
@@ -259,23 +259,26 @@ def _flat_places(shape: Dims) -> Array:
     return reshape(np.arange(prod(shape), dtype=np.int32), shape)
 
 
-def _chosen(operand: ArrayLike, select: ClosedOlympuspr, places: Sequence[Sequence[np.ndarray]]
-            ) -> Array:
-    """The flat place in the operand of the element that each window prefers; -1 if it has none."""
-    aval = typeof(operand)
-
+@derived
+def _preferred(select: ClosedOlympuspr, dtype: DType) -> ClosedOlympuspr:
+    """Of two values, each with its place: the one that `select` prefers."""
     def prefer(x: Array, i: Array, y: Array, j: Array) -> list[Array]:
         first, = eval_closed(select, x, y)
         return [select_n(first, y, x), select_n(first, j, i)]
 
-    state = [make_aval((), aval.dtype), make_aval((), np.dtype(np.int32))]
-    preferred = select.derived(("preferred", aval.dtype), lambda: stage(prefer, state * 2))
+    return stage(prefer, [make_aval((), dtype), make_aval((), np.dtype(np.int32))] * 2)
+
+
+def _chosen(operand: ArrayLike, select: ClosedOlympuspr, places: Sequence[Sequence[np.ndarray]]
+            ) -> Array:
+    """The flat place in the operand of the element that each window prefers; -1 if it has none."""
+    aval = typeof(operand)
     indices = [index for index, _ in places]
     rows = [_window_elements(x, indices) for x in (operand, _flat_places(aval.shape))]
     flags = _window_flags([inside for _, inside in places])
     starts = (literal(0, aval.dtype), literal(-1, np.dtype(np.int32)), literal(False, BOOL))
-    return reduce_p.bind(*rows, flags, *starts, olympuspr=_skipping(preferred, 2),
-                         dimensions=(0,))[1]
+    choose = _skipping(_preferred(select, aval.dtype), 2)
+    return reduce_p.bind(*rows, flags, *starts, olympuspr=choose, dimensions=(0,))[1]
 
 
 reduce_window_p = ReduceWindow("reduce_window")

@@ -24,7 +24,7 @@ from ..control.bodies import (
 )
 from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, derived
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..host.progress import shown_scan, shown_stretches
@@ -95,11 +95,11 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     if checkpoint is None:
         out = scan_p.bind(*args, length=n, **params)
     else:
-        out = _in_stretches(args, n, _stretch(checkpoint, n), label, **params)
+        out = _in_stretches(args, n, _size_of_stretch(checkpoint, n), label, **params)
     return tree_unflatten(body.out_tree, out)
 
 
-def _stretch(checkpoint: int | str, length: int) -> int:
+def _size_of_stretch(checkpoint: int | str, length: int) -> int:
     """How many iterations lie between two carries that are kept."""
     # The square root, rounded up.
     kept = math.isqrt(max(length - 1, 0)) + 1 if checkpoint == "sqrt" else checkpoint
@@ -107,6 +107,35 @@ def _stretch(checkpoint: int | str, length: int) -> int:
         raise ValueError(f"scan: checkpoint is {checkpoint!r}; a positive int, \"sqrt\" or None is "
                          "required.")
     return max(-(-length // kept.__index__()), 1)
+
+
+@derived
+def _stretch(body: ClosedOlympuspr, length: int, unroll: int, reverse: bool, num_consts: int,
+             num_carry: int) -> ClosedOlympuspr:
+    """The scan of some iterations as a program."""
+    def run(*args: Array) -> list[Array]:
+        return scan_p.bind(*args, olympuspr=body, length=length, num_consts=num_consts,
+                           num_carry=num_carry, reverse=reverse,
+                           unroll=min(unroll, bound_or(length, unroll)))
+
+    shared = num_consts + num_carry
+    return stage(run, [*body.in_avals[:shared],
+                       *(a.with_axis(0, length) for a in body.in_avals[shared:])])
+
+
+def _stretched(body: ClosedOlympuspr, length: int, unroll: int, reverse: bool, num_consts: int,
+               num_carry: int) -> Callable[..., list[Array]]:
+    """Its rematerialised form, as a function."""
+    program = _stretch(body, length, unroll, reverse, num_consts, num_carry)
+    return functools.partial(checkpoint_p.bind, olympuspr=program, prevent_cse=False,
+                             differentiated=False, policy=None)
+
+
+@derived
+def _stretches(body: ClosedOlympuspr, avals: tuple[ShapedArray, ...], length: int, unroll: int,
+               reverse: bool, num_consts: int, num_carry: int) -> ClosedOlympuspr:
+    """One iteration of the scan over stretches, on values of these types."""
+    return stage(_stretched(body, length, unroll, reverse, num_consts, num_carry), avals)
 
 
 def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: str, *,
@@ -118,18 +147,7 @@ def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: s
     """
     params = {"num_consts": num_consts, "num_carry": num_carry, "reverse": reverse}
     consts, carry, xs = cut(args, num_consts, num_carry)
-
-    def stretched(size: int) -> Callable[..., list[Array]]:
-        def run(*args: Array) -> list[Array]:
-            return scan_p.bind(*args, olympuspr=olympuspr, length=size,
-                               unroll=min(unroll, bound_or(size, unroll)), **params)
-
-        avals = [a.with_axis(0, size) for a in olympuspr.in_avals[num_consts + num_carry:]]
-        program = olympuspr.derived(("stretch", size, unroll, reverse, num_consts, num_carry),
-                                    lambda: stage(run, [
-                                        *olympuspr.in_avals[:num_consts + num_carry], *avals]))
-        return functools.partial(checkpoint_p.bind, olympuspr=program, prevent_cse=False,
-                                 differentiated=False, policy=None)
+    how = unroll, reverse, num_consts, num_carry
 
     #   forwards   [stretch] [stretch] … [left]
     #   reverse    [left] … [stretch] [stretch]      the iterations begin on the right
@@ -138,21 +156,20 @@ def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: s
     first = left if reverse else 0      # where the whole stretches start
     parts = [slice_in_dim(x, first, first + whole * stretch) for x in xs]
     parts = [reshape(x, (whole, stretch, *typeof(x).shape[1:])) for x in parts]
-    run, rounds, show = stretched(stretch), whole + bool(left), None
+    run, rounds, show = _stretched(olympuspr, stretch, *how), whole + bool(left), None
     if label:
         run, show = shown_stretches(run, label, rounds, stretch, length, num_carry)
         parts.append(rev(iota(INDEX, whole), (0,)) if reverse else iota(INDEX, whole))
     avals = [*map(typeof, (*consts, *carry)), *(typeof(x).without_axis(0) for x in parts)]
     # A bar is part of the program, and no two calls have the same one.
-    outer = stage(run, avals) if label else olympuspr.derived(
-        ("stretches", stretch, unroll, reverse, *avals), lambda: stage(run, avals))
+    outer = stage(run, avals) if label else _stretches(olympuspr, tuple(avals), stretch, *how)
     out = scan_p.bind(*consts, *carry, *parts, olympuspr=outer, length=whole, unroll=1, **params)
     done: Any = out.pop() if label else None
     ys = [reshape(y, (whole * stretch, *typeof(y).shape[2:])) for y in out[num_carry:]]
     if not left:
         return [*out[:num_carry], *ys]
     start = 0 if reverse else whole * stretch
-    last = stretched(left)(*consts, *out[:num_carry],
+    last = _stretched(olympuspr, left, *how)(*consts, *out[:num_carry],
                            *(slice_in_dim(x, start, start + left) for x in xs))
     if show is not None:
         # The number comes out of the loop, so that the bar moves after it.

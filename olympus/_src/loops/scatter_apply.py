@@ -15,7 +15,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, PyTree, Shape
 from ..control.reduce import elementwise, scalar_program
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, derived
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
@@ -143,8 +143,9 @@ def _constant(value: complex, x: Array) -> Array:
     return broadcast_in_dim(literal(value, aval.dtype), aval.shape, ())
 
 
+@derived
 def _pushing(program: ClosedOlympuspr, n: int, count: int) -> ClosedOlympuspr:
-    """The program on n values followed by `count` lists of their tangents; cached on it."""
+    """The program on n values followed by `count` lists of their tangents."""
     tangent, _ = jvp_program(program, (True,) * n, (True,) * n)
 
     def pushed(*args: Array) -> list[Array]:
@@ -152,8 +153,7 @@ def _pushing(program: ClosedOlympuspr, n: int, count: int) -> ClosedOlympuspr:
                 for g in range(1, count + 1)]
         return [*made[0][:n], *(t for out in made for t in out[n:])]
 
-    return program.derived(("pushing", count), lambda: stage(
-        pushed, program.in_avals * (count + 1)))
+    return stage(pushed, program.in_avals * (count + 1))
 
 
 scatter_apply_p = ScatterApply("scatter_apply")

@@ -8,21 +8,27 @@ from __future__ import annotations
 
 import contextlib
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ..base import source
 from ..base.lib import mlir
-from ..base.typing import DimSize, DType, IrAttribute, IrType, StaticScalar
+from ..base.typing import DimSize, DType, IrAttribute, IrType, IrValue, StaticScalar
 from ..base.util import Memo, known_cache, lazy_module
 from ..types import dtypes
 from ..types.avals import AbstractToken, Aval, physical_aval
 from ..types.shape import SymbolicDim
 
-if TYPE_CHECKING:
-    from ..core.builder_type import DotNumbers
+# An operation's attributes: MLIR's, and where sizes are symbolic ints and tuples, which become
+# operands.
+Attributes: TypeAlias = dict[str, Any]
+Number: TypeAlias = StaticScalar | SymbolicDim
+# The contracted axes of both operands of `dot_general`, and the batch axes of both.
+DotNumbers: TypeAlias = tuple[tuple[Sequence[int], Sequence[int]],
+                              tuple[Sequence[int], Sequence[int]]]
+Body: TypeAlias = Callable[..., Sequence[IrValue]]      # of a region: from its arguments
 
 _json: Any = lazy_module("json")
 # Objects of the present context, by their meaning. They are cleared at the latest when it is given

@@ -35,6 +35,9 @@ from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec, Sharding
 from . import dimensions
 from .attributes import (
+    Attributes,
+    Body,
+    Number,
     attr,
     call_aliases,
     call_layouts,
@@ -52,18 +55,17 @@ from .manual import ManualAxes, groups_attr
 from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
 from .recipes import has_recipes, note_recipe
-from .rule_programs import LONG, rule_program, staged
+from .rule_programs import LONG, OfArrays, rule_program, staged
 from .tokens import TokenSet
 
 if TYPE_CHECKING:
-    from ..core.builder_type import Attributes, Body, Number, OfArrays
     from .fences import Plan
 
 INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; other operations' bodies combine or order
 # elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
-_NONE: tuple[None, Sequence[Var], Sequence[Var]] = None, (), ()
+_NONE: tuple[None, Sequence[Var], Sequence[Var], Any] = None, (), (), None
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
@@ -122,7 +124,8 @@ class Builder(Emitter):
         types = [x.type for x in inits]
         # A custom call has no region: it names a function that combines.
         with self.loc:
-            fn = mlir.func.FuncOp(module.symbol("reducer"), ir.FunctionType.get(types * 2, types),
+            kind = ir.FunctionType.get(types * 2, types)
+            fn = mlir.func.FuncOp(module.symbols.new("reducer"), kind,
                                   ip=ir.InsertionPoint(module.module.body))
             fn.attributes["sym_visibility"] = ir.StringAttr.get("private")
         self.region(fn, 0, types * 2, combine, "func.return")
@@ -219,7 +222,7 @@ class Builder(Emitter):
         # Shardy sums an unreduced value in front of a loop that reads it from outside, and takes
         # the sum for terms within. So these are values of the loop, and constrained in each
         # iteration, or it would find that they never change and read them from outside again.
-        terms = [i for i, a in enumerate(const_avals) if self.module.is_unreduced(a)]
+        terms = [i for i, a in enumerate(const_avals) if self.module.places.is_unreduced(a)]
         count = len(init)
 
         def read(held: Sequence[IrValue]) -> list[IrValue]:
@@ -411,8 +414,8 @@ class Builder(Emitter):
         if aliases is not None:
             attributes["output_operand_aliases"] = call_aliases(aliases, len(types))
         op = self.ops("stablehlo.custom_call", operands, attributes, types)
-        if on_host and self.module.manual is None:
-            self.module.host_calls.append(op)
+        if on_host and self.module.places.manual is None:
+            self.module.calls.host.append(op)
         return list(op.results)
 
     def put_in_memory(self, x: IrValue, kind: str) -> IrValue:
@@ -428,7 +431,7 @@ class Builder(Emitter):
 
     def manual_axes(self, names: Sequence[Hashable]) -> ManualAxes:
         """The manual axes of these names; NameError unless each is manual here."""
-        manual = self.module.manual
+        manual = self.module.places.manual
         if manual is None or not set(names) <= set(manual.names):
             bound = ", ".join(map(repr, manual.names)) if manual is not None else "none"
             raise NameError(f"{self.eqn.primitive.name}: axes {tuple(names)} given; the manual "
@@ -523,8 +526,9 @@ class Builder(Emitter):
           types: the MLIR types of the results, which `out_specs` put together.
           body: gives the parts of the results. Its ordered effects are threaded.
         """
-        module, outer, ordered = self.module, self.module.manual, self.ordered
-        module.manual = manual = module.manual_over(mesh, names)
+        places, ordered = self.module.places, self.ordered
+        outer = places.manual
+        places.manual = manual = places.manual_over(mesh, names)
         try:
             if prod([mesh.shape[name] for name in names]) == 1:
                 return list(body(*args))    # the part of the one device is the whole
@@ -537,13 +541,13 @@ class Builder(Emitter):
                 in_specs, out_specs = [PartitionSpec(), *in_specs], [PartitionSpec(), *out_specs]
             quoted = ", ".join(map(quoted_name, names))
             op = self.ops("sdy.manual_computation", args, {
-                "in_shardings": module.part_shardings(manual, in_specs, [x.type for x in args]),
-                "out_shardings": module.part_shardings(manual, out_specs, types),
+                "in_shardings": places.part_shardings(manual, in_specs, [x.type for x in args]),
+                "out_shardings": places.part_shardings(manual, out_specs, types),
                 "manual_axes": attr(f"#sdy<manual_axes{{{quoted}}}>")}, types, regions=1)
             self.region(op, 0, parts, body, "sdy.return")
             return self._outputs(op, ordered)
         finally:
-            module.manual = outer
+            places.manual = outer
 
     # Programs
 
@@ -560,7 +564,7 @@ class Builder(Emitter):
         op = self.raw("stablehlo.custom_call", [x], {
             "call_target_name": mlir.ir.StringAttr.get("InspectSharding"),
             "has_side_effect": attr("true"), "api_version": attr("1 : i32")}, [x.type])
-        self.module.inspected.append((op, callback, x.type.rank))
+        self.module.calls.inspected.append((op, callback, x.type.rank))
 
     def call_elsewhere(self, closed: ClosedOlympuspr, args: Sequence[IrValue], compute_type: str,
                        options: str | None) -> list[IrValue]:
@@ -602,14 +606,14 @@ class Builder(Emitter):
           Its symbol and its result types.
         """
         module = self.module
-        manual = module.manual and (module.manual.mesh, module.manual.names)
+        manual = module.places.manual and (module.places.manual.mesh, module.places.manual.names)
         key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, module.platform, held
         found = module.functions.get(key) or module.functions.get((key, module.is_aside))
         if found is None and (first := module.distinct.first(closed, name)) is not closed:
             return self.function(first, name, held, line)
         if found is None:
             convolutions = module.convolutions
-            symbol = module.symbol(name)
+            symbol = module.symbols.new(name)
             module.depth += 1
             # Its own levels are kept with it: each further call adds them to those around it.
             nest, outer = module.nest, module.nest.deepest
@@ -663,7 +667,7 @@ class Builder(Emitter):
 
     def spread(self, x: IrValue, aval: Aval) -> IrValue:
         """A result, cut as its type says."""
-        attributes = self.module.type_attrs(aval) if aval.tagged else {}
+        attributes = self.module.places.type_attrs(aval) if aval.tagged else {}
         if not attributes:
             return x
         out = self.ops("sdy.sharding_constraint", [x], {"sharding": attributes["sdy.sharding"]},
@@ -698,7 +702,7 @@ class Builder(Emitter):
     def traced(self, fun: OfArrays, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
                ) -> list[IrValue]:
         """Emit `fun`, a function of lax operations, here on MLIR values of these avals."""
-        with self.module.holding("off"):
+        with self.module.holds.set("off"):
             return self._written_out(staged(fun, avals), xs)
 
     def by_rule(self, fun: OfArrays, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
@@ -709,7 +713,7 @@ class Builder(Emitter):
         """
         module, eqn = self.module, self.eqn
         closed = rule_program(eqn, self.avals_in, module.platform, fun, avals)
-        with module.holding("off"):
+        with module.holds.set("off"):
             # A function serves all of its calls: the operations in it can have no marks.
             if len(closed.eqns) <= LONG or self.marks is not None or not module.calls_rules:
                 return self._written_out(closed, xs)
@@ -790,20 +794,20 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     `results` are those that a caller wants to be held.
     """
     pr = closed.olympuspr
-    env: dict[Any, Any] = dict(zip(pr.invars, args))
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
-    for var, value in zip(pr.constvars, closed.consts):
-        env[var] = emit_constant(b, value, var.aval)
     plan: Plan = _fences.plan_of(closed, b.module)
+    env: dict[Any, Any] = {**emit_constants(b, closed, plan), **dict(zip(pr.invars, args))}
     held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
-    # The next equation that reads through fences, and which operands.
-    fenced, behind, repeated = next(fences, _NONE)
+    # The next equation that reads through fences, which operands, and the equation to lower.
+    fenced, behind, repeated, instead = next(fences, _NONE)
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
     block, create, platform = b.block, mlir.ir.Operation.create, b.module.rules_of
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in pr.eqns:
+        if reads_fences := eqn is fenced:
+            eqn = instead
         if eqn.ctx is not scope:
             scope = eqn.ctx
             marks = around if scope.compute_type is None and scope.metadata is None else (
@@ -819,9 +823,9 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         line = eqn.source if own else b.line
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
-        if eqn is fenced:
+        if reads_fences:
             b.put_behind_fences(env, behind, repeated)
-            fenced, behind, repeated = next(fences, _NONE)
+            fenced, behind, repeated, instead = next(fences, _NONE)
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)
@@ -872,6 +876,17 @@ def host_value(value: Any, aval: ShapedArray) -> np.ndarray:
     value = stored(value)
     array = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
     return array.astype(physical_aval(aval).dtype, copy=False)
+
+
+def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Var, IrValue]:
+    """The MLIR values of closed-over arrays, and of literals that a plan hides, by variable."""
+    found = {var: emit_constant(b, value, var.aval)
+             for var, value in zip(closed.olympuspr.constvars, closed.consts)}
+    for var in plan.constants:
+        literal = plan.constants[var]
+        x = found[var] if literal is None else b.scalar(literal.val, var.aval.dtype)
+        found[var] = _fences.hidden(b, x, var.aval)
+    return found
 
 
 def emit_constant(b: Builder, value: ArrayLike, aval: ShapedArray) -> IrValue:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import itertools
-from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Collection, Hashable, Iterator, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -19,6 +18,7 @@ from ..base.typing import (
     Device,
     IrAttribute,
     IrBlock,
+    IrModule,
     IrOperation,
     IrType,
     IrValue,
@@ -26,7 +26,7 @@ from ..base.typing import (
 )
 from ..base.util import lazy_module
 from ..core.identity import Firsts
-from ..core.ir import ClosedOlympuspr, Olympuspr, Var, variables
+from ..core.ir import ClosedOlympuspr, Olympuspr, Var, derived, variables
 from ..core.primitive import Primitive, subolympusprs
 from ..core.staging import stage
 from ..devices.devices import incompatible
@@ -34,7 +34,7 @@ from ..types.avals import Aval, ShapedArray, physical_aval, scalar_aval
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, mesh_of
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, axes_of, of_mesh
 from .attributes import attr, location, quoted_name
-from .holds import holds_of, kept_of, read_apart
+from .holds import Holds, read_apart
 from .manual import ManualAxes
 from .nest import LOADABLE, Nest
 from .spreading import named
@@ -42,8 +42,11 @@ from .spreading import named
 if TYPE_CHECKING:
     from ..core.kernels import Taken
     from .hold_report import HoldReport
+    from .kernel_report import KernelReport
 
-_reports: Any = lazy_module("olympus._src.lowering.hold_report")    # for who asks for one
+# For who asks for one.
+_reports: Any = lazy_module("olympus._src.lowering.hold_report")
+_kernel_reports: Any = lazy_module("olympus._src.lowering.kernel_report")
 
 
 class ForeignCall(NamedTuple):
@@ -98,200 +101,22 @@ def concrete(shardings: Sequence[NamedSharding | None], devices: tuple[Device, .
     return tuple([s and s.update(mesh=mesh_of(s.mesh, devices)) for s in shardings])
 
 
-class ModuleContext:
-    """The state that all functions of one module share: `ctx.module_context` of a lowering rule.
+class Calls:
+    """What a module calls outside of itself, but for the functions in `host_callbacks`."""
 
-    >>> from olympus.extend.core import Primitive
-    >>> from olympus.interpreters import mlir
-    >>> p, found = Primitive("unchanged"), []
-    >>> _ = p.def_abstract_eval(lambda x: x)
-    >>> mlir.register_lowering(p, lambda ctx, x: found.append(ctx.module_context) or [x])
-    >>> _ = olympus.jit(p.bind)(1.0)
-    >>> type(found[0]) is mlir.ModuleContext, found[0].platform
-    (True, 'cpu')
-    """
+    __slots__ = ("host", "foreign", "inspected", "hooks", "failures")
 
-    __slots__ = ("platform", "module", "symbols", "functions", "host_callbacks", "name",
-                 "written", "depth", "nest", "uses", "devices", "meshes", "chosen_outputs",
-                 "host_calls", "result_memories", "given", "manual", "uneven_sizes",
-                 "rules", "imported", "refined", "constrained", "dimension_names", "dimension_aval",
-                 "laid_out", "inspected", "hooks", "failures", "groups", "deviceless",
-                 "parts", "out_shardings", "platforms", "hints", "donated", "hold", "alone",
-                 "is_aside", "convolutions", "identities", "held_values",
-                 "unheld", "cut_sizes", "reordered", "combiners", "reductions", "by_others",
-                 "distinct", "fenced_from", "hidden", "combining", "foreign", "kernels", "taken",
-                 "_takes")
-
-    def __init__(self, platform: str | None, name: str,
-                 rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
-        # None if there are several platforms, but where an equation is lowered for each in turn.
-        self.platform, self.name = platform, name
-        self.platforms: Sequence[str] = ()
-        self.rules = rules or {}    # lowering rules in place of primitives' own
-        self.by_others: Any = None  # the builder of another's rule that runs, or ran last
-        self.imported: dict[Any, Any] = {}      # modules made before that this one has taken in
-        self.refined = False    # whether shapes are to be made static before it is compiled
-        self.dimension_names: list[str] = []    # variables of symbolic dimensions
-        # Of their values: one type, whatever a rule enables.
-        self.dimension_aval = scalar_aval(int)
-        self.module: Any = None
-        self.symbols: dict[str, int] = {"main": 0}
-        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
-        self.distinct = Firsts()    # the programs that are functions
-        self.host_callbacks: list[lib.HostFunction] = []
+    def __init__(self) -> None:
+        self.host: list[Any] = []       # operations that one device must make
         self.foreign: dict[Hashable, ForeignCall] = {}      # each once, in the order of the module
-        self.written = 0    # bytes of the constants in the module
-        self.host_calls: list[Any] = []     # operations that one device must make
-        self.result_memories: list[str | None] = []     # None: the devices' own
-        self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
-        self.laid_out: dict[Any, str] = {}      # and those whose layout is
         # Functions that XLA's partitioner calls while it compiles, and their errors.
         self.inspected: list[tuple[Any, Callable[[Any], None], int]] = []
         self.hooks: list[Any] = []
-        self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
-        self.groups: list[list[Any]] = []       # operations that require equal shardings
-        self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.failures: list[BaseException] = []
-        self.donated: list[int] = []    # arguments whose buffers results may take over
-        self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
-        self.is_aside = False   # whether emitted operations stay out of XLA's main computation
-        self.convolutions = 0   # how many were emitted: what depends on `is_aside`
-        self.hold = "off"       # whether values with many readers are held, as `jit` takes it
-        self.unheld = ""        # why none is, whatever that says
-        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
-        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
-        self.held_values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []  # with what it saves
-        self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
-        self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
-        self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
-        self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
-        #: id -> scalar that is behind a fence, as its broadcasts have to be; held, so the id stays
-        self.hidden: dict[int, IrValue] = {}
-        #: whether emitted operations combine two elements: nothing is fenced or called there
-        self.combining = False
-        self.kernels = False    # whether kernels may replace rules, on one CPU
-        self.taken: list[Taken] = []    # those that do
-        self._takes: bool | None = None     # whether they may, once it is asked for
-        self.depth = 0      # how many calls lead to what is emitted now
-        self.nest = Nest(name)
-        self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
-        self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
-        self.reordered = False      # whether some name them in another order
-        self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
-        self.given: list[Any] = []     # meshes of arguments and demanded results
-        self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
-        self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
-        self.parts = 1      # how many devices such a mesh is of
-        self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
 
-    @property
-    def exported(self) -> bool:
-        """Whether the module is for a platform, not for devices, and may be for other engines."""
-        return AxisType.Explicit in self.deviceless
-
-    @property
-    def keeps(self) -> bool:
-        """Whether calls can be kept apart from the program around them.
-
-        Not on several devices: Shardy would not shard alike the two sides of a kept call, nor would
-        XLA join its collectives with others.
-        """
-        return self.alone is not None and not self.alone.derived(
-            "names devices", functools.partial(names_devices, self.alone.olympuspr))
-
-    @property
-    def takes_kernels(self) -> bool:
-        """Whether kernels may replace rules: on one CPU, in programs compiled here."""
-        found = self._takes
-        if found is None:
-            found = self._takes = self.kernels and self.keeps
-        return found
-
-    @property
-    def rules_of(self) -> str | None:
-        """The platform, and whether kernels may replace its rules: equal equations have recipes."""
-        return "cpu, kernels" if self.takes_kernels else self.platform
-
-    @property
-    def calls_rules(self) -> bool:
-        """Whether long programs of rules are functions: on one CPU, where XLA takes calls apart
-        before all else, unless deep in a nest, which it bounds.
-        """
-        return self.keeps and len(self.nest.eqns) < LOADABLE // 2
-
-    @contextlib.contextmanager
-    def holding(self, hold: str) -> Iterator[None]:
-        """Holds are chosen among equations: what one is written out in is part of it."""
-        outer, self.hold = self.hold, hold
-        try:
-            yield
-        finally:
-            self.hold = outer
-
-    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
-        """The values of a program that are computed once, however many read them.
-
-        `results` are those that a caller wants to be among them.
-        """
-        saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
-        read = {*variables(closed.olympuspr.outvars[i] for i in results)}
-        apart = read_apart(closed)
-        if apart and self.keeps:
-            read |= apart
-        if not saved and not read:
-            return frozenset()
-        # In a manual computation each device has a part of its own.
-        whole = self.manual is not None and self.manual.all_manual
-        sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
-        if sizes and saved:
-            uneven = self.uneven_sizes()
-            saved = {v: saves for v, saves in holds_of(closed, sizes).items()
-                     if uneven.isdisjoint(v.aval.shape)}
-        self.held_values.append((closed, saved))
-        return {*saved, *kept_of(closed, read, sizes)}
-
-    @property
-    def fences(self) -> bool:
-        """Whether operations emitted now may be fenced."""
-        return self.fenced_from is not None and not self.combining
-
-    def identity(self, kind: IrType) -> str:
-        """The symbol of a function that returns its argument, of an MLIR type."""
-        found = self.identities.get(kind)
-        if found is None:
-            ir, loc = mlir.ir, location("", None)
-            found = self.identities[kind] = self.symbol("held")
-            _, block = emit_header(found, "private", [kind], [kind], [loc], loc,
-                                   ir.InsertionPoint(self.module.body))
-            ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
-                                ir.InsertionPoint(block))
-        return found
-
-    def combiner(self, combine: Callable[[Array, Array], Array], aval: ShapedArray
-                 ) -> ClosedOlympuspr:
-        """The program that combines two values of an aval, traced once for the module."""
-        found, key = self.combiners, (combine, aval)
-        if key not in found:
-            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
-        return found[key]
-
-    def called_once(self, pr: Olympuspr) -> bool:
-        """Whether one equation calls the program, as far as the present function sees."""
-        # Each program below is entered when it is first counted, so that the count is linear,
-        # though paths through shared programs may be exponentially many.
-        if id(pr) not in self.uses:
-            pending = [pr]
-            self.uses[id(pr)] = 1
-            while pending:
-                for sub in subolympusprs(pending.pop()):
-                    self.uses[id(sub)] = self.uses.get(id(sub), 0) + 1
-                    if self.uses[id(sub)] == 1:
-                        pending.append(sub)
-        return self.uses[id(pr)] == 1
-
-    def note_foreign(self, target: str, version: int, attributes: tuple[tuple[str, str], ...],
-                     operands: Sequence[Aval], results: Sequence[Aval], source: Source | None,
-                     within: str = "") -> None:
+    def note(self, target: str, version: int, attributes: tuple[tuple[str, str], ...],
+             operands: Sequence[Aval], results: Sequence[Aval], source: Source | None,
+             within: str = "") -> None:
         """Take note of a call of a foreign function, as `ForeignCall` has it; `within` an export.
         """
         key = target, attributes, (*operands,), (*results,), source
@@ -300,6 +125,57 @@ class ModuleContext:
             self.foreign[key] = ForeignCall(
                 target, version, attributes, tuple(map(str, operands)), tuple(map(str, results)),
                 f"{within}{where}")
+
+    def hook(self, call: Callable[..., R]) -> Callable[..., R]:
+        """A wrapper that XLA may call while it compiles the module; `call`'s exception is kept."""
+        def called(*args: object) -> R:
+            try:
+                return call(*args)
+            except BaseException as error:
+                self.failures.append(error)
+                raise
+
+        self.hooks.append(called)
+        return called
+
+
+class Symbols:
+    """The MLIR module, and the names of its functions and meshes."""
+
+    __slots__ = ("module", "taken")
+
+    def __init__(self) -> None:
+        self.module: Any = None
+        self.taken: dict[str, int] = {"main": 0}
+
+    def new(self, name: str) -> str:
+        """A name that the module does not have yet: name, name_0, name_1 …"""
+        name = name.replace("<", "_").replace(">", "_") or "fn"
+        count = self.taken.get(name)
+        self.taken[name] = 0 if count is None else count + 1
+        return name if count is None else self.new(f"{name}_{count}")
+
+
+class Places:
+    """The devices and meshes that a module names, and how values are spread over them."""
+
+    __slots__ = ("name", "symbols", "devices", "reordered", "meshes", "given", "deviceless",
+                 "parts", "manual")
+
+    def __init__(self, name: str, symbols: Symbols) -> None:
+        self.name, self.symbols = name, symbols
+        self.devices: tuple[Any, ...] = ()      # those that shardings in the program name
+        self.reordered = False      # whether some name them in another order
+        self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
+        self.given: list[Any] = []     # meshes of arguments and demanded results
+        self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
+        self.parts = 1      # how many devices such a mesh is of
+        self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
+
+    @property
+    def apart(self) -> bool:
+        """Whether what is emitted is for each device alone, on parts of its own."""
+        return self.manual is not None and self.manual.all_manual
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
         """Take note of the devices that a sharding names: all must name the same in one order."""
@@ -417,60 +293,207 @@ class ModuleContext:
             devices = _devices(mesh)
             ids = ("" if devices in (None, self.devices) else
                    f", device_ids={[self.devices.index(d) for d in devices]}")
-            symbol = self.meshes[mesh] = self._declare("mesh", f"#sdy.mesh<[{axes}]{ids}>")
+            symbol = self.meshes[mesh] = self.declare("mesh", f"#sdy.mesh<[{axes}]{ids}>")
         return symbol
 
-    def _declare(self, name: str, mesh: str) -> str:
-        ir, symbol = mlir.ir, self.symbol(name)
+    def declare(self, name: str, mesh: str) -> str:
+        ir, symbol = mlir.ir, self.symbols.new(name)
         ir.Operation.create(
             "sdy.mesh", [], [], {"sym_name": ir.StringAttr.get(symbol), "mesh": attr(mesh)}, None,
-            0, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(self.module.body))
+            0, ir.Location.unknown(), ir.InsertionPoint.at_block_begin(self.symbols.module.body))
         return symbol
+
+    def inspector(self, callback: Callable[[Sharding], None], ndim: int
+                   ) -> Callable[[object], None]:
+        return lambda tiling: callback(named(self.given + [*self.meshes], self.devices, tiling,
+                                             ndim))
+
+
+class ModuleContext:
+    """The state that all functions of one module share: `ctx.module_context` of a lowering rule.
+
+    >>> from olympus.extend.core import Primitive
+    >>> from olympus.interpreters import mlir
+    >>> p, found = Primitive("unchanged"), []
+    >>> _ = p.def_abstract_eval(lambda x: x)
+    >>> mlir.register_lowering(p, lambda ctx, x: found.append(ctx.module_context) or [x])
+    >>> _ = olympus.jit(p.bind)(1.0)
+    >>> type(found[0]) is mlir.ModuleContext, found[0].platform
+    (True, 'cpu')
+    """
+
+    __slots__ = ("platform", "symbols", "places", "functions", "host_callbacks", "name", "written",
+                 "depth", "nest", "uses", "chosen_outputs", "calls", "result_memories", "holds",
+                 "rules", "imported", "refined", "constrained", "dimension_names",
+                 "dimension_aval", "laid_out", "groups", "out_shardings", "platforms", "hints",
+                 "donated", "alone", "is_aside", "convolutions", "combiners", "reductions",
+                 "by_others", "distinct", "fenced_from", "hidden", "combining", "kernels", "taken",
+                 "_takes")
+
+    def __init__(self, platform: str | None, name: str,
+                 rules: dict[Primitive, Callable[..., Any]] | None = None) -> None:
+        # None if there are several platforms, but where an equation is lowered for each in turn.
+        self.platform, self.name = platform, name
+        self.platforms: Sequence[str] = ()
+        self.rules = rules or {}    # lowering rules in place of primitives' own
+        self.by_others: Any = None  # the builder of another's rule that runs, or ran last
+        self.imported: dict[Any, Any] = {}      # modules made before that this one has taken in
+        self.refined = False    # whether shapes are to be made static before it is compiled
+        self.dimension_names: list[str] = []    # variables of symbolic dimensions
+        # Of their values: one type, whatever a rule enables.
+        self.dimension_aval = scalar_aval(int)
+        self.symbols = Symbols()
+        self.places = Places(name, self.symbols)
+        self.functions: dict[Any, tuple[str, list[Any], ClosedOlympuspr, int]] = {}
+        self.distinct = Firsts()    # the programs that are functions
+        self.host_callbacks: list[lib.HostFunction] = []
+        self.written = 0    # bytes of the constants in the module
+        self.calls, self.holds = Calls(), Holds()
+        self.result_memories: list[str | None] = []     # None: the devices' own
+        self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
+        self.laid_out: dict[Any, str] = {}      # and those whose layout is
+        self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
+        self.groups: list[list[Any]] = []       # operations that require equal shardings
+        self.hints: list[Any] = []      # operations that XLA takes of one device only
+        self.donated: list[int] = []    # arguments whose buffers results may take over
+        self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
+        self.is_aside = False   # whether emitted operations stay out of XLA's main computation
+        self.convolutions = 0   # how many were emitted: what depends on `is_aside`
+        self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
+        self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
+        self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
+        #: id -> scalar that is behind a fence, as its broadcasts have to be; held, so the id stays
+        self.hidden: dict[int, IrValue] = {}
+        #: whether emitted operations combine two elements: nothing is fenced or called there
+        self.combining = False
+        self.kernels = "off"    # whether kernels may replace rules on one CPU, as `jit` takes it
+        self.taken: list[Taken] = []    # those that do
+        self._takes: bool | None = None     # whether they may, once it is asked for
+        self.depth = 0      # how many calls lead to what is emitted now
+        self.nest = Nest(name)
+        self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
+        self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
+
+    @property
+    def module(self) -> IrModule:
+        """The MLIR module."""
+        return self.symbols.module
+
+    @property
+    def exported(self) -> bool:
+        """Whether the module is for a platform, not for devices, and may be for other engines."""
+        return AxisType.Explicit in self.places.deviceless
+
+    @property
+    def keeps(self) -> bool:
+        """Whether calls can be kept apart from the program around them.
+
+        Not on several devices: Shardy would not shard alike the two sides of a kept call, nor would
+        XLA join its collectives with others.
+        """
+        return self.alone is not None and not names_devices(self.alone)
+
+    @property
+    def takes_kernels(self) -> bool:
+        """Whether kernels may replace rules: on one CPU, in programs compiled here."""
+        found = self._takes
+        if found is None:
+            found = self._takes = self.kernels != "off" and self.keeps
+        return found
+
+    @property
+    def rules_of(self) -> str | None:
+        """The platform, and whether kernels may replace its rules: equal equations have recipes."""
+        return "cpu, kernels" if self.takes_kernels else self.platform
+
+    @property
+    def calls_rules(self) -> bool:
+        """Whether long programs of rules are functions: on one CPU, where XLA takes calls apart
+        before all else, unless deep in a nest, which it bounds.
+        """
+        return self.keeps and len(self.nest.eqns) < LOADABLE // 2
+
+    def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
+        """The values of a program that are computed once, however many read them.
+
+        `results` are those that a caller wants to be among them.
+        """
+        read = {*variables(closed.olympuspr.outvars[i] for i in results)}
+        apart = read_apart(closed)
+        if apart and self.keeps:
+            read |= apart
+        # In a manual computation each device has a part of its own.
+        return self.holds.of(closed, read, self.places.apart)
+
+    @property
+    def fences(self) -> bool:
+        """Whether operations emitted now may be fenced."""
+        return self.fenced_from is not None and not self.combining
+
+    def identity(self, kind: IrType) -> str:
+        """The symbol of a function that returns its argument, of an MLIR type."""
+        found = self.holds.identities.get(kind)
+        if found is None:
+            ir, loc = mlir.ir, location("", None)
+            found = self.holds.identities[kind] = self.symbols.new("held")
+            _, block = emit_header(found, "private", [kind], [kind], [loc], loc,
+                                   ir.InsertionPoint(self.module.body))
+            ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
+                                ir.InsertionPoint(block))
+        return found
+
+    def combiner(self, combine: Callable[[Array, Array], Array], aval: ShapedArray
+                 ) -> ClosedOlympuspr:
+        """The program that combines two values of an aval, traced once for the module."""
+        found, key = self.combiners, (combine, aval)
+        if key not in found:
+            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
+        return found[key]
+
+    def called_once(self, pr: Olympuspr) -> bool:
+        """Whether one equation calls the program, as far as the present function sees."""
+        # Each program below is entered when it is first counted, so that the count is linear,
+        # though paths through shared programs may be exponentially many.
+        if id(pr) not in self.uses:
+            pending = [pr]
+            self.uses[id(pr)] = 1
+            while pending:
+                for sub in subolympusprs(pending.pop()):
+                    self.uses[id(sub)] = self.uses.get(id(sub), 0) + 1
+                    if self.uses[id(sub)] == 1:
+                        pending.append(sub)
+        return self.uses[id(pr)] == 1
 
     def finish(self) -> None:
         """Add the attributes that only the finished module knows: device count and host
         callbacks.
         """
-        for what, count in (("mhlo.num_partitions", len(self.devices) or self.parts),
+        calls, places = self.calls, self.places
+        for what, count in (("mhlo.num_partitions", len(places.devices) or places.parts),
                             ("mhlo.num_replicas", 1)):
             self.module.operation.attributes[what] = attr(f"{count} : i32")
-        if self.host_calls and len(self.devices) > 1:
-            one = self._declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
-            every = self._declare("every_device", f'#sdy.mesh<["all"={len(self.devices)}]>')
-            for op in self.host_calls:
+        if calls.host and len(places.devices) > 1:
+            one = places.declare("maximal_mesh", "#sdy.mesh<[], device_ids=[0]>")
+            every = places.declare("every_device", f'#sdy.mesh<["all"={len(places.devices)}]>')
+            for op in calls.host:
                 values = ", ".join([f"<@{one}, []>"] * max(len(op.results), 1))
                 op.attributes["sdy.sharding"] = attr(f"#sdy.sharding_per_value<[{values}]>")
                 self._copy_to_every_device(op, every)
-        if self.hold == "report":
+        if self.holds.hold == "report":
             LOGGER.warning("%s", self.hold_report)
+        if self.kernels == "report":
+            LOGGER.warning("%s", self.kernel_report)
         foreign = self.hints
-        if len(self.devices) < 2:       # without Shardy, XLA does not know its operations
+        if len(places.devices) < 2:       # without Shardy, XLA does not know its operations
             foreign = [op for group in self.groups for op in group]
         for op in foreign:
             op.erase()
-        for op, callback, ndim in self.inspected:
-            if len(self.devices) > 1:
-                key = lib.inspection_key(self.hook(self._inspector(callback, ndim)))
+        for op, callback, ndim in calls.inspected:
+            if len(places.devices) > 1:
+                key = lib.inspection_key(calls.hook(places.inspector(callback, ndim)))
                 op.attributes["backend_config"] = mlir.ir.StringAttr.get(key)
             else:
                 op.erase()
-
-    def hook(self, call: Callable[..., R]) -> Callable[..., R]:
-        """A wrapper that XLA may call while it compiles the module; `call`'s exception is kept."""
-        def called(*args: object) -> R:
-            try:
-                return call(*args)
-            except BaseException as error:
-                self.failures.append(error)
-                raise
-
-        self.hooks.append(called)
-        return called
-
-    def _inspector(self, callback: Callable[[Sharding], None], ndim: int
-                   ) -> Callable[[object], None]:
-        return lambda tiling: callback(named(self.given + [*self.meshes], self.devices, tiling,
-                                             ndim))
 
     def _copy_to_every_device(self, op: IrOperation, mesh: str) -> None:
         """Otherwise a result of the program may be whole on one device and undefined on the
@@ -489,23 +512,24 @@ class ModuleContext:
     @property
     def hold_report(self) -> HoldReport:
         """The report of held values, once the program is lowered."""
+        holds = self.holds
         return _reports.hold_report(
-            f"jit({self.name})", self.held_values, self.unheld, self.cut_sizes())
+            f"jit({self.name})", holds.values, holds.unheld, holds.cut_sizes())
+
+    @property
+    def kernel_report(self) -> KernelReport:
+        """The report of operations by kernels, once the program is lowered."""
+        reason = ("" if self.takes_kernels else 'kernels is "off"' if self.kernels == "off" else
+                  "the program is not for one CPU alone")
+        return _kernel_reports.kernel_report(f"jit({self.name})", self.taken, reason)
 
     @property
     def interface(self) -> Interface:
         """The program's interface, once it is lowered."""
-        return Interface(self.name, self.devices, tuple(self.meshes),
+        return Interface(self.name, self.places.devices, tuple(self.places.meshes),
                          tuple(self.result_memories), tuple(self.host_callbacks),
                          tuple(self.out_shardings), tuple(self.donated),
-                         tuple(self.foreign.values()))
-
-    def symbol(self, name: str) -> str:
-        """A function name that the module does not have yet: name, name_0, name_1 …"""
-        name = name.replace("<", "_").replace(">", "_") or "fn"
-        count = self.symbols.get(name)
-        self.symbols[name] = 0 if count is None else count + 1
-        return name if count is None else self.symbol(f"{name}_{count}")
+                         tuple(self.calls.foreign.values()))
 
     @contextlib.contextmanager
     def aside(self) -> Iterator[None]:
@@ -558,8 +582,10 @@ def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int,
     return f"<@{symbol}, [{', '.join(dims)}]{more}>"
 
 
-def names_devices(pr: Olympuspr) -> bool:
+@derived
+def names_devices(closed: ClosedOlympuspr) -> bool:
     """Whether an equation of a program, or of one within, says on which devices a value is."""
+    pr = closed.olympuspr
     pending, seen, kinds = [pr], {pr}, set[type]()
     while pending:
         pr = pending.pop()

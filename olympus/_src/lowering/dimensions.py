@@ -23,10 +23,11 @@ from ..types.dim_equations import Solution
 from ..types.shape import SymbolicDim, is_static
 from ..types.sharding import PartitionSpec
 from ..types.symbolic import Dimension, Factor, is_symbolic_dim
-from .attributes import attr, constant_attr, tensor_type
+from .attributes import Attributes, Body, attr, constant_attr, tensor_type
 
 if TYPE_CHECKING:
-    from ..core.builder_type import Attributes, Body, Builder, Emitter
+    from .builder import Builder
+    from .emitter import Emitter
 
     # The dynamically shaped form of an operation; None where nothing of it is symbolic.
     Dynamic: TypeAlias = Callable[[Emitter, Sequence[IrValue], Any, Sequence[ShapedArray]],
@@ -84,7 +85,9 @@ def into_region(b: Emitter, args: Sequence[IrValue], types: Sequence[IrType],
     number = b.block.sizes.values[PLATFORM_INDEX]
 
     def inner(own: IrValue, *xs: IrValue) -> Sequence[IrValue]:
-        b.block.sizes.values[PLATFORM_INDEX] = own
+        sizes = b.block.sizes
+        assert sizes is not None
+        sizes.values[PLATFORM_INDEX] = own
         return body(*xs)
 
     return [number, *args], [number.type, *types], [whole, *specs], inner
@@ -188,6 +191,7 @@ def _stacked(b: Emitter, scalars: Sequence[IrValue], dtype: DType) -> IrValue:
 def sizes_of(b: Emitter, shape: Sequence[DimSize]) -> IrValue:
     """The tensor of a shape, made once per block."""
     key = tuple(shape)
+    assert b.block.sizes is not None
     vectors = b.block.sizes.vectors     # as with `size`, seen in this block and within it only
     if key not in vectors:
         vectors[key] = vector(b, key)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -22,6 +22,9 @@ from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
 from . import dimensions
 from .attributes import (
+    Attributes,
+    DotNumbers,
+    Number,
     attr,
     constant_attr,
     dot_numbers,
@@ -35,9 +38,6 @@ from .attributes import (
 from .context import ModuleContext
 from .marks import FRONTEND
 from .platforms import PlatformOpen
-
-if TYPE_CHECKING:
-    from ..core.builder_type import Attributes, DotNumbers, Number
 
 BOOL = dtypes.as_dtype(bool)
 OWN: Any = object()
@@ -228,7 +228,7 @@ class Emitter:
         hidden = self.module.hidden
         for v in variables:
             # Shardy would sum the terms in front of a fence.
-            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
+            if not (v.aval.tagged and self.module.places.is_unreduced(v.aval)):
                 x = env[v]
                 env[v] = out = mlir.ir.Operation.create(
                     "stablehlo.optimization_barrier", [x.type], [x],
@@ -236,7 +236,7 @@ class Emitter:
                 if not v.aval.shape:
                     hidden[id(out)] = out
         for v in repeated:
-            if not (v.aval.tagged and self.module.is_unreduced(v.aval)):
+            if not (v.aval.tagged and self.module.places.is_unreduced(v.aval)):
                 # Another object for the value: its earlier repetitions have no fence.
                 env[v] = out = mlir.ir.Value(env[v])
                 hidden[id(out)] = out

@@ -22,16 +22,19 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Callable, Iterable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..base.typing import ArrayLike, DimSize, DType
-from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var
+from ..base.typing import ArrayLike, DimSize, DType, IrValue
+from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
+from ..core.primitive import Builder, Primitive
 from ..types import dtypes
-from ..types.avals import Aval, is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.shape import SymbolicDim
+from .attributes import i64s
 
 if TYPE_CHECKING:
     from .context import ModuleContext
@@ -76,6 +79,7 @@ _GIVEN: Made = _FIXED, None         # an argument, the result of a call
 _KNOWN: Made = _CONSTANT | _FIXED, None
 _COPIES: Made = _REPEATED | _SPREAD, None
 _SPREADS: Made = _SPREAD, None
+_SPREAD_CONSTANT = _CONSTANT | _FIXED | _SPREAD
 _DIVIDED: Made = _QUOTIENT, None
 _REAL = float, int
 
@@ -100,20 +104,30 @@ def has_no_reciprocal(numbers: ArrayLike | SymbolicDim, dtype: DType) -> bool:
     return bool(((sizes > 1 / least) | (sizes < 1 / most)).any())
 
 
-class Plan(NamedTuple):
-    """The fences of a program, and the values that are held in memory besides.
-
-    `fences` are equations, in order, with the operands that they and later ones read through a
-    fence, and the scalars whose repetitions alone are read so; `results` are those that a caller
-    reads through a fence.
+class Fences(NamedTuple):
+    """The operands that an equation and later ones read through a fence, the scalars whose
+    repetitions alone are read so, and the equation to lower in its place.
     """
 
-    fences: Sequence[tuple[OlympusprEqn, Sequence[Var], Sequence[Var]]]
+    eqn: OlympusprEqn
+    whole: list[Var]
+    repeated: list[Var]
+    lowered: OlympusprEqn
+
+
+class Plan(NamedTuple):
+    """The fences of a program, in the order of its equations, the results that a caller reads
+    through a fence, the values that are held in memory besides, and the constants that are hidden
+    in memory, with literals in whose place they are.
+    """
+
+    fences: Sequence[Fences]
     results: Sequence[Var]
     held: frozenset[Var]
+    constants: Mapping[Var, Literal | None]
 
 
-_NOTHING = Plan((), (), frozenset())
+_NOTHING = Plan((), (), frozenset(), {})
 
 
 def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
@@ -121,7 +135,12 @@ def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
     if not module.fences:
         return _NOTHING
     nested = closed is not module.fenced_from
-    return closed.derived(("fences", nested), lambda: _Pass(closed, nested).plan())
+    return _plan(closed, nested)
+
+
+@derived
+def _plan(closed: ClosedOlympuspr, nested: bool) -> Plan:
+    return _Pass(closed, nested).plan()
 
 
 class _Inexact(dict[Aval, bool]):
@@ -155,18 +174,21 @@ class _Pass:
             self.made.update(dict.fromkeys(pr.invars, _GIVEN))
         self.constants = bool(self.made)    # whether arrays may be constants
         self.moved: dict[Atom, Atom] = {}   # what of `made` has other's elements: whose
-        self.fences: list[tuple[OlympusprEqn, list[Var], list[Var]]] = []
+        self.fences: list[Fences] = []
         self.fenced: set[Atom] = set()
         self.hidden: set[Atom] = set()      # scalars, where they are repeated
-        self.held: set[Var] = set()
+        self.constant_vars: dict[Var, Literal | None] = {}
         self.inexact, self.reciprocals = _Inexact(), _Reciprocals()
+        self.held: set[Var] = set()
+        self.made.update((v, (_CONSTANT | _FIXED, math.nan)) for v in pr.constvars
+                         if self.inexact[v.aval] and _are_nan(self.closed_over[v]))
 
-    def plan(self) -> Plan:
-        made, get, inexact, reciprocals = self.made, self.made.get, self.inexact, self.reciprocals
-        pairs, steps = _PAIRS.get, _STEPS
+    def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
+        made, get, pairs, steps = self.made, self.made.get, _PAIRS.get, _STEPS
+        inexact, reciprocals = self.inexact, self.reciprocals
         for eqn in self.pr.eqns:
-            # The hot path, without calls: what most equations make can be told by a glance at how
-            # their operands were computed. The steps are for the others.
+            # The hot path, without calls: a glance at how the operands of most equations were
+            # computed tells what these make. The steps are for the others.
             prim, operands = eqn.primitive, eqn.invars
             algebra = prim.algebra
             if not algebra:
@@ -221,17 +243,26 @@ class _Pass:
                         made[eqn.outvars[0]] = _DIVIDED
                         continue
             elif algebra == "broadcast":
-                x = operands[0]
-                if type(x) is not Literal and x not in made:
-                    made[eqn.outvars[0]] = _COPIES
+                if type(x := operands[0]) is not Literal:
+                    if x not in made:
+                        made[eqn.outvars[0]] = _COPIES
+                        continue
+                elif type(number := x.val) in _REAL:
+                    made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
+                    continue
+            elif algebra == "choice":
+                which, x, y = operands[0], operands[1], operands[-1]
+                if type(which) is not Literal and which not in made and (
+                        type(x) is not Literal and x not in made
+                        or type(y) is not Literal and y not in made):
                     continue
             elif algebra in _MOVES and len(operands) == 1:
                 x = operands[0]
                 if type(x) is not Literal and x not in made:
                     continue
             steps[algebra](self, eqn)
-        results = self._those(self.pr.outvars, _MERGED) if self.nested else ()
-        return Plan(self.fences, results, frozenset(self.held))
+        return Plan(self.fences, self._those(self.pr.outvars, _MERGED) if self.nested else (),
+                    frozenset(self.held), self.constant_vars)
 
     # The steps, by algebra: what to fence of operands, and what to know of results.
 
@@ -243,7 +274,8 @@ class _Pass:
             self._note(eqn, _UNSIGNED if x is y else 0)
             return
         p, q = self._of(x), self._of(y)
-        self._hold_nan(eqn, p, q)
+        if self._is_nan(eqn, p, q, operator.mul):
+            return
         if (p[0] & q[0]) >> _MINUS:
             p, q = _negated(p), _negated(q)
         if p[0] & _FIXED and not (p[0] & _SCALED and q[0] & _FIXED):
@@ -259,11 +291,7 @@ class _Pass:
             unknown = self.constants and (p[1] is None or q[1] is None)
             repeated = (p[0] | q[0]) & (_REPEATED | _SPREAD)    # XLA computes it once, as a scalar
             if unknown or repeated or _is_single(x.aval.shape) or _is_single(y.aval.shape):
-                if p[1] is None or q[1] is None or not _is_safe(p[1], q[1], aval.dtype):
-                    self._fence(eqn, x)     # (x * c) * (y * d)
-                else:
-                    self._note(eqn, _SCALED, p[1] * q[1])
-                    return
+                self._fence(eqn, x)     # (x * c) * (y * d): x * y may be infinite
         elif p[0] & _SCALED and self._is_repeated(y, q, aval):
             self._fence(eqn, x)         # XLA multiplies the scalar with the constant
         elif q[0] & _SCALED and self._is_repeated(x, p, aval):
@@ -286,8 +314,9 @@ class _Pass:
             return
         p, number = self._of(x), None
         q = self._of(y)
+        if self._is_nan(eqn, p, q, _ratio):
+            return
         if type(y) is Literal:
-            self._hold_nan(eqn, q)
             number = q[1]
             reciprocals = not has_no_reciprocal(y.val, aval.dtype)
             number = 1 / number if number else None
@@ -305,7 +334,7 @@ class _Pass:
         if q[0] & _DIVISORS:
             self._fence(eqn, y)
         elif y.aval.shape != aval.shape and y not in self.hidden and y not in self.fenced:
-            self._entry(eqn)[2].append(y)
+            self._entry(eqn).repeated.append(y)
             self.hidden.add(y)
         self.made[out] = (_QUOTIENT | p[0] & _MERGED, None) if q[0] & _FIXED else _DIVIDED
 
@@ -327,14 +356,18 @@ class _Pass:
             self._note(eqn)     # integers wrap: operations that merge give the same ones
             return
         p, q = self._of(x), self._of(y)
-        self._hold_nan(eqn, p, q)
         if q[1] is not None and sign < 0:
             q = q[0], -q[1]
+        if self._is_nan(eqn, p, q, operator.add):
+            return
         # XLA leaves c - (y + d) as it is.
         turned = p[0] & _FIXED and not (p[0] & _SHIFTED and q[0] & _FIXED)
         if turned:
             x, y, p, q = y, x, q, p
         if q[0] & _FIXED:
+            if not (turned and sign < 0) and self._is_zero(y, q, sign):
+                self._lower_as(eqn, _plus_zero_p, x)
+                return
             if p[0] & _SHIFTED and not (turned and sign < 0) and (
                     not _is_joint(p[1], _value(q), aval.dtype)):
                 self._fence(eqn, x)
@@ -345,6 +378,14 @@ class _Pass:
                 p[1] == q[1] or p[1] is None or q[1] is None):
             self._fence(eqn, x)     # x * c + y * c, c a power of 2
         self._note(eqn, _SHIFTED if x.aval.shape != y.aval.shape else 0)
+
+    def _is_zero(self, atom: Atom, made: Made, sign: int) -> bool:
+        """Whether a constant term is 0, not -0, in each element."""
+        number, array = _value(made), self.closed_over.get(self.moved.get(atom, atom))
+        if array is not None:
+            return sign > 0 and np.size(array) <= _SEARCHED and not np.frombuffer(
+                np.asarray(array).tobytes(), np.uint8).any()
+        return number == 0 and math.copysign(1, number.real) > 0
 
     def _square(self, eqn: OlympusprEqn) -> None:
         x, aval = eqn.invars[0], eqn.outvars[0].aval
@@ -380,7 +421,7 @@ class _Pass:
             bits, number = self._of(x)
             if bits:        # the square has none
                 bits = (bits | bits >> _MINUS & _KINDS) & ~_SHIFTED
-                self.made[out] = bits, None if number is None else abs(number)
+                self.made[out] = bits, None if number is None else _size(number)
             return
         self._fence(eqn, *self._those(eqn.invars, _SIGNED))
         self._note(eqn, 0 if self.inexact[out.aval] else _UNSIGNED)
@@ -416,6 +457,9 @@ class _Pass:
     def _clamp(self, eqn: OlympusprEqn) -> None:
         least, x, most = eqn.invars
         self._other(eqn)
+        out = eqn.outvars[0]
+        bits, number = self.made.get(out, _UNKNOWN)
+        self.made[out] = bits | _CLAMPED, number
         if self.inexact[eqn.outvars[0].aval]:
             self._bounded(eqn, x, (least, most))
 
@@ -474,6 +518,7 @@ class _Pass:
         if read:
             self._fence(eqn, *self._those(eqn.invars, read))
         if algebra == "called":
+            self._hold_given(eqn)
             self.constants = True
             self.made.update(dict.fromkeys(outs, _GIVEN))
         elif all(type(a) is Literal for a in eqn.invars):
@@ -493,18 +538,18 @@ class _Pass:
         combines elements of is none, but a contraction over one element is a product.
         """
         prim, operands, outs = eqn.primitive, eqn.invars, eqn.outvars
-        name, axes = ("", None) if prim.foreign else (prim.name, eqn.params.get("axes"))
+        axes = None if prim.foreign else eqn.params.get("axes")
+        summed = prim.summed_axes(eqn.params)
         scaled = _SCALED | _SCALED << _MINUS
-        if name == "dot_general":
+        if summed is not None:
             x, y = operands
             if self._of(x)[0] & self._of(y)[0] & scaled:    # of vectors: the sum of the products
                 self._fence(eqn, x)
-            summed = eqn.params["dimension_numbers"][0][0]
             if all(_is_one(x.aval.shape[axis]) for axis in summed) and self._joined(operands)[0]:
                 self._fence(eqn, *self._those(operands, _MERGED))
                 self.made[outs[0]] = _SCALED, None
             return
-        if name == "reduce_prod":       # LLVM multiplies the factors of one kernel in another order
+        if prim.multiplies:     # LLVM multiplies the factors of one kernel in another order
             self.held.update(self._those(operands, scaled))
         bits, number = self._joined(operands)
         bits &= _FIXED | _MERGED | _REPEATED | _SPREAD
@@ -550,7 +595,7 @@ class _Pass:
         known = self._joined(eqn.invars)[0] & _ALIKE
         if bits & _SCALED:
             number = None if made[1] is None or number is None else made[1] * number
-        if number is None or abs(number) == 1:
+        if number is None or _size(number) == 1:
             known |= bits & _MERGED
             number = None if bits & _SHIFTED else number
         self.made[eqn.outvars[0]] = known | bits & _FACTORS | _SCALED, number
@@ -589,28 +634,141 @@ class _Pass:
         get = self.made.get
         return [a for a in atoms if type(a) is not Literal and get(a, _UNKNOWN)[0] & kinds]
 
-    def _entry(self, eqn: OlympusprEqn) -> tuple[OlympusprEqn, list[Var], list[Var]]:
-        """The fences of an equation, the last one of the plan."""
-        if not self.fences or self.fences[-1][0] is not eqn:
-            self.fences.append((eqn, [], []))
+    def _entry(self, eqn: OlympusprEqn) -> Fences:
+        """The fences of an equation, the last ones of the plan."""
+        if not self.fences or self.fences[-1].eqn is not eqn:
+            self.fences.append(Fences(eqn, [], [], eqn))
         return self.fences[-1]
 
     def _fence(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
         """Fence operands of an equation, so that nothing is known of them to it and later ones."""
         for atom in atoms:
             if type(atom) is not Literal and atom not in self.fenced:
-                self._entry(eqn)[1].append(atom)
+                self._entry(eqn).whole.append(atom)
                 self.fenced.add(atom)
                 self.made.pop(atom, None)
 
-    def _hold_nan(self, eqn: OlympusprEqn, *operands: Made) -> None:
-        """Hold the result of arithmetic with NaN in memory.
+    # LLVM takes an exponential of a known NaN for undefined: it gives what was in memory.
 
-        LLVM takes an exponential of a known NaN for undefined.
+    def _is_nan(self, eqn: OlympusprEqn, p: Made, q: Made,
+                operation: Callable[[complex, complex], complex]) -> bool:
+        """Whether the result is NaN, as an operand is, or as constants give it. It is hidden then.
         """
-        for bits, number in operands:
-            if bits & _CONSTANT and number is not None and number != number:
-                self.held.add(eqn.outvars[0])
+        x, y = _value(p), _value(q)
+        nan = x is not None and x != x, y is not None and y != y
+        out = eqn.outvars[0]
+        if x is not None and y is not None and (z := operation(x, y)) != z:
+            self.made[out] = _CONSTANT | _FIXED, math.nan
+        elif True not in nan:
+            return False
+        elif dtypes.is_complex(out.aval.dtype) or out.aval.dtype.itemsize == 1:
+            self.held.add(out)
+        else:
+            self._lower_as(eqn, _nan_p, eqn.invars[nan[0]])
+        return True
+
+    def _hold_given(self, eqn: OlympusprEqn) -> None:
+        """Hold constants that are NaN, where a function or body is given them, in memory."""
+        for atom in eqn.invars:
+            number = _value(self._of(atom))
+            if number is not None and number != number:
+                if type(atom) is not Literal:
+                    if atom in self.closed_over:
+                        self.constant_vars[atom] = None
+                    else:
+                        self.held.add(atom)
+                    continue
+                var = Var(atom.aval)
+                self.constant_vars[var] = atom
+                entry = self._entry(eqn)
+                self.fences[-1] = entry._replace(lowered=entry.lowered.replace(
+                    invars=[var if x is atom else x for x in entry.lowered.invars]))
+
+    def _mask(self, eqn: OlympusprEqn) -> None:
+        """`and`, `or`: hold an integer of a narrowing conversion in memory, unless both are such.
+
+        MLIR's folding of an array and such an integer (jaxlib 0.10.2) ends the process.
+        """
+        x, y = eqn.invars
+        if dtypes.is_integer(x.aval.dtype):
+            for number, mask in ((x, y), (y, x)):
+                if type(number) is Var and type(mask) is not Literal and (
+                        number in self._narrowed and mask not in self._narrowed):
+                    self.held.add(number)
+        self._other(eqn)
+
+    @functools.cached_property
+    def _narrowed(self) -> set[Atom]:
+        """The results of conversions to narrower integers, also moved."""
+        found: set[Atom] = set()
+        for eqn in self.pr.eqns:
+            algebra = eqn.primitive.algebra
+            if algebra == "move" and eqn.invars[0] in found:
+                found.add(eqn.outvars[0])
+            elif algebra == "conversion":
+                old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+                if dtypes.is_integer(old) and dtypes.is_integer(new) and (
+                        new.itemsize <= old.itemsize):
+                    found.add(eqn.outvars[0])
+        return found
+
+    def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, x: Atom) -> None:
+        """Lower another operation, of one operand, in the place of an equation."""
+        entry = self._entry(eqn)
+        self.fences[-1] = entry._replace(lowered=eqn.replace(primitive=primitive, invars=[x]))
+
+
+def hidden(b: Builder, constant: IrValue, aval: ShapedArray) -> IrValue:
+    """A constant that is held in memory. XLA folds calls of scalars, but not of repeated ones."""
+    if aval.shape:
+        return b.hold(constant, aval)
+    pair = b.hold(b.broadcast(constant, aval.update(shape=(2,)), ()), aval)
+    one = b.op("stablehlo.slice", [pair], {
+        "start_indices": i64s([0]), "limit_indices": i64s([1]), "strides": i64s([1])},
+        aval.update(shape=(1,)))
+    return b.op("stablehlo.reshape", [one], None, aval)
+
+
+class _Instead(Primitive, abstract=True):
+    """An operation that is lowered only, in the place of another one."""
+
+    infer = jvp = transpose = vmap = None
+
+
+class _PlusZero(_Instead):
+    """x + 0, which is 0 where x is -0; XLA takes the sum for x."""
+
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
+        x, = b.expand([x])
+        aval = b.avals_out[0]
+        if not dtypes.is_complex(aval.dtype):
+            return self.part(b, x, aval)
+        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+        return b.op("stablehlo.complex", [
+            self.part(b, b.op(f"stablehlo.{name}", [x], None, part), part)
+            for name in ("real", "imag")])
+
+    def part(self, b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
+        zero = b.full(aval, 0.0)
+        is_zero = b.compare("EQ", x, zero, "FLOAT", aval.update(dtype=dtypes.as_dtype(bool)))
+        return b.op("stablehlo.select", [is_zero, zero, x], None, aval)
+
+
+class _Nan(_Instead):
+    """NaN, of the bits of an operand, so that LLVM does not know it."""
+
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
+        x, = b.expand([x])
+        aval = b.avals_out[0]
+        of = dtypes.as_dtype(f"uint{aval.dtype.itemsize * 8}")
+        bits = aval.update(dtype=of)
+        nan = np.asarray(math.nan, aval.dtype).view(of)[()]
+        found = b.op("stablehlo.or", [b.op("stablehlo.bitcast_convert", [x], None, bits),
+                                      b.full(bits, int(nan))], None, bits)
+        return b.op("stablehlo.bitcast_convert", [found], None, aval)
+
+
+_plus_zero_p, _nan_p = _PlusZero("plus_zero"), _Nan("nan")
 
 
 # What an elementwise operation without algebra may leave of its operands.
@@ -628,7 +786,7 @@ _PAIRS = {"comparison": (0, None, _FIXED | _SIGNED, 0),
 _READ = {"called": _MERGED, "clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
          "extremum": _SIGNED, "logarithm": _INVERTIBLE | _POWER | _QUOTIENT | _ROOT,
          "sign": _SIGNED}
-_MADE = {"clamp": _CLAMPED, "exponential": _EXPONENTIAL,
+_MADE = {"exponential": _EXPONENTIAL,
          "logistic": _QUOTIENT,     # 1 / (1 + exp(-x))
          "root": _ROOT}
 _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
@@ -636,7 +794,8 @@ _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
     "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "choice": _Pass._choice,
     "clamp": _Pass._clamp, "comparison": _Pass._comparison, "conversion": _Pass._move,
     "difference": _Pass._difference, "exclusive_or": _Pass._exclusive_or,
-    "extremum": _Pass._extremum, "integer_power": _Pass._square, "move": _Pass._move,
+    "extremum": _Pass._extremum, "integer_power": _Pass._square, "mask": _Pass._mask,
+    "move": _Pass._move,
     "negation": _Pass._negation, "part": _Pass._part, "power": _Pass._power,
     "product": _Pass._product,
     "quotient": _Pass._quotient, "square": _Pass._square, "sum": _Pass._sum}
@@ -670,6 +829,22 @@ def _number(literal: Literal) -> Number:
     return complex(value) if dtypes.is_complex(literal.aval.dtype) else float(value)
 
 
+def _are_nan(array: ArrayLike) -> bool:
+    """Whether all elements of an array are NaN."""
+    x = np.asarray(array).reshape(-1)
+    return x.size > 0 and x[0] != x[0] and bool((x != x).all())
+
+
+def _ratio(x: complex, y: complex) -> complex:
+    """x / y, also by zero: NaN where both are, else infinite."""
+    return x / y if y else math.nan if x == 0 or x != x else math.inf
+
+
+def _size(number: complex) -> float:
+    """The absolute value; infinite where Python's `abs` of a complex number overflows."""
+    return math.hypot(number.real, number.imag)
+
+
 def _is_one(size: DimSize) -> bool:
     return isinstance(size, int) and size == 1
 
@@ -686,7 +861,7 @@ def _is_safe(a: Number, b: Number, dtype: DType) -> bool:
     if isinstance(a * b, complex) and (a * b).imag:     # the parts of a product cancel
         return False
     least, most = _limits(dtype)
-    return least <= abs(a * b) <= most or a == 0 or b == 0
+    return least <= _size(a * b) <= most or a == 0 or b == 0
 
 
 def _is_joint(a: Number, b: Number, dtype: DType) -> bool:

@@ -19,13 +19,14 @@ there. That pass alone enters every equation, as most programs have little to ho
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, NamedTuple
 
 from ..base.typing import Array
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, variables
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived, variables
 from ..core.primitive import Fusion, Higher, Primitive, subolympusprs
 from ..types.avals import ShapedArray, physical_aval
 from ..types.mesh import AbstractMesh, Mesh
@@ -64,6 +65,45 @@ _BITS = [2 << n for n in range(_CYCLE)]
 _NOWHERE, _APART = -1, -2   # no tree, and a tree of its own for each operand
 
 
+class Holds:
+    """The values that a module holds: whether any may be, and which are."""
+
+    __slots__ = ("hold", "unheld", "cut_sizes", "uneven_sizes", "values", "identities")
+
+    def __init__(self) -> None:
+        self.hold = "off"       # whether values with many readers are held, as `jit` takes it
+        self.unheld = ""        # why none is, whatever that says
+        self.cut_sizes: Callable[[], frozenset[int]] = frozenset    # of axes that devices share
+        self.uneven_sizes: Callable[[], frozenset[int]] = frozenset     # that are left of such axes
+        self.values: list[tuple[ClosedOlympuspr, Mapping[Var, int]]] = []   # with what each saves
+        self.identities: dict[Any, str] = {}    # functions that hold a value, by its type
+
+    @contextlib.contextmanager
+    def set(self, hold: str) -> Iterator[None]:
+        """Holds are chosen among equations: what one is written out in is part of it."""
+        outer, self.hold = self.hold, hold
+        try:
+            yield
+        finally:
+            self.hold = outer
+
+    def of(self, closed: ClosedOlympuspr, read: Set[Var], whole: bool) -> Set[Var]:
+        """The values of a program that are held, those of `read` among them, if they can be.
+
+        whole: whether what devices share is not cut here.
+        """
+        saved = {} if self.hold == "off" or self.unheld else holds_of(closed)
+        if not saved and not read:
+            return frozenset()
+        sizes: frozenset[int] = frozenset() if whole else self.cut_sizes()
+        if sizes and saved:
+            uneven = self.uneven_sizes()
+            saved = {v: saves for v, saves in holds_of(closed, sizes).items()
+                     if uneven.isdisjoint(v.aval.shape)}
+        self.values.append((closed, saved))
+        return {*saved, *kept_of(closed, read, sizes)}
+
+
 class _Called(NamedTuple):
     """The summary of a program for its callers.
 
@@ -86,8 +126,13 @@ def holds_of(closed: ClosedOlympuspr, cut: frozenset[int] = frozenset()) -> Mapp
     pr = closed.olympuspr
     if len(pr.outvars) < 2 and max(map(_kind, pr.primitives), default=_FUSED) < _MOVES:
         return {}       # One kernel computes it all.
+    return _holds(closed, cut)
+
+
+@derived
+def _holds(closed: ClosedOlympuspr, cut: frozenset[int]) -> Mapping[Var, int]:
     # The analysis is not kept: it takes more memory than the program.
-    return closed.derived(("holds", cut), lambda: _Fusion(pr, cut).holds())
+    return _Fusion(closed.olympuspr, cut).holds()
 
 
 def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] = frozenset()
@@ -106,14 +151,14 @@ def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] 
             or fusion.kinds[n] < _REDUCES and type(fusion.readers.get(v)) is list)])
 
 
+@derived
 def read_apart(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The values that calls that stay read, also those in functions that are called."""
     pr = closed.olympuspr
     calls = {prim for prim in pr.primitives if isinstance(prim, Higher)}
     if not calls:
         return frozenset()
-    return closed.derived("read apart", lambda: frozenset().union(*[
-        _apart(eqn) for eqn in pr.eqns if eqn.primitive in calls]))
+    return frozenset().union(*[_apart(eqn) for eqn in pr.eqns if eqn.primitive in calls])
 
 
 def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | None, ShapedArray]]
@@ -168,8 +213,9 @@ def _apart(eqn: OlympusprEqn) -> list[Var]:
     return variables(a for a, v in zip(eqn.invars, called.olympuspr.invars) if v in read)
 
 
+@derived
 def _called(closed: ClosedOlympuspr, cut: frozenset[int]) -> _Called:
-    return closed.derived(("called", cut), lambda: _Fusion(closed.olympuspr, cut, True).as_called())
+    return _Fusion(closed.olympuspr, cut, True).as_called()
 
 
 def _kind(prim: Primitive) -> int:
@@ -303,7 +349,7 @@ class _Fusion:
         kinds.append(_OPAQUE)
         return kinds
 
-    def _look(self) -> None:
+    def _look(self) -> None:    # noqa: C901, PLR0912 - hot: without calls for most equations
         """Find the readers of values and the state of those with several, and make trees."""
         # The hot path: for one result that is fused there are no calls, most of the time.
         kinds, readers, homes, trees, leaves = (

@@ -58,7 +58,7 @@ class Lowering(NamedTuple):
       platforms: several in place of one; the module's first argument is the number of the one that
       it runs on.
       ordered: of an export, for how many ordered effects main takes and gives a token, in front.
-      hold: as `jit` takes it.
+      hold, kernels: as `jit` takes them.
     """
 
     closed: ClosedOlympuspr
@@ -81,6 +81,7 @@ class Lowering(NamedTuple):
     platforms: Sequence[str] = ()
     ordered: int | None = None
     hold: str = "off"
+    kernels: str | None = None     # as the option says
 
 
 def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
@@ -93,7 +94,7 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
     if ordered is None or (solution is None and not ordered):
         main, results = emit_function(module, closed, "main", "public", prefix, solution)
         return main, None, results
-    ir, loc, name = mlir.ir, location(prefix, None), module.symbol(_WRAPPED)
+    ir, loc, name = mlir.ir, location(prefix, None), module.symbols.new(_WRAPPED)
     inner, results = emit_function(module, closed, name, "public", prefix, solution, ordered,
                                    wrapped=True)
     inner.attributes["sym_visibility"] = ir.StringAttr.get("private")
@@ -149,7 +150,7 @@ def _result_attrs(context: ModuleContext,
             attributes["mhlo.memory_kind"] = ir.StringAttr.get(kind)
         if path:
             attributes["olympus.result_info"] = ir.StringAttr.get(path)
-        found.append(ir.DictAttr.get(attributes | context.sharding_attrs(sharding, aval)))
+        found.append(ir.DictAttr.get(attributes | context.places.sharding_attrs(sharding, aval)))
     return found
 
 
@@ -163,23 +164,24 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
         context.fenced_from = closed
     if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
-    context.hold, context.kernels = hold, config.kernels.value == "auto"
+    holds = context.holds
+    holds.hold, context.kernels = hold, program.kernels or config.kernels.value
     # Where there is one device, nothing is cut that is compiled here.
     if not on_cpu or context.exported or device_count("cpu") > 1:
-        context.cut_sizes = functools.cache(functools.partial(
+        holds.cut_sizes = functools.cache(functools.partial(
             cut_sizes, closed, [*zip(program.shardings, closed.in_avals),
                                 *zip(program.out_shardings, closed.out_avals)]))
-        context.uneven_sizes = functools.cache(lambda: uneven_sizes(
-            closed, context.cut_sizes(), len(context.devices)))
+        holds.uneven_sizes = functools.cache(lambda: uneven_sizes(
+            closed, holds.cut_sizes(), len(context.places.devices)))
     if hold == "off":
-        context.unheld = 'hold is "off"'
+        holds.unheld = 'hold is "off"'
     elif not on_cpu:
-        context.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
+        holds.unheld = f"values are held on cpu alone, and this is for {', '.join(platforms)}"
     elif symbolic:
-        context.unheld = "sizes are symbolic"
-    elif context.exported and (several or context.given or names_devices(closed.olympuspr)
-                                 or any(getattr(a, "explicit", False) for a in closed.in_avals)):
-        context.unheld = "it is exported over several devices"
+        holds.unheld = "sizes are symbolic"
+    elif context.exported and (several or context.places.given or names_devices(closed)
+                               or any(getattr(a, "explicit", False) for a in closed.in_avals)):
+        holds.unheld = "it is exported over several devices"
 
 
 def _context_of(program: Lowering) -> ModuleContext:
@@ -191,19 +193,21 @@ def _context_of(program: Lowering) -> ModuleContext:
         context.platforms, context.refined = platforms, True
         # Its number reaches every function as the values of dimensions do.
         context.dimension_names = [PLATFORM_INDEX]
-    context.deviceless = program.deviceless
-    context.given = [s.mesh for s in (*program.shardings, *program.out_shardings) if s is not None]
+    context.places.deviceless = program.deviceless
+    context.places.given = [
+        s.mesh for s in (*program.shardings, *program.out_shardings) if s is not None]
     _decide_holds(context, program)
     return context
 
 
 def _take_places(context: ModuleContext, program: Lowering) -> None:
     """Take note of devices, the ambient mesh, and the memories of results."""
-    context.devices = program.devices
+    places = context.places
+    places.devices = program.devices
     if program.mesh is not None:
-        context.given.append(program.mesh)
-        context.use_devices(program.mesh.device_tuple)
-        context.declare_mesh(program.mesh)      # results are named by it
+        places.given.append(program.mesh)
+        places.use_devices(program.mesh.device_tuple)
+        places.declare_mesh(program.mesh)       # results are named by it
     avals = program.closed.out_avals
     context.result_memories = [given or memory_kind(a) for given, a in zip(
         program.out_memories or [None] * len(avals), avals, strict=True)]
@@ -214,7 +218,7 @@ def _demands(context: ModuleContext, program: Lowering, results: Sequence[IrValu
     """The demanded sharding and layout of each result, or None."""
     avals, none = program.closed.out_avals, [None] * len(results)
     # Shardy forgets a constraint over another mesh than the arguments' when it is a result's.
-    demanded = [s or context.sharding_of(a) or context.constrained.get(x) for s, a, x in zip(
+    demanded = [s or context.places.sharding_of(a) or context.constrained.get(x) for s, a, x in zip(
         program.out_shardings or none, avals, results, strict=True)]
     context.chosen_outputs = [s is None for s in demanded]
     context.out_shardings = [s or context.constrained.get(x) for s, x in zip(
@@ -240,17 +244,17 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Nam
             attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
         spread = program.shardings[i] if program.shardings else None
         if program.deviceless:      # nothing is placed: only types say how arguments are cut
-            spread = spread or context.sharding_of(aval)
+            spread = spread or context.places.sharding_of(aval)
         if alias is not None:
             if given == context.result_memories[alias]:
                 context.donated.append(i)
-                attributes |= context.alias_attrs(
+                attributes |= context.places.alias_attrs(
                     (program.ordered or 0) + alias, (layout, laid_out[alias]),
                     (spread, demanded[alias]), aval.ndim)
         elif donated and donated[i] and given is None:
             context.donated.append(i)
             attributes["jax.buffer_donor"] = attr("true")
-        attributes |= context.sharding_attrs(spread, aval)
+        attributes |= context.places.sharding_attrs(spread, aval)
         found.append(ir.DictAttr.get(attributes))
     return found
 
@@ -259,7 +263,7 @@ def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:
     """The StableHLO module of a program, with the module's context."""
     ir, closed, context = mlir.ir, program.closed, _context_of(program)
     with module_context():
-        context.module = module = ir.Module.create()
+        context.symbols.module = module = ir.Module.create()
         module.operation.attributes["sym_name"] = ir.StringAttr.get(module_name(program.name))
         # Before any part is emitted: constraints in it name meshes that the module declares.
         _take_places(context, program)
@@ -292,8 +296,8 @@ def lower_part(closed: ClosedOlympuspr, name: str, platform: str, mesh: Mesh,
     """The bytecode of the program of one device, along all axes of a mesh of these devices."""
     context = ModuleContext(platform, name)
     with module_context():
-        context.module = mlir.ir.Module.create()
-        context.devices = devices       # first: by them the partitions are numbered
-        context.manual = context.manual_over(mesh, mesh.axis_names)
+        context.symbols.module = mlir.ir.Module.create()
+        context.places.devices = devices       # first: by them the partitions are numbered
+        context.places.manual = context.places.manual_over(mesh, mesh.axis_names)
         emit_function(context, closed, "main", "public", f"{name}/")
         return mlir.bytecode(context.module)

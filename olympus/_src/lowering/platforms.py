@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from ..base.typing import IrValue
 from ..base.util import lazy_module
 from .context import ModuleContext
 
 if TYPE_CHECKING:
-    from ..core.builder_type import Block
+    from .emitter import Block
 
 _kernels: Any = lazy_module("olympus._src.lowering.kernels")    # for primitives that have any
 
@@ -43,7 +44,8 @@ class Mark:
         self.block, ops = block, block.ip.block.operations
         self.last = len(ops)
         assert block.sizes is not None
-        tables = block.scalars, block.repeated, block.sizes.values, block.sizes.vectors
+        tables: list[dict[Any, IrValue]] = [
+            block.scalars, block.repeated, block.sizes.values, block.sizes.vectors]
         self.counts = [(table, len(table)) for table in tables]
 
     def restore(self) -> None:

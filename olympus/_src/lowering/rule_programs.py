@@ -7,9 +7,9 @@ emitting it, so the record serves every equation of the same primitive, params a
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import CodeType
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
 from ..base.typing import Array
 from ..base.util import Memo
@@ -18,9 +18,7 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.staging import stage
 from ..types.avals import ShapedArray
 
-if TYPE_CHECKING:
-    from ..core.builder_type import OfArrays
-
+OfArrays: TypeAlias = Callable[..., Any]    # a function of lax operations: an array, or a sequence
 # A program of more equations than these is emitted as a function that is called. A function costs a
 # module as much as ten operations, and a call of it as much as one.
 LONG = 12

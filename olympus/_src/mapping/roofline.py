@@ -266,14 +266,6 @@ def _with_pullback(f: Callable[..., PyTree]) -> Callable[..., PyTree]:
     return both
 
 
-# By name: how many times the bytes of the operand go over a ring of devices, all but the own part
-# of each; and whether the operand is a part of the ring's final value.
-_RINGS = {"psum": (2, False), "psum_invariant": (2, False), "pmax": (2, False), "pmin": (2, False),
-          "all_gather": (1, True), "all_gather_invariant": (1, True),
-          "reduce_scatter": (1, False), "psum_scatter": (1, False)}
-_PRODUCTS = {"dot_general", "conv_general_dilated", "ragged_dot_general", "scaled_matmul"}
-
-
 class _Judge:
     """Walks through programs and adds up what their equations ask for."""
 
@@ -286,7 +278,7 @@ class _Judge:
         total = RooflineResult()
         for eqn in pr.eqns:
             total += self._equation(eqn)
-        if any(eqn.primitive.name == "shard_map" for eqn in pr.eqns):
+        if any(eqn.primitive.per_device for eqn in pr.eqns):
             return total        # whose values here cover all devices
         return dataclasses.replace(total, peak_hbm_bytes=max(total.peak_hbm_bytes, _peak(pr)))
 
@@ -300,23 +292,24 @@ class _Judge:
                 pin_lhs_in_vmem=self.pinned[0], pin_rhs_in_vmem=self.pinned[1])
             return _rules[prim](context, *[RooflineShape.from_aval(v.aval) for v in eqn.invars],
                                 **params)
-        if prim.name in _RINGS or prim.name in ("ppermute", "all_to_all"):
-            return self._collective(eqn)
+        if prim.ring is not None:
+            return self._collective(eqn, prim.ring)
         # A linear solve runs its solver, not the programs that its derivatives need. The body of a
         # reduction or scatter runs for each element: XLA's estimate says that.
         bodies = [self.program(body) for _, body, _ in prim.applied(params, eqn.invars)]
         if not bodies:
             return self._operation(eqn)
-        if prim.name == "cond":     # any of them may run
+        if prim.branches:       # any of them may run
             return max(bodies, key=lambda found: found.unfused_flops)
+        times = prim.times(params)
         # How often a `while` runs is not known: its bodies count once.
-        return sum(bodies, RooflineResult()) * (params["length"] if prim.name == "scan" else 1)
+        return sum(bodies, RooflineResult()) * (1 if times is None else times)
 
     def _operation(self, eqn: OlympusprEqn) -> RooflineResult:
         # XLA counts exp, sin and their like apart; here each is one operation.
         cost = operation_cost(eqn)
         flops, size = int(cost.flops + cost.transcendentals), int(cost.bytes)
-        if eqn.primitive.name not in _PRODUCTS:
+        if not eqn.primitive.contracts:
             return RooflineResult(unfused_flops=flops, unfused_hbm_bytes=size)
         # Operands behind the first two (sizes of groups, scales) are small, and left out.
         kept = [v.aval for v, pinned in zip(eqn.invars, self.pinned, strict=False) if not pinned]
@@ -324,23 +317,15 @@ class _Judge:
         return RooflineResult(flops=flops, unfused_flops=flops, hbm_bytes=moved,
                               unfused_hbm_bytes=moved)
 
-    def _collective(self, eqn: OlympusprEqn) -> RooflineResult:
-        """Over a ring along each axis; a permutation goes one step, an exchange half the ring."""
+    def _collective(self, eqn: OlympusprEqn, ring: Callable[[int, int], tuple[int, int]]
+                    ) -> RooflineResult:
+        """Over a ring along each axis."""
         named = eqn.params.get("axes", eqn.params.get("axis_name"))
         sizes = {} if self.mesh is None else self.mesh.shape
         axes = [a for a in (named if isinstance(named, (tuple, list)) else (named,)) if a in sizes]
         count = int(prod([sizes[a] for a in axes]))
         size = RooflineShape.total_bytes([v.aval for v in eqn.invars])
-        name = eqn.primitive.name
-        if name in _RINGS:
-            rounds, part = _RINGS[name]
-            moved = rounds * (size * (count - 1) if part else size * (count - 1) // count)
-            steps = rounds * count
-        else:
-            # Parts that all devices exchange go the shorter way round the ring: count / 4 steps on
-            # average, count / 2 for the farthest.
-            rounds = 1
-            moved, steps = (size, 1) if name == "ppermute" else (size * count // 4, count // 2)
+        moved, steps = ring(size, count)
         return RooflineResult(ici_bytes=dict.fromkeys(axes, moved),
                               ici_latency=dict.fromkeys(axes, steps))
 

@@ -29,20 +29,23 @@ from ..types import dtypes
 from ..types.shape import definitely_equal, entries, floor_div, is_static, mod, static_int
 
 
-@custom_jvp
-def _normalized(logits: Array) -> tuple[Array, Array]:
-    """(softmax along the last axis, logsumexp), and 0 and -inf of rows that are all -inf."""
-    top = reductions.max(logits, -1, initial=float(dtypes.finfo(logits.dtype).min))
+@functools.partial(custom_jvp, nondiff_argnums=(1,))
+def _normalized(logits: Array, guarded: bool) -> tuple[Array, Array]:
+    """(softmax along the last axis, logsumexp), and 0 and -inf of rows that are all -inf, if that
+    is guarded: XLA computes each guard by itself on accelerators."""
+    lowest = float(dtypes.finfo(logits.dtype).min)
+    top = reductions.max(logits, -1, initial=lowest) if guarded else reductions.max(logits, -1)
     weights = el.exp(uf.subtract(logits, _spread(top, logits)))
     total = reductions.sum(weights, -1)     # at least exp(0), if not all are -inf
-    shares = uf.multiply(weights, _spread(uf.reciprocal(uf.maximum(total, 1)), logits))
+    least = uf.maximum(total, 1) if guarded else total
+    shares = uf.multiply(weights, _spread(uf.reciprocal(least), logits))
     return shares, uf.add(el.log(total), top)
 
 
 @_normalized.defjvp
-def _normalized_jvp(primals: Sequence[Array], tangents: Sequence[Array]
+def _normalized_jvp(guarded: bool, primals: Sequence[Array], tangents: Sequence[Array]
                     ) -> tuple[tuple[Array, Array], tuple[Array, Array]]:
-    weights, lse = _normalized(*primals)
+    weights, lse = _normalized(*primals, guarded)
     along = uf.multiply(weights, tangents[0])
     mean = reductions.sum(along, -1)
     return (weights, lse), (uf.subtract(along, uf.multiply(weights, _spread(mean, weights))), mean)
@@ -100,7 +103,10 @@ def _attention(query: Any, key: Any, value: Any, bias: Any, mask: Any, scale: Ar
     seen = _visible(logits.shape, mask, is_causal, window, lengths)
     if seen is not None:
         logits = where(seen, logits, -math.inf)
-    weights, lse = _normalized(logits)
+    # By `is_causal` alone each query looks at the first key.
+    limits = (bias, mask, window, *lengths)
+    guarded = any(x is not None for x in limits) or not is_static((s,)) or not s
+    weights, lse = _normalized(logits, guarded)
     # In half precision as the values are; 8 bits would be too few.
     narrow = wide if dtypes.itemsize_bits(value.dtype) < 16 else value.dtype
     weights = astype(weights, narrow)

@@ -86,7 +86,7 @@ def _how(mode: GatherScatterMode, unique: bool, is_sorted: bool, fill: Any, wrap
 
 # Reading -----------------------------------------------------------------------------------------
 
-def getitem(self: Array, index: Any) -> Array:
+def getitem(self: Array, index: Any) -> Array:  # noqa: PLR0912 - hot: a frame is a tenth of it
     """`x[index]`: NumPy's basic and advanced indexing.
 
     Traced integers outside of the bounds read the nearest element, and its derivative is that
@@ -94,6 +94,8 @@ def getitem(self: Array, index: Any) -> Array:
     known integers outside of the bounds, and for too many; a TypeError that is one too for float
     indices; NonConcreteBooleanIndexError for traced masks.
     """
+    if type(self) is not ArrayImpl and self.aval.mutable:
+        return self.aval.methods["__getitem__"](self, index)
     shape = self.aval.shape
     if type(self) is ArrayImpl and ctx.trace is BASE:   # hot: without loops, as a rule
         kind, window = type(index), None
@@ -121,8 +123,6 @@ def getitem(self: Array, index: Any) -> Array:
                 return _slice_at_once(self, *window)
         except (*FAILURES, IndexError):
             pass        # the call below makes it plain
-    elif self.aval.mutable:
-        return self.aval.methods["__getitem__"](self, index)
     try:
         plan, operands, _ = parse(shape, index)
         if plan.empty is not None:

@@ -16,9 +16,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, Reference
 from ..base.util import Memo, clipped
 from ..core.cells import Ref, at_hand, check_value, is_ref
-from ..core.ir import Literal
 from ..core.staging import stage
-from ..core.templates import by_identity
 from ..core.trace import FOREIGN_AVALS, ThreadState, Tracer, ctx, describe, typeof
 from ..lax.convert import bitcast_convert_type
 from ..lax.refs import (
@@ -60,7 +58,6 @@ class _Operand:
 _OPERAND = _Operand()
 
 
-@by_identity
 class At(View):
     """The elements at a NumPy index. One object per pattern of static entries, as far as is kept.
     """
@@ -449,6 +446,10 @@ def _of_dtype(name: str, x: Reference, to: ShapedArray) -> Reference:
     return x
 
 
+_NUMBERS = frozenset((bool, int, float))
+_numbers: Memo = Memo(4096)
+
+
 def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
     """A value as it is written to a part: broadcast, and converted where `.at[].set` converts."""
     aval = getattr(x, "aval", None)
@@ -459,11 +460,16 @@ def _fitted(name: str, x: Reference, part: ShapedArray) -> Reference:
             raise TypeError(f"{name}: {_described(x)} given for a reference to {part}; a value of "
                             "this type is required.")
         return x
+    # In a program it stays a number.
+    if type(x) in _NUMBERS and not part.shape and not dtypes.is_extended(part.dtype):
+        key = type(x), x, part
+        found = _numbers.get(key) if x else None    # 0.0 and -0.0 are equal
+        if found is None:
+            found = _numbers[key] = promote.convert(_of_dtype(name, x, part), part.dtype)
+        return found
     x = _of_dtype(name, x, part)
     x = promote.plain(fit_values(name, part, x, part.shape))
     x = promote.convert(x, part.dtype) if typeof(x).weak_type else x
-    if not part.shape and type(x) is Literal:       # in a program it stays a number
-        return x
     return move(promote.broadcast_to(as_array(x), part.shape), part.memory_space)
 
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
-from ..core.trace import typeof
+from ..core.trace import literal, typeof
 from ..jit.fused import fused, named
 from ..lax import creation
 from ..lax import shape as lax_shape
 from ..lax import sort as lax_sort
 from ..lax.arithmetic import imag, real
-from ..lax.bits import shift_right_logical
-from ..lax.comparison import ne
+from ..lax.bits import bitwise_or, shift_right_logical
+from ..lax.comparison import le, lt, ne, select
+from ..lax.families import add
+from ..lax.indexing import PROMISE, GatherDimensionNumbers, gather_p
+from ..lax.reduce import highest
 from ..lax.sharding import constrain
 from ..loops.while_loop import fori_loop
 from ..types import dtypes
@@ -333,24 +336,53 @@ def _search(a: Array, v: Array, *, side: str, compare_all: bool) -> Array:
                          lax_shape.broadcast_in_dim(v, shape, tuple(range(1, len(shape)))), side)
         return lax_shape.reduce_sum(promote.convert(before, dtype), (0,))
 
-    def right(low: Array, size: ArrayLike) -> Array:
-        """Whether the `size`-th element from `low` on lies before the place of `v`."""
-        return _before(take(a, low + (size - 1), 0, mode="clip"), v, side)
+    # Columns, as indices of gather are.
+    axis, shape = len(v.shape), (*v.shape, 1)
+    before = _comparison(lax_shape.expand_dims(v, (axis,)), side)
+    numbers = GatherDimensionNumbers((axis,), (), (0,))
 
-    low = creation.full(v.shape, 0, dtype)
+    def step(size: ArrayLike, last: Array) -> tuple[Array, Array]:
+        """The place `size` on, and whether its element is before `v`, too."""
+        place = add(last, size)
+        element = gather_p.bind(a, place, dimension_numbers=numbers, slice_sizes=(1,),
+                                mode=PROMISE, unique_indices=False, indices_are_sorted=False,
+                                fill_value=None)
+        return place, before(element)
+
+    last = creation.full(shape, -1, dtype)      # the last place known to be before `v`
     if not is_static((n,)):     # so many steps that they are not written out
-        def step(k: Array, low: Array) -> Array:
+        def halved(k: Array, last: Array) -> Array:
             size = shift_right_logical(np.int32(1 << bit_length(n) - 1), k)
-            return where(right(low, size) & (size <= n - low), low + size, low)
+            inside = size <= n - 1 - last
+            place, found = step(where(inside, size, 0).astype(dtype), last)
+            return where(inside & found, place, last)
 
-        return fori_loop(0, bit_length(n), step, low)
-    # After a first step of any length the place is less than `size` elements on, a power of two,
-    # whose halves need no second end (Knuth, The Art of Computer Programming 3, 6.2.1).
-    size = 1 << n.bit_length() - 1
-    low = where(right(low, size), n - size + 1, low)
-    while size := size // 2:
-        low = where(right(low, size), low + size, low)
-    return low
+        last = fori_loop(0, bit_length(n), halved, last)
+    else:
+        # After a first step of any length the place is less than `size` elements on, a power of
+        # two, whose halves need no second end (Knuth, The Art of Computer Programming 3, 6.2.1).
+        size = 1 << n.bit_length() - 1
+        _, found = step(literal(size, dtype), last)
+        last = select(found, creation.full(shape, n - size, dtype), last)
+        while size := size // 2:
+            place, found = step(literal(size, dtype), last)
+            last = select(found, place, last)
+    return lax_shape.squeeze(add(last, literal(1, dtype)), (axis,))
+
+
+def _comparison(v: Array, side: str) -> Callable[[Array], Array]:
+    """Whether elements of the sorted vector lie before the place of `v`, in the order of `sort`."""
+    if not dtypes.is_inexact(v.dtype):
+        compare = lt if side == "left" else le
+        return lambda x: compare(x, v)
+    if dtypes.is_complex(v.dtype):
+        return lambda x: _before(x, v, side)
+    nan = ne(v, v)
+    if side == "right":
+        return lambda x: bitwise_or(le(x, v), nan)
+    # Numbers are before NaN, and before a number those that are less.
+    limit = select(nan, creation.full_like(v, highest(v.dtype)), creation.full_like(v, np.nan))
+    return lambda x: bitwise_or(lt(x, v), le(x, limit))
 
 
 def _before(x: Array, v: Array, side: str) -> Array:

@@ -98,7 +98,7 @@ def _threefry(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
     return xs
 
 
-threefry2x32_p = Cipher("threefry2x32", 2, 2, _threefry, fusion="long")
+threefry2x32_p = Cipher("threefry2x32", 2, 2, _threefry, fusion="long", pace=4.0)
 threefry4x32_p = Cipher("threefry4x32", 4, 4, _threefry)
 
 

@@ -53,6 +53,7 @@ class Generator:
     name: str
     tag: str
     key_shape: Dims
+    is_value = True         # see `core.identity`
     independent = True      # whether an array of keys draws each key's own bits
     seed: Callable[[Any], Any]
     split: Callable[[Any, Dims], Any]

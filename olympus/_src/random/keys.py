@@ -295,6 +295,8 @@ class OfKeys(Primitive, abstract=True):
 class Wrap(OfKeys):
     """Key words uint32[*s, *key_shape] -> keys of shape s: the same buffer."""
 
+    pace = 0.3
+
     def infer(self, x: ShapedArray, *, impl: Generator) -> ShapedArray:
         n = len(impl.key_shape)
         if x.dtype != U32 or x.ndim < n or x.shape[x.ndim - n:] != impl.key_shape:
@@ -311,6 +313,7 @@ class Unwrap(OfKeys):
     """Keys of shape s -> their words uint32[*s, *key_shape]: the same buffer."""
 
     cells = staticmethod(reuse.read)
+    pace = 0.3
 
     def infer(self, keys: ShapedArray) -> ShapedArray:
         shape = _generator(_require_keys("random_unwrap", keys)).key_shape
@@ -322,6 +325,8 @@ class Unwrap(OfKeys):
 
 class Seed(OfKeys):
     """Integers -> keys, one each."""
+
+    pace = 20.0
 
     def infer(self, seeds: ShapedArray, *, impl: Generator) -> ShapedArray:
         if dtypes.scalar_kind(seeds.dtype) not in "iub":
@@ -357,6 +362,7 @@ class SplitKeys(Drawn):
     """Keys of shape k -> new keys of shape [*k, *shape]."""
 
     fusion = "long"
+    pace = 20.0
 
     def infer(self, keys: ShapedArray, *, shape: Dims, partitionable: bool) -> ShapedArray:
         return make_aval((*_require_keys("random_split", keys).shape, *shape), keys.dtype)
@@ -370,6 +376,7 @@ class FoldIn(OfKeys):
 
     cells = staticmethod(reuse.read)
     fusion = "long"
+    pace = 20.0
 
     def infer(self, keys: ShapedArray, numbers: ShapedArray) -> ShapedArray:
         _require_keys("random_fold_in", keys)
@@ -397,6 +404,7 @@ class RandomBits(Drawn):
     """Keys of shape k -> uint{bit_width}[*k, *shape], all bits random."""
 
     fusion = "long"
+    pace = 4.0
 
     def infer(self, keys: ShapedArray, *, bit_width: int, shape: Dims, partitionable: bool
               ) -> ShapedArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import gc
 import itertools
 import re
@@ -17,7 +18,7 @@ from ..base import config, errors, lib, source, util
 from ..base.lib import mlir
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import LOGGER, timed
-from ..base.typing import Array, Device, DType, IrModule, PyTree
+from ..base.typing import Array, Device, DType, IrModule, Modes, PyTree
 from ..base.util import Memo
 from ..core.context import current_context
 from ..core.effects import add_pending, wait_for_ordered
@@ -521,21 +522,15 @@ before_compiling: list[Callable[[Client], None]] = []
 def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Device, ...],
                    options: CompilerOptions | None = None) -> Loaded:
     """The executable of a lowered module; equal modules with equal options compile once."""
-    check_process(f"compiling {context.name}")
-    if context.dimension_names:
-        raise ValueError(
-            f"compile: {context.name} of symbolic sizes {context.dimension_names} given; XLA "
-            "compiles for numbers; export it, and call the export at any size.")
+    (device, *others), key, size, code = devices, None, 0, None
+    _check_module(context, device)
     if context.refined:
         module = mlir.refine(module)
-    (device, *others), key, size, code = devices, None, 0, None
-    if context.foreign:
-        foreign.check_targets(tuple(context.foreign.values()), rules_of(device))
     digest, chosen = b"", ()
     hosts: Sequence[Callable[..., object]] = list(map(lib.WeakCall, context.host_callbacks))
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
     # process may be equal and call different functions.
-    if not context.inspected and not context.hooks:
+    if not _is_inspected(context):
         digest, size = mlir.digest(module)
         chosen = tuple(context.chosen_outputs) if others else ()
     if digest and not hosts:
@@ -553,55 +548,80 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     owner: Client = device.client       # a user's plugin may call its devices as we call ours
     for watch in before_compiling:
         watch(owner)
-
-    def compile_now() -> LoadedExecutable:
-        try:
-            with timed(context.name, log="XLA compilation"):
-                return lib.compile(owner, module, devices,
-                                   options={**_of_process(), **(options or {})},
-                                   host_callbacks=hosts,
-                                   chosen_outputs=context.chosen_outputs,
-                                   in_this_thread=bool(context.hooks))
-        except lib.CompilerOptionError:
-            raise
-        except lib.XlaRuntimeError as error:
-            if context.failures:
-                raise context.failures.pop() from None
-            raise user_error(error, f"compiling {context.name}",
-                             tuple(context.foreign.values())) from None
-
+    compile_now = functools.partial(_compile_now, module, context, devices, options, hosts)
     with timed(context.name, event="backend_compile"):
-        if not _kept_on_disk(device):
+        on_disk = _kept_on_disk(device)
+        unfit = on_disk and _unfit_for_disk(context)
+        if not on_disk or unfit:
             xla = compile_now()
-        elif not digest:
-            xla = compile_now()
-            disk_cache.explain(context.name, "it is inspected while it is compiled")
-        elif any([h.transfers for h in context.host_callbacks]):
-            xla = compile_now()
-            disk_cache.explain(context.name, "it calls the host by transfers")
-        elif context.nest.deepest > LOADABLE:
-            xla = compile_now()
-            disk_cache.explain(context.name, _too_deep(context.nest.deepest))
-        elif context.written > _MOST_CONSTANTS:
-            xla = compile_now()
-            disk_cache.explain(context.name, f"its constants have {context.written >> 20} MB, more "
-                               f"than {_MOST_CONSTANTS >> 20}; pass large arrays as arguments")
+            if unfit:
+                disk_cache.explain(context.name, unfit)
         else:
             if config.compilation_cache_include_metadata_in_key.value:
                 digest, _ = mlir.digest(module, locations=True)
             stable = disk_cache.stable_digest(digest, _settings(options), chosen)
             xla, code = disk_cache.load_or_compile(context.name, stable, owner, devices,
                                                    compile_now, hosts)
-    if context.failures:
-        raise context.failures.pop()
+    if context.calls.failures:
+        raise context.calls.failures.pop()
     if not others:      # no partitioner says it
-        for _, callback, _ in context.inspected:
-            callback(NamedSharding(context.interface.meshes[0], PartitionSpec()) if context.meshes
-                     else lib.single_device_sharding(device))
+        for _, callback, _ in context.calls.inspected:
+            meshes = context.interface.meshes
+            callback(NamedSharding(meshes[0], PartitionSpec()) if meshes else
+                     lib.single_device_sharding(device))
     loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, is_brief)
     if key is not None:
         _executables.use(loaded)
     return loaded
+
+
+def _compile_now(module: IrModule, context: ModuleContext, devices: tuple[Device, ...],
+                 options: CompilerOptions | None, hosts: Sequence[Callable[..., object]]
+                 ) -> LoadedExecutable:
+    owner: Client = devices[0].client   # a user's plugin may call its devices as we call ours
+    try:
+        with timed(context.name, log="XLA compilation"):
+            return lib.compile(owner, module, devices,
+                               options={**_of_process(), **(options or {})}, host_callbacks=hosts,
+                               chosen_outputs=context.chosen_outputs,
+                               in_this_thread=bool(context.calls.hooks))
+    except lib.CompilerOptionError:
+        raise
+    except lib.XlaRuntimeError as error:
+        if context.calls.failures:
+            raise context.calls.failures.pop() from None
+        raise user_error(error, f"compiling {context.name}",
+                         tuple(context.calls.foreign.values())) from None
+
+
+def _check_module(context: ModuleContext, device: Device) -> None:
+    """ValueError for a module that cannot be compiled here."""
+    check_process(f"compiling {context.name}")
+    if context.dimension_names:
+        raise ValueError(
+            f"compile: {context.name} of symbolic sizes {context.dimension_names} given; XLA "
+            "compiles for numbers; export it, and call the export at any size.")
+    if context.calls.foreign:
+        foreign.check_targets(tuple(context.calls.foreign.values()), rules_of(device))
+
+
+def _is_inspected(context: ModuleContext) -> bool:
+    """Whether compiling a module calls functions of this process."""
+    return bool(context.calls.inspected or context.calls.hooks)
+
+
+def _unfit_for_disk(context: ModuleContext) -> str:
+    """The reason for which a module's executable is not kept on disk; "" if there is none."""
+    if _is_inspected(context):
+        return "it is inspected while it is compiled"
+    if any(h.transfers for h in context.host_callbacks):
+        return "it calls the host by transfers"
+    if context.nest.deepest > LOADABLE:
+        return _too_deep(context.nest.deepest)
+    if context.written > _MOST_CONSTANTS:
+        return (f"its constants have {context.written >> 20} MB, more than "
+                f"{_MOST_CONSTANTS >> 20}; pass large arrays as arguments")
+    return ""
 
 
 def _kept_on_disk(device: Device) -> bool:
@@ -722,7 +742,7 @@ def _compiled(key: Hashable, module: IrModule, context: ModuleContext, placement
 
 def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platform: str = "", *,
                 keep_unused: bool = True, donated: Sequence[bool] = (),
-                arg_names: Sequence[str] = (), hold: str | None = None,
+                arg_names: Sequence[str] = (), modes: Modes = (None, None),
                 out_shardings: Sequence[NamedSharding | None] = (),
                 out_memories: Sequence[str | None] = (), out_layouts: Sequence[str | None] = (),
                 path_of: Callable[[int], str] = str) -> tuple[Lowering, tuple[bool, ...]]:
@@ -733,7 +753,7 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
     Args:
       platform: where it will run, if not as `placement` says.
       keep_unused: whether inputs stay that the program does not read.
-      hold: None as the option says.
+      modes: of holds and kernels, each None as the option says.
       path_of: an input's name in messages about wrong sizes.
     """
     program = arrays_only(closed)
@@ -773,7 +793,8 @@ def lowering_of(closed: ClosedOlympuspr, name: str, placement: Placement, platfo
             out_layouts = [*out_layouts, *[None] * (count - len(out_layouts))]
     return Lowering(
         program, name, platform or placement.platform, donated, aliases, info.result_paths,
-        devices=placement.several, mesh=placement.mesh, hold=hold or config.hold.value,
+        devices=placement.several, mesh=placement.mesh,
+        hold=modes[0] or config.hold.value, kernels=modes[1],
         shardings=[*compress(placement.shardings, kept)],
         memories=[*compress(placement.memories, kept)],
         layouts=[*compress(placement.layouts, kept)], out_shardings=out_shardings,

@@ -21,7 +21,7 @@ from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p
 from ..control.while_primitive import while_p
 from ..core.evaluate import evaluate
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, derived
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, ctx, enter, leave, typeof
@@ -735,14 +735,18 @@ def _plain_call(closed: ClosedOlympuspr, *args: PyTree) -> list[PyTree]:
     return [_plain(x) for x in _sparse_call(closed, *args)]
 
 
+@derived
+def _compiled(closed: ClosedOlympuspr) -> Callable[..., list[PyTree]]:
+    return jit(lambda *xs: _sparse_call(closed, *xs))
+
+
 def _called(body: str) -> Rule:
     """Of a call of a program: compiled as one, once for the types of its arguments."""
     def rule(spenv: SparsifyEnv, *values: SparsifyValue, **params: Hashable
              ) -> list[SparsifyValue]:
         closed: ClosedOlympuspr = params[body]      # pyright: ignore[reportAssignmentType]
-        run = closed.derived(("sparsified",), lambda: jit(
-            lambda *xs: _sparse_call(closed, *xs)))
-        return arrays_to_spvalues(spenv, run(*spvalues_to_arrays(spenv, list(values))))
+        arrays = spvalues_to_arrays(spenv, list(values))
+        return arrays_to_spvalues(spenv, _compiled(closed)(*arrays))
     return rule
 
 

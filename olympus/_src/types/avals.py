@@ -396,7 +396,7 @@ def matches(found: Aval, required: Aval) -> bool:
     if found is required:
         return True
     if not (found.is_array and required.is_array):
-        return found == required
+        return found == required or found.normalize() == required.normalize()
     return found.shape == required.shape and found.dtype == required.dtype
 
 

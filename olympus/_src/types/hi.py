@@ -209,6 +209,8 @@ class HiPspec:
     2
     """
 
+    reduced: frozenset[str] = frozenset()   # the axes along which a part is, as a PartitionSpec has
+
     def to_lo(self) -> tuple[PartitionSpec, ...]:
         """The spec of each part."""
         _needed(self, "to_lo", "shard_map")

@@ -163,13 +163,14 @@ def compile(
     device_list = _jax.DeviceList(tuple(devices))
     if host_callbacks and isinstance(module, bytes):
         module = _mlir.parse(module)  # C++ takes callbacks with a module only
-    callbacks = {"host_callbacks": [_callable(client, c) for c in host_callbacks]
+    callbacks = {"host_callbacks": [
+        _callable(client.make_python_callback_from_host_send_and_recv, c) for c in host_callbacks]
                  } if host_callbacks else {}
     try:
         run = _at_once if in_this_thread else _to_the_end
         if is_absent(devices[0]):
-            # Of devices that are not here: nothing is loaded, bytecode is not taken, and no function
-            # is but those that the client itself made.
+            # Of devices that are not here: nothing is loaded, bytecode is not taken, and functions
+            # are only as the client itself made them.
             callbacks = {name: own for name, calls in callbacks.items() if (
                 own := [c for c in calls if not callable(c)])}
             module = _mlir.parse(module) if isinstance(module, bytes) else module
@@ -182,14 +183,14 @@ def compile(
         raise _option_error(wrong[1] or wrong[2] or "", options, str(error)) from None
 
 
-def _callable(client: Any, call: Callable[..., object]) -> object:
+def _callable(make: Callable[..., object], call: Callable[..., object]) -> object:
     """A function of the host as programs of a client take it."""
     by = getattr(call, "transfers", None)
     if by is None:
         return call
     sent, received = [[xla_client.Shape.array_shape(*each) for each in arrays]
                       for arrays in (by.sent, by.received)]
-    return client.make_python_callback_from_host_send_and_recv(
+    return make(
         call, sent, received, [*by.send_channels], [*by.receive_channels],
         _not_sent)
 

@@ -33,9 +33,10 @@ _PRELOAD = (
 )
 _CUDA_VERSIONS = ("13", "12")
 _ENTRY_POINT = b"GetPjrtApi"    # the function that a plugin's library exports
-# libtpu's answers to its own questions about the slice, on a machine without one.
+# libtpu's answers to its own questions about the slice, on a machine without one; and that several
+# processes may compile, which share no device.
 _NO_SLICE = {"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost",
-             "TPU_ACCELERATOR_TYPE": "v5litepod-4"}
+             "TPU_ACCELERATOR_TYPE": "v5litepod-4", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
 # By plugin, files of which a machine with its devices has one; of PCI devices also their numbers.
 _NODES = {"cuda": ("/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/dxg"), "tpu": ("/dev/accel[0-9]*",)}
 _GOOGLE, _TPUS = "0x1ae0", ("0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076")

@@ -129,6 +129,11 @@ class AllGather(Move):
 
     makes_nan = False
 
+    @staticmethod
+    def ring(size: int, count: int) -> tuple[int, int]:
+        """Each part once around."""
+        return size * (count - 1), count
+
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
         n = _size(axis_sizes, axis_index_groups)
@@ -179,6 +184,11 @@ class AllGatherInvariant(MeshOnly, AllGather):
 class ReduceScatter(Move):
     """x[..., n at `dimension`, ...] -> [...]: the sum over elements of the part that is for us."""
 
+    @staticmethod
+    def ring(size: int, count: int) -> tuple[int, int]:
+        """All but the part of each device's own once around."""
+        return size * (count - 1) // count, count
+
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
         self.check(x, dimension, _size(axis_sizes, axis_index_groups))
@@ -221,6 +231,8 @@ class ReduceScatter(Move):
 class AllGatherReduced(MeshOnly, AllGather):
     """params: all_gather's without groups, and mesh."""
 
+    ring = None  # pyright: ignore[reportAssignmentType]
+
     def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
         return super().infer(x, **params)
 
@@ -234,6 +246,8 @@ class AllGatherReduced(MeshOnly, AllGather):
 
 class UnreducedReduceScatter(MeshOnly, ReduceScatter):
     """params: reduce_scatter's without groups, and mesh."""
+
+    ring = None  # pyright: ignore[reportAssignmentType]
 
     def infer(self, x: ShapedArray, *, mesh: AbstractMesh, **params: Any) -> ShapedArray:
         return super().infer(x, **params)
@@ -252,6 +266,11 @@ class AllToAll(Move):
     """
 
     makes_nan = False
+
+    @staticmethod
+    def ring(size: int, count: int) -> tuple[int, int]:
+        """Each part the shorter way: count / 4 steps on average, count / 2 for the farthest."""
+        return size * count // 4, count // 2
 
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
@@ -292,6 +311,11 @@ class PPermute(Exchange):
     """
 
     makes_nan = False
+
+    @staticmethod
+    def ring(size: int, count: int) -> tuple[int, int]:
+        """One step."""
+        return size, 1
 
     def lower(self, b: Builder, x: IrValue, *, axis_name: Names, perm: tuple[tuple[int, int], ...]
               ) -> IrValue:

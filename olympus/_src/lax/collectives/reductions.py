@@ -56,6 +56,11 @@ class Reduction(Exchange, abstract=True):
 
     names = "axes"
 
+    @staticmethod
+    def ring(size: int, count: int) -> tuple[int, int]:
+        """Once around to sum the parts, once to hand the sums on."""
+        return 2 * (size * (count - 1) // count), 2 * count
+
     def __init__(self, name: str, reduce: Callable[[Array, Sequence[int]], Array], combiner: str
                  ) -> None:
         super().__init__(name)
@@ -232,6 +237,7 @@ class PVary(MeshOnly, Exchange):
     names = "axes"
     cells = staticmethod(reuse.same)
     makes_nan = False
+    pace = 0.3
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return avals[0].update(vma=avals[0].vma | frozenset(params["axes"]))
@@ -277,6 +283,8 @@ class Cast(MeshOnly, Exchange):
 
 class UnreducedSum(MeshOnly, Reduction):
     """psum of an unreduced value. params: axes, mesh."""
+
+    ring = None  # pyright: ignore[reportAssignmentType]
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
         return changed(avals[0], params["axes"], "unreduced", "invarying", params["mesh"])

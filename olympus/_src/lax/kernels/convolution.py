@@ -1,4 +1,4 @@
-"""Convolutions in groups, which XLA:CPU computes one product at a time.
+"""Convolutions in groups and of one feature, which XLA:CPU computes one product at a time.
 
 Where each feature is its own group, a convolution is a sum of shifted products, which XLA
 vectorises. Other groups are convolutions by themselves, for which XLA has a library.
@@ -24,7 +24,8 @@ from ..families import add
 from ..shape import broadcast_in_dim, merge, reduce_sum, reshape, transpose
 from ..slicing import concatenate, pad, slice, slice_in_dim
 from ..windows import dilated
-from .reductions import pieces
+from .fourier import by_transforms, is_long
+from .reductions import pieces, tree
 
 Pairs = tuple[tuple[int, int], ...]
 Sizes = tuple[int, ...]
@@ -34,6 +35,9 @@ LEAST_PRODUCTS, PLACES, GROUPS = 65536, 64, 64
 # In more groups than these, XLA is as fast for fewer features.
 FEW_GROUPS, FEATURES = 4, 8
 PARTS = 4       # of a sum, see `pieces`
+# Of one feature: products, and numbers of a vector's kernel, of fewer or more than which XLA is as
+# fast.
+LEAST_SINGLE, SHORT, LONG = 4096, 2, 40
 
 
 def _products(b: Builder, spec: ConvDimensionNumbers) -> int:
@@ -104,6 +108,16 @@ def _is_depthwise(b: Builder, *xs: IrValue,
             and _products(b, spec) >= LEAST_PRODUCTS)
 
 
+def _is_single(b: Builder, *xs: IrValue, dimension_numbers: ConvDimensionNumbers,
+               feature_group_count: int, batch_group_count: int, **params: Hashable) -> bool:
+    """Whether the image has one feature, and the result, too."""
+    (lhs, rhs), out = b.avals_in, b.avals_out[0]
+    spec, window = dimension_numbers, _sizes(dimension_numbers.rhs_spec[2:], rhs)
+    return (batch_group_count == lhs.shape[spec.lhs_spec[1]] == rhs.shape[spec.rhs_spec[0]] == 1
+            and _one_dtype(lhs, rhs, out) and _products(b, spec) >= LEAST_SINGLE
+            and SHORT < prod(window) <= (PLACES if len(window) > 1 else LONG))
+
+
 def _depthwise(b: Builder, lhs: IrValue, rhs: IrValue, *, padding: Pairs, lhs_dilation: Sizes,
                dimension_numbers: ConvDimensionNumbers, **params: Hashable) -> IrValue:
     x, aval = _held_padded(b, lhs, dimension_numbers, padding, lhs_dilation)
@@ -130,7 +144,7 @@ def _shifted_products(x: Array, kernel: Array, *, spec: ConvDimensionNumbers, ou
         if times > 1:
             term = merge(_repeated(term, feature, times), feature)
         terms.append(mul(term, broadcast_in_dim(numbers, typeof(term).shape, (feature,))))
-    return _laid_out(convert_element_type(functools.reduce(add, terms), out.dtype), spec)
+    return _laid_out(convert_element_type(tree(add, terms), out.dtype), spec)
 
 
 def _laid_out(x: Array, spec: ConvDimensionNumbers) -> Array:
@@ -248,6 +262,10 @@ def _grouped(b: Builder, lhs: IrValue, rhs: IrValue, **params: Hashable) -> IrVa
 
 
 KERNELS = {"conv_general_dilated": (
+    Kernel("convolution of one feature", "XLA computes it one product at a time", _is_single,
+           _depthwise),
+    Kernel("convolution by Fourier transforms", "XLA computes it one product at a time", is_long,
+           by_transforms),
     Kernel("depthwise convolution", "XLA computes a convolution in groups one product at a time",
            _is_depthwise, _depthwise),
     Kernel("kernel of a depthwise convolution", "XLA computes a convolution in groups one product "

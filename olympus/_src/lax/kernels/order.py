@@ -13,21 +13,22 @@ from collections.abc import Callable, Sequence
 from ...base.typing import Array, DType, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
+from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.memory import Space
-from ..arithmetic import sub
+from ..arithmetic import mul
 from ..bits import bitwise_and, shift_right_logical
 from ..convert import bitcast_convert_type_p, convert_element_type_p
-from ..cumulative import cumsum
 from ..families import add
 from ..indexing import take_along
 from ..shape import reshape
-from ..slicing import dynamic_slice, dynamic_update_slice, index_in_dim
+from ..slicing import dynamic_index_in_dim, dynamic_slice, dynamic_update_slice
 from ..sort import key_of_bits
 from ..stack import stack
 
 OfArray = Callable[[Array], Array]
+OfTwo = Callable[[Array, Array], Array]
 INT32, UINT32 = map(dtypes.as_dtype, ("int32", "uint32"))
 # Found with tools/kernel_table.py: fewer elements a merge sort orders as fast, and so it does keys
 # of 64 bits; and the loops take 0.2 s to compile.
@@ -62,8 +63,15 @@ def _by_digits(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_ke
              for x, a, r in zip(given, kinds, rows, strict=True)]
     key = functools.partial(_key, kinds[0].dtype)
     shifts = range(0, dtypes.itemsize_bits(kinds[0].dtype), DIGIT)
-    for shift, start in zip(shifts, _starts(b, moved[0], rows[0], key, shifts), strict=True):
-        moved = _pass(b, moved, rows, start, functools.partial(_digit, key, shift))
+    starts = make_aval((len(shifts), 1 << DIGIT), INT32)
+    start, number = _starts(b, moved[0], rows[0], key, shifts, starts), make_aval((), INT32)
+
+    # One loop over the digits: each written out would take as long again to compile.
+    def by_digit(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        shift, first = b.traced(_of_digit, [i, start], [number, starts])
+        return _pass(b, values, rows, first, shift, functools.partial(_digit, key))
+
+    moved = b.counted_loop(len(shifts), moved, by_digit)
     moved = [b.op("stablehlo.bitcast_convert", [x], None, a) if r.dtype != a.dtype else x
              for x, a, r in zip(moved, kinds, rows, strict=True)]
     if not along:
@@ -79,56 +87,68 @@ def _bits_dtype(dtype: DType) -> DType:
         dtypes.scalar_kind(dtype) == "f") else dtype
 
 
-def _starts(b: Builder, x: IrValue, aval: ShapedArray, key: OfArray, shifts: Sequence[int]
-            ) -> list[IrValue]:
+def _starts(b: Builder, x: IrValue, aval: ShapedArray, key: OfArray, shifts: Sequence[int],
+            starts: ShapedArray) -> IrValue:
     """For each digit of the keys, where the elements with each of its values begin."""
-    counters, one = make_aval((1 << DIGIT,), INT32), make_aval((1,), aval.dtype)
-    digits = [functools.partial(_digit, key, shift) for shift in shifts]
+    counters, one, number = (make_aval((1 << DIGIT,), INT32), make_aval((1,), aval.dtype),
+                             make_aval((), INT32))
+    column = make_aval((len(shifts), 1), INT32)
 
-    def body(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        return b.traced(functools.partial(_count, digits), [_element(b, x, i, one), *values],
+    def count(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        return b.traced(functools.partial(_count, key, shifts), [_element(b, x, i, one), *values],
                         [one, *[counters] * len(shifts)])
 
-    counts = b.counted_loop(aval.size, [b.full(counters, 0)] * len(shifts), body)
-    return b.traced(_before, counts, [counters] * len(shifts))
+    def place(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        return b.traced(_before, [i, counted, *values], [number, starts, column, starts])
+
+    counts = b.counted_loop(aval.size, [b.full(counters, 0)] * len(shifts), count)
+    (counted,) = b.traced(lambda *counts: stack(counts), counts, [counters] * len(shifts))
+    return b.counted_loop(1 << DIGIT, [b.full(column, 0), b.full(starts, 0)], place)[1]
 
 
-def _before(*counts: Array) -> list[Array]:
-    found = cumsum(stack(counts), 1)
-    return [sub(index_in_dim(found, i, 0, False), count) for i, count in enumerate(counts)]
-
-
-def _count(digits: Sequence[OfArray], x: Array, *counts: Array) -> list[Array]:
+def _count(key: OfArray, shifts: Sequence[int], x: Array, *counts: Array) -> list[Array]:
     found = []
-    for digit, count in zip(digits, counts, strict=True):
-        at = [digit(x)]
+    for shift, count in zip(shifts, counts, strict=True):
+        at = [_digit(key, x, literal(shift, INT32))]
         found.append(dynamic_update_slice(count, add(dynamic_slice(count, at, (1,)), 1), at))
     return found
 
 
+def _before(i: Array, counts: Array, before: Array, found: Array) -> list[Array]:
+    at = [literal(0, INT32), i]
+    here = dynamic_slice(counts, at, typeof(before).shape)
+    return [add(before, here), dynamic_update_slice(found, before, at)]
+
+
+def _of_digit(i: Array, starts: Array) -> list[Array]:
+    return [mul(i, DIGIT), dynamic_index_in_dim(starts, i, 0, False)]
+
+
 def _pass(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray], start: IrValue,
-          digit: OfArray) -> list[IrValue]:
+          shift: IrValue, digit: OfTwo) -> list[IrValue]:
     """The elements in the order of one digit; equal ones keep theirs."""
-    counters, number = make_aval((1 << DIGIT,), INT32), make_aval((1,), INT32)
-    ones = [make_aval((1,), a.dtype) for a in avals]
+    counters, one = make_aval((1 << DIGIT,), INT32), make_aval((1,), INT32)
+    ones, number = [make_aval((1,), a.dtype) for a in avals], make_aval((), INT32)
 
     def body(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         start, *outs = values
-        row = [_element(b, x, i, one) for x, one in zip(xs, ones, strict=True)]
-        (place,) = b.traced(lambda start, x: dynamic_slice(start, [digit(x)], (1,)),
-                            [start, row[0]], [counters, ones[0]])
+        row = [_element(b, x, i, kind) for x, kind in zip(xs, ones, strict=True)]
+        (place,) = b.traced(lambda start, x, shift: dynamic_slice(start, [digit(x, shift)], (1,)),
+                            [start, row[0], shift], [counters, ones[0], number])
         # Otherwise XLA copies the counters at each step.
-        place = b.hold(place, number)
-        return b.traced(functools.partial(_put, digit, len(row)), [place, start, *row, *outs],
-                        [number, counters, *ones, *avals])
+        place = b.hold(place, one)
+        return b.traced(functools.partial(_put, digit, len(row)),
+                        [place, start, shift, *row, *outs],
+                        [one, counters, number, *ones, *avals])
 
     return b.counted_loop(avals[0].size, [start, *[b.full(a, 0) for a in avals]], body)[1:]
 
 
-def _put(digit: OfArray, count: int, place: Array, start: Array, *values: Array) -> list[Array]:
+def _put(digit: OfTwo, count: int, place: Array, start: Array,
+         shift: Array, *values: Array) -> list[Array]:
     row, outs = values[:count], values[count:]
     at = [reshape(place, ())]
-    return [dynamic_update_slice(start, add(place, 1), [digit(row[0])]),
+    return [dynamic_update_slice(start, add(place, 1), [digit(row[0], shift)]),
             *[dynamic_update_slice(out, x, at) for out, x in zip(outs, row, strict=True)]]
 
 
@@ -136,9 +156,12 @@ def _element(b: Builder, x: IrValue, i: IrValue, aval: ShapedArray) -> IrValue:
     return b.op("stablehlo.dynamic_slice", [x, i], {"slice_sizes": b.i64s((1,))}, aval)
 
 
-def _digit(key: OfArray, shift: int, x: Array) -> Array:
+def _digit(key: OfArray, x: Array, shift: Array) -> Array:
     """The bits of an element's key from `shift` on, as a scalar."""
-    digit = bitwise_and(shift_right_logical(key(x), shift), (1 << DIGIT) - 1)
+    found = key(x)
+    shift = convert_element_type_p.bind(shift, new_dtype=typeof(found).dtype, weak_type=False,
+                                        sharding=None)
+    digit = bitwise_and(shift_right_logical(found, reshape(shift, (1,))), (1 << DIGIT) - 1)
     return reshape(convert_element_type_p.bind(digit, new_dtype=INT32, weak_type=False,
                                                sharding=None), ())
 

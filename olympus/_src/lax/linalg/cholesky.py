@@ -44,6 +44,7 @@ class Cholesky(MatrixOperation):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
     transpose = None
+    pace = 1.0
 
     def results(self, dtype: DType, shape: Shape) -> Results:
         check_square("cholesky", shape)

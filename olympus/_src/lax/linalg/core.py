@@ -7,16 +7,17 @@ below are the matrix arithmetic of the derivative rules: all act on the last two
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, ClassVar
 
 from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ...core import tags
-from ...core.primitive import Axis, Builder, Primitive, Zero
+from ...core.primitive import Axis, Builder, Primitive, Shapes, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import definitely_equal
+from ...types.shape import definitely_equal, prod
 from ..arithmetic import conj, mul, sub
 from ..comparison import eq, ge, le, select
 from ..contract import dot_general
@@ -58,6 +59,13 @@ class MatrixOperation(Primitive, abstract=True):
     indices: ClassVar[tuple[int, ...]] = ()
     results: Callable[..., Results]
     emit: Callable[..., Sequence[IrValue]]
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        # A function of LAPACK takes of each matrix a call, and the cube of its size.
+        if self.pace == math.inf:
+            return math.inf
+        *batch, rows, columns = ins[0]
+        return prod(batch) * (1000.0 + self.pace * rows * columns * min(rows, columns))
 
     def infer(self, *avals: ShapedArray, **params: Hashable) -> list[ShapedArray] | ShapedArray:
         batch = self._check(avals)

@@ -54,6 +54,7 @@ class Eigh(MatrixOperation):
 
     multiple_results = True
     transpose = None
+    pace = 30.0
 
     def results(self, dtype: DType, shape: Shape, **params: Hashable) -> Results:
         check_square("eigh", shape)

@@ -20,7 +20,7 @@ from ...types.avals import ShapedArray, make_aval
 from ...types.shape import static_int
 
 BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
-Config = Mapping[str, str | int]    # the parameters of a kernel: characters, words, bools, ints
+Config = Mapping[str, str | int]    # a kernel's parameters: characters, words, bools, ints
 
 # LAPACK names these otherwise for complex numbers; cuSOLVER's have one name.
 _COMPLEX = {"orgqr": "ungqr", "ormqr": "unmqr", "syevd": "heevd", "sytrd": "hetrd"}
@@ -55,7 +55,8 @@ KERNELS: dict[str, dict[str, Callable[[DType], str]]] = {
         "gees", "geev", "gehrd", "geqp3", "geqrf", "gesdd", "gesvd", "getrf", "gtsv", "orgqr",
         "ormqr", "potrf", "syevd", "sytrd", "trsm")}, "tridiagonal_solve_perturbed": _perturbed},
     "gpu": {**{kernel: _solver("cusolver", kernel) for kernel in _ON_GPU},
-            **_hybrid("cu"), "geev": _solver("cusolver", "geev"), "gtsv": _solver("cusparse", "gtsv2"),
+            **_hybrid("cu"), "geev": _solver("cusolver", "geev"),
+            "gtsv": _solver("cusparse", "gtsv2"),
             "tridiagonal_solve_perturbed": lambda dtype: "cu_tridiagonal_solve_perturbed"},
     "rocm": {**{kernel: _solver("hipsolver", kernel) for kernel in _ON_GPU}, **_hybrid("hip")},
     # XLA's own there: they have neither parameters nor a report.

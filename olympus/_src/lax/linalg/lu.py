@@ -54,6 +54,7 @@ class Lu(MatrixOperation):
     multiple_results = True
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
     transpose = None
+    pace = 1.0
 
     def results(self, dtype: DType, shape: Shape) -> Results:
         return [(shape, dtype), ((minimum(*shape),), INT32), (shape[:1], INT32)]
@@ -120,6 +121,7 @@ class LuSolve(MatrixOperation):
     ranks = (2, 2, 1, 2)
     indices = (2,)
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
+    pace = 4.0
 
     def results(self, dtype: DType, a: Shape, factors: Shape, order: Shape, b: Shape, *,
                 transpose_a: bool) -> Results:

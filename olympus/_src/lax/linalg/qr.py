@@ -84,6 +84,7 @@ class HouseholderProduct(MatrixOperation):
 
     ranks = (2, 1)
     transpose = None
+    pace = 1.0
 
     def results(self, dtype: DType, a: Shape, taus: Shape) -> Results:
         if known_less(a[0], a[1]) or known_less(a[1], taus[0]):
@@ -191,6 +192,7 @@ class Geqrf(MatrixOperation):
 
     multiple_results = True
     transpose = None
+    pace = 1.0
 
     def results(self, dtype: DType, shape: Shape) -> Results:
         return [(shape, dtype), ((minimum(*shape),), dtype)]
@@ -268,10 +270,10 @@ class Geqp3(MatrixOperation):
     multiple_results = True
     jvp = transpose = None      # `qr` is differentiated instead
 
-    def results(self, dtype: DType, shape: Shape, *, use_magma: bool | None) -> Results:
+    def results(self, dtype: DType, shape: Shape, *, use_magma: bool | None = None) -> Results:
         return [(shape, dtype), (shape[1:], INT32), ((minimum(*shape),), dtype)]
 
-    def emit(self, b: Builder, x: IrValue, *, use_magma: bool | None) -> list[IrValue]:
+    def emit(self, b: Builder, x: IrValue, *, use_magma: bool | None = None) -> list[IrValue]:
         order = b.avals_out[1]
         free = b.full(order, 0)     # any column may go anywhere
         a, places, taus = kernels.call(
@@ -279,7 +281,8 @@ class Geqp3(MatrixOperation):
             {} if b.platform == "cpu" else kernels.magma(use_magma), (0, 1))
         return [a, b.op("stablehlo.subtract", [places, b.full(order, 1)], None, order), taus]
 
-    def emit_empty(self, b: Builder, x: IrValue, *, use_magma: bool | None) -> list[IrValue]:
+    def emit_empty(self, b: Builder, x: IrValue, *, use_magma: bool | None = None
+                   ) -> list[IrValue]:
         out, order, taus = b.avals_out
         places = b.traced(lambda: broadcasted_iota(INT32, order.shape, order.ndim - 1), [], [])
         return [b.full(out, 0), *places, b.full(taus, 0)]
@@ -290,6 +293,7 @@ class Qr(MatrixOperation):
 
     multiple_results = True
     transpose = None
+    pace = 4.0
 
     def results(self, dtype: DType, shape: Shape, *, pivoting: bool, full_matrices: bool,
                 use_magma: bool | None) -> Results:

@@ -45,6 +45,7 @@ class TriangularSolve(MatrixOperation):
     ranks = (2, 2)
     accepts = LAPACK | HALVES
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.small_matrices"), 256
+    pace = 1.0
 
     def results(self, dtype: DType, a: Shape, b: Shape, *, left_side: bool, **params: Hashable
                 ) -> Results:

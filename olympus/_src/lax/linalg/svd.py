@@ -70,6 +70,7 @@ class Svd(MatrixOperation):
 
     multiple_results = True
     transpose = None
+    pace = 30.0
 
     def results(self, dtype: DType, shape: Shape, *, full_matrices: bool, compute_uv: bool,
                 algorithm: SvdAlgorithm | None) -> Results:

@@ -6,7 +6,7 @@ from collections.abc import Hashable, Sequence
 
 from ...base.typing import Array, ArrayLike, DType, IrValue
 from ...base.util import real_number
-from ...core.primitive import Builder, Tangent, Zero
+from ...core.primitive import Builder, Primitive, Tangent, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.shape import definitely_equal
@@ -29,6 +29,7 @@ class SymmetricProduct(MatrixOperation):
 
     ranks = (2, 2)
     accepts = frozenset(map(dtypes.as_dtype, ("float16", "bfloat16", "float32", "float64")))
+    pace, work = 0.3, Primitive.work
 
     def results(self, dtype: DType, a: Shape, c: Shape, **params: Hashable) -> Results:
         check_square("symmetric_product", c, "c_matrix")

@@ -26,7 +26,7 @@ _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 erf_p = elementwise("erf", "chlo.erf", FLOATING,
                     lambda t, y, x: mul(t, mul(_TWO_OVER_SQRT_PI, exp(neg(square(x))))),
-                    fusion="costly")
+                    fusion="costly", pace=4.0)
 
 
 class Erfc(Elementwise):
@@ -43,10 +43,10 @@ class Erfc(Elementwise):
 
 
 erfc_p = Erfc("erfc", "chlo.erfc", FLOATING,
-              (lambda t, y, x: mul(t, mul(-_TWO_OVER_SQRT_PI, exp(neg(square(x))))),))
+              (lambda t, y, x: mul(t, mul(-_TWO_OVER_SQRT_PI, exp(neg(square(x))))),), pace=4.0)
 erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
                         lambda t, y, x: mul(t, mul(1.0 / _TWO_OVER_SQRT_PI, exp(square(y)))),
-                        fusion="long")
+                        fusion="long", pace=20.0)
 
 
 def erf(x: ArrayLike) -> Array:
@@ -93,11 +93,12 @@ def erf_inv(x: ArrayLike) -> Array:
 # Gamma functions ---------------------------------------------------------------------------------
 
 lgamma_p = elementwise("lgamma", "chlo.lgamma", FLOATING, lambda t, y, x: mul(t, digamma(x)),
-                       fusion="long")
+                       fusion="long", pace=20.0)
 digamma_p = elementwise("digamma", "chlo.digamma", FLOATING,
-                        lambda t, y, x: mul(t, polygamma(1.0, x)), fusion="long")
+                        lambda t, y, x: mul(t, polygamma(1.0, x)), fusion="long", pace=20.0)
 # (-1)ᵐ⁺¹ m! ζ(m+1, x) (DLMF 25.11.12), whose factors float32 holds up to m = 23: by way of float64.
-polygamma_product_p = elementwise("polygamma_product", "chlo.polygamma", FLOATING, arity=2)
+polygamma_product_p = elementwise("polygamma_product", "chlo.polygamma", FLOATING, arity=2,
+                                  pace=200.0)
 # Lowering alone makes the product.
 polygamma_product_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 polygamma_p = Computed("polygamma", lambda tol, m, x: polygamma_product_p.bind(m, x), (
@@ -208,6 +209,7 @@ class Bessel(Elementwise):
     """e to the -|x| times a modified Bessel function; half-precision floats by way of float32."""
 
     fusion = "long"
+    pace = 20.0
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         return b.inline(self.series, x)

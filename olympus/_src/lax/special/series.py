@@ -55,7 +55,7 @@ class Iterate(Primitive):
     def lower(self, b: Builder, active: IrValue, *xs: IrValue, step: Step, states: int, limit: int
               ) -> Sequence[IrValue]:
         avals = b.avals_in
-        count = make_aval((), F32 if avals[1].dtype == F32 else F64)
+        count = make_aval((), F32 if dtypes.to_real_dtype(avals[1].dtype) == F32 else F64)
         axes = tuple(range(avals[0].ndim))
 
         def go_on(i: Array, active: Array) -> list[Array]:
@@ -67,7 +67,7 @@ class Iterate(Primitive):
             return [add(i, 1.0), bitwise_and(active, again),
                     *(select(active, n, s) for n, s in zip(new, state, strict=True))]
 
-        with config.enable_x64(True):
+        with config.enable_x64(count.dtype == F64):
             cond_program = stage(go_on, (count, avals[0]))
             body_program = stage(body, (count, *avals))
         out = b.while_loop(
@@ -140,6 +140,7 @@ class Computed(Elementwise):
     """
 
     algebra = "called"
+    pace = 200.0
     hands_on_nan = False    # not all do: a polynomial of degree 0 is 1, whatever its operand
 
     def __init__(self, name: str, fun: Callable[..., Array], partials: Sequence[Partial],
@@ -150,15 +151,19 @@ class Computed(Elementwise):
 
     def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
         out = b.avals_out[0]
-        small = dtypes.itemsize_bits(out.dtype) <= 32       # others need not ask for the platform
+        # Others need not ask for the platform.
+        small = dtypes.itemsize_bits(dtypes.to_real_dtype(out.dtype)) <= 32
         least = F32 if small and self.least == F64 and b.platform != "cpu" else self.least
-        program = self.program(least, out.shape, out.dtype, len(xs), **params)
-        with config.enable_x64(True):       # lowered operations may make further ones
+        # Without 64-bit types numbers and tables of a formula are of float32, too.
+        x64 = not (small and least == F32 and b.platform != "cpu")
+        program = self.program(least, x64, out.shape, out.dtype, len(xs), **params)
+        # Lowered operations may make further ones, and bounds of float64 are infinite in float32.
+        with config.enable_x64(x64), np.errstate(over="ignore"):
             return b.call(program, b.expand(xs), self.name)[0]
 
 
-def _program(fun: Callable[..., Array], least: np.dtype, shape: tuple[int, ...], dtype: DType,
-             count: int, **params: Hashable) -> ClosedOlympuspr:
+def _program(fun: Callable[..., Array], least: np.dtype, x64: bool, shape: tuple[int, ...],
+             dtype: DType, count: int, **params: Hashable) -> ClosedOlympuspr:
     """`fun` between conversions to `least` or more and back, staged for one shape and dtype."""
     wide = np.result_type(dtype, least) if dtypes.itemsize_bits(dtype) >= 32 else least
 
@@ -166,5 +171,5 @@ def _program(fun: Callable[..., Array], least: np.dtype, shape: tuple[int, ...],
         xs = tuple(convert_element_type(x, wide) for x in xs)
         return [convert_element_type(fun(tolerance(dtype, wide), *xs, **params), dtype)]
 
-    with config.enable_x64(True):
+    with config.enable_x64(x64):
         return stage(widened, [make_aval(shape, dtype)] * count)

@@ -54,7 +54,7 @@ from .series import Computed
 
 # Euler-Maclaurin summation (DLMF 25.11.7), which XLA expands: finite operands, s > 1.
 zeta_sum_p = elementwise("zeta_sum", "chlo.zeta", FLOATING, arity=2,
-                         hands_on_nan=False)   # at s = 1 it is infinite
+                         hands_on_nan=False, pace=200.0)   # at s = 1 it is infinite
 # `zeta` has the derivatives; lowering alone makes the sum.
 zeta_sum_p.jvp = None  # pyright: ignore[reportAttributeAccessIssue]
 
@@ -217,7 +217,7 @@ def _high_product(x: Array, y: Array) -> Array:
     return sub(to(high, dtype), borrowed)
 
 
-mulhi_p = HighProduct("mulhi", "mulhi", INTEGER, None, arity=2)
+mulhi_p = HighProduct("mulhi", "mulhi", INTEGER, None, arity=2, pace=4.0)
 
 
 def mulhi(x: ArrayLike, y: ArrayLike, /) -> Array:

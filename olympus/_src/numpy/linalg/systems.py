@@ -10,6 +10,7 @@ from ...autodiff.derivatives import jvp
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DType
 from ...control.cond import cond
+from ...control.platform import platform_dependent
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...jit.fused import fused
@@ -208,12 +209,24 @@ def det(a: ArrayLike) -> Array:
     return convert(_det(convert(a, dtypes.wide_dtype(a.dtype))), a.dtype)
 
 
+_DOUBLE = frozenset(map(dtypes.as_dtype, ("float64", "complex128")))
+
+
 def _small_det(a: Array, n: int) -> Array:
-    """The determinant of up to three rows: as a polynomial, in float64 of narrower numbers."""
-    wide = dtypes.as_dtype("complex128" if dtypes.is_complex(a.dtype) else "float64")
-    if a.dtype == wide and n > 1:
+    """The determinant of up to three rows: as a polynomial, in float64 of narrower numbers; not on
+    accelerators, which are slow in it, or have none."""
+    def careful(a: Array) -> Array:
+        return in_dtype(_careful_det(in_dtype(a, dtypes.wide_dtype(a.dtype))), a.dtype)
+
+    def exact(a: Array) -> Array:
+        wide = dtypes.as_dtype("complex128" if dtypes.is_complex(a.dtype) else "float64")
+        return in_dtype(_polynomial_det(in_dtype(a, wide)), a.dtype)
+
+    if n == 1:
+        return _polynomial_det(a)
+    if a.dtype in _DOUBLE:
         return _careful_det(a)
-    return in_dtype(_polynomial_det(in_dtype(a, wide)), a.dtype)
+    return platform_dependent(a, cpu=exact, default=careful)
 
 
 def _polynomial_det(a: Array) -> Array:

@@ -125,7 +125,7 @@ fdtr_p = Special("fdtr", _fdtr, *(
 fdtri_p = Special(
     "fdtri", lambda tol, n, d, p: d / n * exp(beta_logit(tol, 0.5 * n, 0.5 * d, p, 1.0 - p)),
     *(lambda t, x, n, d, p, i=i: _fisher_tangent(t, i, n, d, x) for i in range(2)),
-    lambda t, x, n, d, p: t / _fisher_slopes(n, d, x)[2])
+    lambda t, x, n, d, p: t / _fisher_slopes(n, d, x)[2], pace=math.inf)
 
 
 def _fisher_tangent(t: Array, i: int, n: object, d: Array, x: Array) -> Array:
@@ -333,7 +333,7 @@ stdtr_p = Special("stdtr", _stdtr, lambda s, y, df, t: s * _t_in_df(df, t),
                   lambda s, y, df, t: s * _t_density(df, t))
 stdtrit_p = Special("stdtrit", _stdtrit,
                     lambda s, t, df, p: -s * _t_in_df(df, t) / _t_density(df, t),
-                    lambda s, t, df, p: s / _t_density(df, t))
+                    lambda s, t, df, p: s / _t_density(df, t), pace=math.inf)
 
 
 @fused(inline=True)

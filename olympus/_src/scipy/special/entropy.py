@@ -44,9 +44,10 @@ def _ratio(x: Array, y: Array) -> Array:
 
 
 xlogy_p = Special("xlogy", _xlogy, lambda t, z, x, y: t * log(y),
-                  lambda t, z, x, y: t * _ratio(x, y), kinds=INEXACT, wide="float32")
+                  lambda t, z, x, y: t * _ratio(x, y), kinds=INEXACT, wide="float32", pace=4.0)
 xlog1py_p = Special("xlog1py", _xlog1py, lambda t, z, x, y: t * log1p(y),
-                    lambda t, z, x, y: t * _ratio(x, 1.0 + y), kinds=INEXACT, wide="float32")
+                    lambda t, z, x, y: t * _ratio(x, 1.0 + y), kinds=INEXACT, wide="float32",
+                    pace=4.0)
 
 
 @fused(inline=True)
@@ -120,7 +121,7 @@ def _in_domain(p: Array, q: Array, slope: Array) -> Array:
 
 
 entr_p = Special("entr", _entr, lambda t, y, x: t * where(x < 0.0, 0.0, -log(x) - 1.0),
-                 wide="float32")
+                 wide="float32", pace=4.0)
 rel_entr_p = Special("rel_entr", _rel_entr,
                      lambda t, z, p, q: t * _in_domain(p, q, log(_ratio(p, q)) + 1.0),
                      lambda t, z, p, q: t * _in_domain(p, q, -_ratio(p, q)), wide="float32")
@@ -190,7 +191,7 @@ def _logit(tol: float, x: Array) -> Array:
 
 
 logit_p = Special("logit", _logit, lambda t, y, x: t / (x * (1.0 - x)), kinds=INEXACT,
-                  wide="float32")
+                  wide="float32", pace=20.0)
 
 
 @fused(inline=True)
@@ -341,9 +342,9 @@ def _power(x: Array, lmbda: Array) -> Array:
 
 
 boxcox_p = Special("boxcox", _boxcox, lambda t, z, x, a: t * _power(x, a),
-                   lambda t, z, x, a: _slope_in_lmbda(t, log(x), a), wide="float32")
+                   lambda t, z, x, a: _slope_in_lmbda(t, log(x), a), wide="float32", pace=4.0)
 boxcox1p_p = Special("boxcox1p", _boxcox1p, lambda t, z, x, a: t * _power(1.0 + x, a),
-                     lambda t, z, x, a: _slope_in_lmbda(t, log1p(x), a), wide="float32")
+                     lambda t, z, x, a: _slope_in_lmbda(t, log1p(x), a), wide="float32", pace=4.0)
 
 
 @fused(inline=True)
@@ -446,7 +447,7 @@ def _huber(tol: float, delta: Array, r: Array) -> Array:
 huber_p = Special("huber", _huber,
                   lambda t, z, d, r: t * maximum(absolute(r) - d, 0.0) * where(d < 0.0, 0.0, 1.0),
                   lambda t, z, d, r: t * where(d < 0.0, 0.0, minimum(maximum(r, -d), d)),
-                  wide="float32")
+                  wide="float32", pace=4.0)
 
 
 @fused(inline=True)

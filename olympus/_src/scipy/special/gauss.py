@@ -28,7 +28,6 @@ from .gammas import digamma_of, gamma_sign, gammas
 from .hypergeometric import pole
 
 _STEPS = 400_000
-_HIGH = np.int64(-1 << 27)      # the bits of a float's upper half, which has exact products
 
 
 # Twice the digits: sums of a number and its rounding error ---------------------------------------
@@ -40,7 +39,9 @@ def _sum(x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def _halves(x: Array) -> tuple[Array, Array]:
-    high = bitcast_convert_type(bitcast_convert_type(x, np.int64) & _HIGH, np.float64)
+    # The bits of a float's upper half have exact products.
+    bits, low = (np.int64, 27) if x.dtype == np.float64 else (np.int32, 12)
+    high = bitcast_convert_type(bitcast_convert_type(x, bits) & bits(-1 << low), x.dtype)
     return high, x - high
 
 
@@ -364,7 +365,8 @@ def _moved(t: Array, y: Array, a: Any, b: ArrayLike, c: ArrayLike, x: Array, ope
     return t * (part * value + a * b / c * slope)
 
 
-hyp2f1_slope_p = Special("hyp2f1_slope", _hyp2f1_slope, nowhere, nowhere, nowhere, _moved)
+hyp2f1_slope_p = Special("hyp2f1_slope", _hyp2f1_slope, nowhere, nowhere, nowhere, _moved,
+                         pace=math.inf)
 
 
 def _in_parameter(operand: str) -> Any:
@@ -373,7 +375,7 @@ def _in_parameter(operand: str) -> Any:
 
 hyp2f1_p = Special("hyp2f1", hyp2f1_of, *map(_in_parameter, "abc"),
                    lambda t, y, a, b, c, x: t * (a * b / c) * hyp2f1_p.bind(
-                       a + 1.0, b + 1.0, c + 1.0, x))
+                       a + 1.0, b + 1.0, c + 1.0, x), pace=math.inf)
 
 
 @fused(inline=True)

@@ -140,11 +140,11 @@ def _beta_inverse(tol: float, a: Array, b: Array, p: Array, q: Array) -> Array:
 gammaincinv_p = Special(
     "gammaincinv", lambda tol, a, p: gamma_inverse(tol, a, p, 1.0 - p),
     lambda t, x, a, p: t * random_gamma_grad_p.bind(a, x),
-    lambda t, x, a, p: t / gamma_density_p.bind(a, x))
+    lambda t, x, a, p: t / gamma_density_p.bind(a, x), pace=math.inf)
 gammainccinv_p = Special(
     "gammainccinv", lambda tol, a, q: gamma_inverse(tol, a, 1.0 - q, q),
     lambda t, x, a, q: t * random_gamma_grad_p.bind(a, x),
-    lambda t, x, a, q: -t / gamma_density_p.bind(a, x))
+    lambda t, x, a, q: -t / gamma_density_p.bind(a, x), pace=math.inf)
 
 
 def _beta_rules(sign: float) -> tuple[Any, ...]:
@@ -157,9 +157,9 @@ def _beta_rules(sign: float) -> tuple[Any, ...]:
 
 
 betaincinv_p = Special("betaincinv", lambda tol, a, b, p: _beta_inverse(tol, a, b, p, 1.0 - p),
-                       *_beta_rules(1.0))
+                       *_beta_rules(1.0), pace=math.inf)
 betainccinv_p = Special("betainccinv", lambda tol, a, b, q: _beta_inverse(tol, a, b, 1.0 - q, q),
-                        *_beta_rules(-1.0))
+                        *_beta_rules(-1.0), pace=math.inf)
 
 
 @fused(inline=True)

@@ -358,7 +358,7 @@ def _ndtri_exp(tol: float, y: Array) -> Array:
 
 
 ndtri_p = Special("ndtri", _ndtri, lambda t, x, p: t * _gauss(x, 0.5, 1.0 / _DENSITY))
-ndtri_exp_p = Special("ndtri_exp", _ndtri_exp, lambda t, x, y: t / mills_p.bind(x))
+ndtri_exp_p = Special("ndtri_exp", _ndtri_exp, lambda t, x, y: t / mills_p.bind(x), pace=math.inf)
 
 
 # Public functions --------------------------------------------------------------------------------

@@ -10,7 +10,8 @@ __all__: list[str] = []
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
-        flash_attention as flash_attention, paged_attention as paged_attention,
+        flash_attention as flash_attention, matmul as matmul, megablox as megablox,
+        paged_attention as paged_attention,
         splash_attention as splash_attention,
     )
 else:       # a checker would take any name for an object

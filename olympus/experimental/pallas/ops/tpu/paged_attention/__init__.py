@@ -4,8 +4,9 @@ import typing as _typing
 
 from ......_src.base.util import publish as _publish
 from ......_src.base.util import submodules as _submodules
+from ......_src.kernel_library.pages import paged_attention
 
-__all__: list[str] = []
+__all__ = ["paged_attention"]
 
 _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named

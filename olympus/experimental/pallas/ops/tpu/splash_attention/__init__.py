@@ -9,14 +9,20 @@ from ......_src.kernel_library.masks import (
     CausalMask, FullMask, LocalMask, Mask, MultiHeadMask, NumpyMask, make_causal_mask,
     make_local_attention_mask, make_random_mask,
 )
+from ......_src.kernel_library.splash_attention import (
+    BlockSizes, QKVLayout, SplashAttentionKernel, make_splash_mha, make_splash_mha_single_device,
+    make_splash_mqa, make_splash_mqa_single_device,
+)
 from ......_src.kernel_library.splash_reference import (
     make_masked_mha_reference, make_masked_mqa_reference,
 )
 
 __all__ = [
-    "CausalMask", "FullMask", "LocalMask", "Mask", "MultiHeadMask", "NumpyMask", "SegmentIds",
-    "make_causal_mask", "make_local_attention_mask", "make_masked_mha_reference",
-    "make_masked_mqa_reference", "make_random_mask",
+    "BlockSizes", "CausalMask", "FullMask", "LocalMask", "Mask", "MultiHeadMask", "NumpyMask",
+    "QKVLayout", "SegmentIds", "SplashAttentionKernel", "make_causal_mask",
+    "make_local_attention_mask", "make_masked_mha_reference", "make_masked_mqa_reference",
+    "make_random_mask", "make_splash_mha", "make_splash_mha_single_device", "make_splash_mqa",
+    "make_splash_mqa_single_device",
 ]
 
 _publish(__name__)

@@ -1,0 +1,143 @@
+"""Pipelines inside of kernels: a function of blocks of references, for each place of a grid.
+
+On a TPU blocks are copied while others are computed; here each is copied, computed and copied back.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Sequence
+from typing import Any
+
+from ..base.source import api_boundary
+from ..base.typing import Array, PyTree, Reference
+from ..lax.collectives.axes import axis_index
+from ..loops.while_loop import fori_loop
+from ..numpy.refs import get, set
+from ..types.avals import make_aval
+from ..types.slices import Slice
+from ..types.tree import tree_leaves
+from .control import when
+from .grid import around, program_id
+from .masked import load, store
+from .scoped import run_scoped
+from .specs import (
+    Blocked,
+    BlockSpec,
+    Element,
+    Grid,
+    GridSpec,
+    MemoryRef,
+    MemorySpace,
+    Squeezed,
+)
+from .steps import as_index
+
+
+def _place(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyTree, ...]:
+    """The index of a step's block in a reference: a `ds` for each axis that the body sees."""
+    sizes: Sequence[Any] = ref.shape if spec.block_shape is None else spec.block_shape
+    if len(sizes) != len(ref.shape):
+        raise ValueError(f"emit_pipeline: the block shape {tuple(sizes)} given for a reference of "
+                         f"shape {ref.shape}; one entry for each axis is required.")
+    found = [0] * len(sizes) if spec.index_map is None else spec.index_map(*ids)
+    found = found if isinstance(found, (tuple, list)) else (found,)
+    if len(found) != len(sizes):
+        raise ValueError(f"emit_pipeline: an index map returned {len(found)} values for the block "
+                         f"shape {tuple(sizes)}; one for each axis is required.")
+    index: list[Any] = []
+    for x, d in zip(found, sizes, strict=True):
+        if isinstance(x, Slice) or d is None or isinstance(d, Squeezed):
+            index.append(x)
+        elif isinstance(d, Element) and tuple(d.padding) == (0, 0):
+            index.append(Slice(x, d.block_size))
+        elif isinstance(d, (int, Blocked)):
+            n = d if isinstance(d, int) else d.block_size
+            index.append(Slice(x * n, n))
+        else:
+            raise NotImplementedError(f"emit_pipeline: the block entry {d} given; an int, None, "
+                                      "pl.Blocked, or pl.Element without padding is required.")
+    return tuple(index)
+
+
+@api_boundary
+def emit_pipeline(body: Callable[..., None], *, grid: Grid, in_specs: PyTree = (),
+                  out_specs: PyTree = (), tiling: object = None,
+                  core_axis: int | Sequence[int] | None = None,
+                  core_axis_name: Hashable = None, dimension_semantics: object = None,
+                  trace_scopes: bool = True, no_pipelining: bool = False
+                  ) -> Callable[..., None]:
+    """The function of references that runs a body on their blocks, for each place of a grid.
+
+    Args:
+      body: a function of references: to blocks of the inputs, of the outputs, and to scratch. In it
+        `program_id` is the place in this grid.
+      grid: the size of each axis; the last one counts fastest. Sizes may be traced.
+      in_specs, out_specs: a `BlockSpec` for each reference.
+      core_axis, core_axis_name: axes of the kernel's grid, or of a mesh of cores, over which a TPU
+        spreads the steps; here the first core runs all.
+      tiling, dimension_semantics, trace_scopes, no_pipelining: have no effect in interpret mode.
+
+    Returns:
+      A function of references, inputs first, with the keyword `scratches`: references that the body
+      gets behind the blocks.
+
+    >>> from olympus.experimental import pallas as pl
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> def double(x, o):
+    ...     o[...] = x[...] * 2
+    >>> def kernel(x, o):
+    ...     block = pl.BlockSpec((2,), lambda i: (i,))
+    ...     pltpu.emit_pipeline(double, grid=(3,), in_specs=[block], out_specs=[block])(x, o)
+    >>> out = olympus.ShapeDtypeStruct((5,), onp.int32)
+    >>> print(pl.pallas_call(kernel, out, interpret=True)(onp.arange(5)))
+    [0 2 4 6 8]
+    """
+    sizes = GridSpec(grid).grid
+    ins, outs = tree_leaves(in_specs), tree_leaves(out_specs)
+    specs: list[Any] = [*ins, *outs]
+
+    def step(refs: Sequence[Reference], scratches: PyTree, ids: Sequence[Array]) -> None:
+        places = [_place(spec, ref, ids) for spec, ref in zip(specs, refs, strict=True)]
+        parts = [ref.at[place] for ref, place in zip(refs, places, strict=True)]
+
+        def on_blocks(*blocks: Reference) -> None:
+            for block, ref, place in zip(blocks, refs, places, strict=True):
+                set(block, ..., load(ref, place))
+            with around(ids, sizes):
+                body(*blocks, *scratches)
+            for block, ref, place in list(zip(blocks, refs, places, strict=True))[len(ins):]:
+                store(ref, place, get(block))
+
+        run_scoped(on_blocks, *[MemoryRef(make_aval(p.shape, p.dtype), MemorySpace.ANY)
+                                for p in parts])
+
+    def run(refs: Sequence[Reference], scratches: PyTree) -> None:
+        def one(i: Array, _: None) -> None:
+            ids = []
+            for n in reversed(sizes):
+                ids.append(i % as_index(n))
+                i = i // as_index(n)
+            step(refs, scratches, ids[::-1])
+
+        steps: Any = 1      # an int if all sizes are: then the loop has a reverse mode
+        for n in sizes:
+            steps = steps * n
+        fori_loop(0, steps, one, None)
+
+    @api_boundary
+    def pipeline(*refs: Reference, scratches: PyTree = ()) -> None:
+        if len(refs) != len(specs):
+            raise ValueError(f"emit_pipeline: {len(refs)} references given for {len(specs)} specs; "
+                             "one reference for each is required, inputs first.")
+        first: Any = True
+        for axis in () if core_axis is None else _row(core_axis):
+            first = first & (program_id(axis) == 0)
+        for name in () if core_axis_name is None else _row(core_axis_name):
+            first = first & (axis_index(name) == 0)
+        when(first)(lambda: run(refs, scratches))
+
+    return pipeline
+
+
+def _row(x: PyTree) -> Sequence[PyTree]:
+    return x if isinstance(x, (tuple, list)) else (x,)

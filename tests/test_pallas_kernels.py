@@ -1,0 +1,240 @@
+"""Kernels of `experimental.pallas.ops` beside the plain references and NumPy's formulas."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+import olympus.numpy as onp
+from olympus import nn
+from olympus.experimental.pallas import tpu as pltpu
+from olympus.experimental.pallas.ops.gpu import attention as gpu_attention
+from olympus.experimental.pallas.ops.gpu import decode_attention, layer_norm, rms_norm
+from olympus.experimental.pallas.ops.gpu import paged_attention as gpu_pages
+from olympus.experimental.pallas.ops.gpu.softmax import softmax
+from olympus.experimental.pallas.ops.tpu import flash_attention as flash
+from olympus.experimental.pallas.ops.tpu import megablox
+from olympus.experimental.pallas.ops.tpu import splash_attention as splash
+from olympus.experimental.pallas.ops.tpu.matmul import matmul
+from olympus.experimental.pallas.ops.tpu.paged_attention import (
+    paged_attention,
+    quantization_utils,
+    util,
+)
+
+F32 = np.float32
+MHA: Any = gpu_attention.mha
+BY_PAGES: Any = gpu_pages.paged_attention
+PAGED: Any = paged_attention
+GROUPED: Any = util.grouped_query_attention_reference
+R = np.random.RandomState(0)
+
+
+def draw(*shape: int) -> Any:
+    return R.randn(*shape).astype(F32)
+
+
+def near(found: Any, want: Any, tolerance: float = 3e-5) -> None:
+    for x, y in zip(olympus.tree.leaves(found), olympus.tree.leaves(want), strict=True):
+        assert x.shape == y.shape and x.dtype == y.dtype
+        np.testing.assert_allclose(x, y, rtol=tolerance, atol=tolerance)
+
+
+def with_grad(f: Any, *xs: Any) -> Any:
+    """The value, and the gradient of the sum of squares by all arguments."""
+    def loss(*xs: Any) -> Any:
+        out = f(*xs).astype(F32)
+        return (out * out).sum(), out
+    grads, out = olympus.grad(loss, tuple(range(len(xs))), has_aux=True)(*xs)
+    return out, grads
+
+
+# Attention ---------------------------------------------------------------------------------------
+
+SIZES = flash.BlockSizes(16, 16, 8, 1, 16, 8, 8, 8, 24, 8, 8)
+IDS = onp.array(np.arange(32)[None] // 13), onp.array(np.arange(48)[None] // 13)
+
+
+@pytest.mark.parametrize(("causal", "bias", "segments"), [
+    (False, False, False), (True, False, True), (True, True, False)])
+def test_flash_attention(causal: bool, bias: bool, segments: bool) -> None:
+    xs = [draw(1, 2, 32, 8), draw(1, 2, 48, 8), draw(1, 2, 48, 8)]
+    xs += [draw(1, 2, 32, 48)] if bias else []
+    ids = flash.SegmentIds(*IDS) if segments else None
+
+    def one(f: Any, **options: Any) -> Any:
+        return lambda q, k, v, ab=None: f(q, k, v, ab, ids, causal=causal, **options)
+
+    with pltpu.force_tpu_interpret_mode():
+        found = with_grad(one(flash.flash_attention, sm_scale=.5, block_sizes=SIZES), *xs)
+    near(found, with_grad(one(flash.mha_reference_no_custom_vjp, sm_scale=.5), *xs))
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_mha(causal: bool) -> None:
+    xs: Any = [draw(2, 32, 2, 8) for _ in range(3)]
+    sizes = gpu_attention.BlockSizes(16, 8, 8, 16, 16, 16)
+    ids = onp.array([[0] * 20 + [1] * 12, [0] * 32])
+
+    def one(f: Any, **options: Any) -> Any:
+        return lambda *x: f(*x, ids, .3, causal, **options)
+
+    near(with_grad(one(gpu_attention.mha, block_sizes=sizes, interpret=True), *xs),
+         with_grad(one(gpu_attention.mha_reference), *xs))
+    out, lse = MHA(*xs, None, block_sizes=sizes, interpret=True,
+                                 return_residuals=True)
+    near(lse, nn.logsumexp(onp.einsum("bqhc,bkhc->bhqk", *xs[:2]), -1))
+    near(out, gpu_attention.mha_reference(xs[0], xs[1], xs[2], None))
+
+
+ODD = np.random.RandomState(3).rand(32, 48) > .9
+ODD[:, 5] = True
+HEADS = {
+    "causal": [splash.CausalMask((32, 48))] * 4,
+    "two": [splash.LocalMask((32, 48), (4, 3), 1)] * 2 + [splash.FullMask((32, 48))] * 2,
+    "read": [splash.NumpyMask(ODD)] * 4,
+}
+
+
+@pytest.mark.parametrize(("name", "fused", "cap", "sinks"), [
+    ("causal", False, None, False), ("two", True, 2.0, True), ("read", False, None, True),
+    ("causal", True, 1.5, False)])
+def test_splash_attention(name: str, fused: bool, cap: Any, sinks: bool) -> None:
+    mask = splash.MultiHeadMask(HEADS[name])
+    sizes = splash.BlockSizes(8, 16, None, 16, 8, None, None if fused else 8,
+                              None if fused else 24, fused)
+    kernel = splash.make_splash_mha_single_device(mask, block_sizes=sizes, interpret=True,
+                                                  attn_logits_soft_cap=cap)
+    ids = splash.SegmentIds(IDS[0][0], IDS[1][0])
+    plain = splash.make_masked_mha_reference(mask)
+    xs = [draw(4, 32, 8), draw(2, 48, 8), draw(2, 48, 4), *([draw(4)] if sinks else [])]
+    found = with_grad(lambda q, k, v, s=None: kernel(q, k, v, ids, s), *xs)
+    near(found, with_grad(lambda q, k, v, s=None: plain(
+        q, k, v, ids, s, attn_logits_soft_cap=cap), *xs))
+
+
+def test_splash_attention_is_a_pytree_of_its_mask() -> None:
+    """It is an argument of jit, mapped, of one head of keys, and made of a traced mask."""
+    mask = splash.MultiHeadMask(HEADS["causal"])
+    sizes = splash.BlockSizes(8, 16)
+    kernel = splash.make_splash_mqa_single_device(mask, block_sizes=sizes, interpret=True)
+    x = [draw(3, 4, 32, 8), draw(3, 48, 8), draw(3, 48, 8)]
+    want = olympus.vmap(splash.make_masked_mqa_reference(mask))(*x)
+    near(olympus.jit(lambda f, *x: olympus.vmap(f)(*x))(kernel, *x), want)
+
+    @olympus.jit
+    def traced(mask: Any, q: Any, k: Any, v: Any) -> Any:
+        f = splash.make_splash_mqa_single_device(mask, block_sizes=sizes, interpret=True,
+                                                 save_residuals=True)
+        leaves, tree = olympus.tree.flatten(f)
+        return olympus.tree.unflatten(tree, leaves)(q, k, v)
+    out, (lse,) = traced(onp.array(mask[:, :, :]), *[y[0] for y in x])
+    near(out, want[0])
+    assert lse.shape == (4, 32)
+    with pytest.raises(NotImplementedError, match="set all of them in BlockSizes"):
+        olympus.grad(lambda q: kernel(q, x[1][0], x[2][0]).sum())(x[0][0])
+
+
+def test_decoding() -> None:
+    q, k, v = draw(2, 6, 8), draw(2, 40, 3, 8), draw(2, 40, 3, 8)
+    start, stop = onp.array([0, 7]), onp.array([33, 9])
+    for options in {}, {"return_residuals": True, "normalize_output": False, "sm_scale": .7}:
+        near(decode_attention.gqa(q, k, v, start, stop, block_k=8, interpret=True, **options),
+             decode_attention.gqa_reference(q, k, v, start, stop, **options))
+    near(decode_attention.mqa(q, k[:, :, 0], v[:, :, 0], interpret=True),
+         decode_attention.mqa_reference(q, k[:, :, 0], v[:, :, 0]))
+    with pytest.raises(NotImplementedError, match="residuals must be returned"):
+        decode_attention.gqa(q, k, v, normalize_output=False, interpret=True)
+
+
+def test_pages() -> None:
+    q = draw(2, 6, 8)
+    pages: Any = [draw(3, 9, 4, 8) for _ in range(2)]
+    table, lengths = onp.array([[1, 5, 0], [8, 3, 2]]), onp.array([11, 4])
+    rows: Any = [p[:, table].swapaxes(0, 1).reshape(2, 3, 12, 8) for p in pages]
+    want = GROUPED(q, *rows, lengths, 2.0)
+    near(BY_PAGES(q, *pages, table, lengths, attn_logits_soft_cap=2.0,
+                                   interpret=True), want)
+    scales: Any = [abs(draw(3, 9, 4)) for _ in range(2)]
+    scaled = BY_PAGES(q, *pages, table, None, *scales, interpret=True)
+    larger: Any = [p * s[..., None] for p, s in zip(pages, scales, strict=True)]
+    near(scaled, BY_PAGES(q, *larger, table, None, interpret=True))
+    with pltpu.force_tpu_interpret_mode():
+        near(PAGED(q, *pages, lengths, table, attn_logits_soft_cap=2.0,
+                             pages_per_compute_block=3), want)
+        small: Any = [quantization_utils.quantize_to_int8(onp.array(p)) for p in pages]
+        back: Any = [quantization_utils.unquantize_from_int8(p, F32) for p in small]
+        near(PAGED(q, *small, lengths, table, pages_per_compute_block=1),
+             PAGED(q, *back, lengths, table, pages_per_compute_block=1))
+        with pytest.raises(ValueError, match="a divisor is required"):
+            PAGED(q, *pages, lengths, table, pages_per_compute_block=2)
+
+
+# Products and norms ------------------------------------------------------------------------------
+
+@pytest.mark.parametrize("transposed", [False, True])
+@pytest.mark.parametrize("sizes", [(5, 0, 11, 4), (0, 0, 20, 0), (3, 2, 1, 0)])
+def test_products_of_groups(sizes: Any, transposed: bool) -> None:
+    x, w = draw(20, 6), draw(4, 6, 10)
+    ends = np.cumsum(sizes)
+    group = np.searchsorted(ends, np.arange(20), side="right")
+    member = onp.array(group[:, None] == np.arange(4)).astype(F32)
+    counts = onp.array(sizes, np.int32)
+
+    def run(x: Any, w: Any) -> Any:
+        return megablox.gmm(x, w.swapaxes(1, 2) if transposed else w, counts, F32, (8, 4, 4), None,
+                            None, transposed, True)
+
+    near(with_grad(run, x, w),
+         with_grad(lambda x, w: onp.einsum("mg,mk,gkn->mn", member, x, w), x, w))
+
+
+def test_groups_of_one_shard_and_other_rows() -> None:
+    x, w, old = draw(20, 6), draw(2, 6, 10), draw(20, 10)
+    counts, first = onp.array([5, 4, 8, 3], np.int32), onp.array(1, np.int32)
+    mine = (np.arange(20) >= 5) & (np.arange(20) < 17)
+
+    def run(x: Any, w: Any, old: Any) -> Any:
+        return megablox.gmm(x, w, counts, F32, lambda m, k, n: (4, k, n), first, old,
+                            interpret=True)
+
+    rows = np.where(np.arange(20) < 9, 0, 1)
+    near(with_grad(run, x, w, old), with_grad(lambda x, w, old: onp.where(
+        mine[:, None], onp.einsum("mk,mkn->mn", x, w[rows]), old), x, w, old))
+    near(megablox.tgmm(x.T, old, counts, F32, (4, 4, 4), first, 2, onp.ones((2, 6, 10)), True),
+         onp.stack([1 + x[5:9].T @ old[5:9], 1 + x[9:17].T @ old[9:17]]))
+    for message, run_wrong in (
+            ("32-bit integer", lambda: megablox.gmm(x, w, counts.astype(F32), interpret=True)),
+            ("No tuned tiling", lambda: megablox.gmm(x, w, counts, F32, None, first,
+                                                     interpret=True)),
+            ("Expected 3-tensor", lambda: megablox.gmm(x, x, counts, interpret=True))):
+        with pytest.raises(ValueError, match=message):
+            run_wrong()
+
+
+@pytest.mark.parametrize("dtype", [F32, np.int8])
+def test_matmul(dtype: Any) -> None:
+    x, y = (5 * draw(8, 12)).astype(dtype), (5 * draw(12, 6)).astype(dtype)
+    out = np.int32 if dtype == np.int8 else F32
+    with pltpu.force_tpu_interpret_mode():
+        near(matmul(x, y, block_shape=(4, 3), block_k=6, out_dtype=out), x.astype(out) @ y)
+        with pytest.raises(ValueError, match="sizes that they divide"):
+            matmul(x, y, block_shape=(3, 3), block_k=6)
+
+
+@pytest.mark.parametrize(("kernel", "plain"), [
+    (layer_norm.layer_norm, layer_norm.layer_norm_reference),
+    (rms_norm.rms_norm, rms_norm.rms_norm_reference)])
+def test_norms(kernel: Any, plain: Any) -> None:
+    x, w, b = draw(3, 50, 24), draw(24), draw(24)
+    near(with_grad(lambda *x: kernel(*x, interpret=True), x, w, b), with_grad(plain, x, w, b), 1e-4)
+
+
+@pytest.mark.parametrize("dtype", [F32, onp.bfloat16])
+@pytest.mark.parametrize("shape", [(5,), (2, 3, 33), (0, 4)])
+def test_softmax(shape: Any, dtype: Any) -> None:
+    x = onp.array(draw(*shape), dtype)
+    near(softmax(x, interpret=True), nn.softmax(x.astype(F32)).astype(dtype))
+    with pytest.raises(NotImplementedError, match="the last one is required"):
+        softmax(onp.ones((2, 2)), axis=0, interpret=True)
