@@ -400,9 +400,9 @@ class _OtherCosts(Costs):
 
     def _equation(self, eqn: OlympusprEqn) -> Lines:
         lines = super()._equation(eqn)
-        if eqn.primitive.name != "shard_map":
+        if not eqn.primitive.per_device:
             return lines
-        # Its body is the program of one of these.
+        # The body is the program of one of these.
         sizes = eqn.params["mesh"].shape
         parts = prod(sizes[axis] for axis in eqn.params["newly_manual_axes"])
         return {line: cost.times(parts) for line, cost in lines.items()}
@@ -422,8 +422,9 @@ def _lengths(program: Olympuspr, seen: set[int]) -> Iterator[tuple[tuple[str, in
         return
     seen.add(id(program))
     for eqn in program.eqns:
-        if eqn.primitive.name == "scan" and eqn.source is not None:
-            yield _place(eqn.source)[:2], eqn.params["length"]
+        length = eqn.primitive.times(eqn.params) if eqn.primitive.repeats else None
+        if length is not None and eqn.source is not None:
+            yield _place(eqn.source)[:2], length
         for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars):
             yield from _lengths(body.olympuspr, seen)
 
