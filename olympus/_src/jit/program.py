@@ -23,7 +23,6 @@ from ..interpreters.passes import arrays_only, stores_of
 from ..lax.sharding import constrain
 from ..lowering.module import Lowering
 from ..runtime.compile import Executable, Placement, load_program, lowering_of, release
-from ..runtime.dumps import dump
 from ..types.avals import HIGH, MUTABLE, Aval, ShapeDtypeStruct
 from ..types.layout import Format, Layout, demanded_layout
 from ..types.sharding import NamedSharding, demanded_memory
@@ -34,6 +33,7 @@ from .signature import Arguments, Signature
 
 _check: Any = lazy_module("olympus._src.core.check")        # under enable_checks
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
+_dumps: Any = lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
@@ -205,7 +205,8 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
     closed, lead = closure_convert(closed)
     if closed.consts:
         _warn_of_constants(name, closed.consts)
-    dump("olympuspr", name, lambda: str(closed))
+    if config.dump_ir_to.value:
+        _dumps.dump("olympuspr", name, lambda: str(closed))
     return Program(
         closed, lead, arguments.in_tree, out_tree, ("",) * len(lead) + names,
         (False,) * len(lead) + signature.donated(arguments), name, keep_unused, options,

@@ -54,10 +54,10 @@ from ..types.sharding import (
     entry_of,
 )
 from ..types.tree_registry import PyTreeDef
-from .dumps import dump
 from .nans import debugging
 
 brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
+_dumps: Any = util.lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to
 _check: Any = util.lazy_module("olympus._src.core.check")       # under enable_checks
 foreign: Any = util.lazy_module("olympus._src.runtime.foreign")     # for who calls such functions
 disk_cache: Any = util.lazy_module("olympus._src.runtime.disk_cache")  # who turns it off, spares it
@@ -543,8 +543,9 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if is_brief:
         hosts = lib.IN_THIS_THREAD
     _look_for_room(context.name)
-    dump("stablehlo", context.name, lambda: cast("str", module.operation.get_asm(
-        enable_debug_info=config.include_debug_info_in_dumps.value)))
+    if config.dump_ir_to.value:
+        _dumps.dump("stablehlo", context.name, lambda: cast("str", module.operation.get_asm(
+            enable_debug_info=config.include_debug_info_in_dumps.value)))
     owner: Client = device.client       # a user's plugin may call its devices as we call ours
     for watch in before_compiling:
         watch(owner)

@@ -15,13 +15,10 @@ MODES = {"stablehlo": "compile.mlir", "olympuspr": "trace.olympuspr.txt"}
 
 
 def dump(mode: str, name: str, text: Callable[[], str]) -> None:
-    """Write a program to the folder that the option names, if programs of this mode are wanted.
+    """Write a program to the folder of `olympus_dump_ir_to`, if programs of this mode are wanted.
 
     A folder that cannot be written to is warned of: the program runs anyway.
     """
-    folder = config.dump_ir_to.value
-    if not folder:
-        return
     modes = [m.strip() for m in config.dump_ir_modes.value.split(",")]
     for unknown in sorted({*modes} - {*MODES}):
         raise ValueError(f"olympus_dump_ir_modes: {unknown!r} given; {' and '.join(MODES)} are "
@@ -30,7 +27,7 @@ def dump(mode: str, name: str, text: Callable[[], str]) -> None:
         return
     # `<lambda>` is no name of a file everywhere, and names have at most 255 bytes.
     safe = re.sub(r"[^\w.-]", "_", name)[:80]
-    path = Path(folder, f"olympus_ir{next(_count):04}_{safe}_{MODES[mode]}")
+    path = Path(config.dump_ir_to.value, f"olympus_ir{next(_count):04}_{safe}_{MODES[mode]}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text(), encoding="utf-8")
