@@ -12,6 +12,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 
+signal.signal(signal.SIGINT, signal.default_int_handler)   # a job in the background ignores it
 released, ended = threading.Event(), []
 
 def wait(x):
