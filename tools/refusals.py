@@ -15,14 +15,14 @@ from collections.abc import Iterator
 REASONS = {
     "hardware limit": r"(kernels|calls)\.py:|eigh\.py:.*implementation|svd\.py:.*algorithm",
     "another format has nothing like it": r"(iree|onnx\w*|edges)\.py:",
-    "what is in one process only": r"(exported|fields|nodes)\.py:",
+    "what is in one process only": r"(exported|fields|nodes)\.py:|executables\.py:_not_sent:",
     "JAX refuses it, too": r"registration\.py:register_lowering:|trees\.py:_read_arrays:|"
                             r"eig\.py:jvp:|"
                            r"eig\.py:_by_cusolver:|"
                            r"shard_map\.py:(check_closed_over|_check_entries):|"
                            r"sharding\.py:_with_types:",
     "XLA's partitioner ends the process, or refuses":
-        r"(callbacks|shard_map|queries)\.py:lower:",
+        r"(callbacks|shard_map|queries)\.py:lower:|callbacks\.py:emit_python_callback:",
     "a program of several platforms runs on one": r"stages\.py:compile:|"
                                                     r"module\.py:_check_donation:",
     "a compiled program cannot raise": r": \w+: bounds_error given",
@@ -36,7 +36,7 @@ REASONS = {
                                        r"hi\.py:(_needed|__hash__):",
     "what the axes of a user's type do not say":
         r"cond\.py:check_selectable:|groups\.py:_mapped_rows:|rules\.py:check_axes:|"
-        r"shard_map\.py:(others|_is_high):|sharding\.py:constrain:",
+        r"shard_map\.py:(others|_is_high):|sharding\.py:constrain:|stages\.py:loolympus:",
     "a layout of sparse arrays that JAX refuses there, too":
         r"bcoo\.py:from_scipy_sparse:|bcsr\.py:(from_bcoo|from_scipy_sparse|bcsr_dot_general):|"
         r"conversions\.py:sparse_permutation:|formats\.py:_lacks:|"
@@ -45,8 +45,10 @@ REASONS = {
         r"products\.py:(_dot_general|_spdot_general):|"
         r"transform\.py:(_applied|_integer_pow|_add|_div|_scan):",
     "a kernel runs on one core of the host here":
-        r"devices\.py:needs_device:|cores\.py:kernel:|semaphores\.py:_here:",
-    "a mask or reference function that JAX refuses there, too":
+        r"device_only\.py:needs_device:|cores\.py:kernel:|semaphores\.py:_here:",
+    "a mask, reference function or kernel that JAX refuses there, too":
+        r"attention_kernel\.py:_attention_fwd:|decoding\.py:gqa:|norms\.py:softmax:|"
+        r"pipeline\.py:_place:|"
         r"masks\.py:(__bool__|__getitem__|_two_slices): .*Mask|masks\.py:_two_slices:|"
         r"flash_attention\.py:mha_reference_bwd:|splash_reference\.py:_splash_fwd:",
     "one gathered axis of an output's block": r"blocks\.py:write:",

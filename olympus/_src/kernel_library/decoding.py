@@ -56,9 +56,9 @@ def gqa(q: Array, k: Array, v: Array, start_idx: ArrayLike | None = None,
     (1, 4, 8)
     """
     if not (normalize_output or return_residuals):
-        raise NotImplementedError("gqa: normalize_output=False given without return_residuals: "
-                                  "When normalize_output is False, attention residuals must be "
-                                  "returned.")
+        raise NotImplementedError("gqa: normalize_output=False given without return_residuals; "
+                                  "the sums to divide by are among the residuals; pass "
+                                  "return_residuals=True.")
     (batch, heads, dim), (keys, kv_heads) = q.shape, k.shape[1:3]
     if mod(heads, kv_heads):
         raise ValueError(f"gqa: q {q.aval} and k {k.aval} given; heads of keys that divide the "
