@@ -144,7 +144,7 @@ def test_decoding() -> None:
              decode_attention.gqa_reference(q, k, v, start, stop, **options))
     near(decode_attention.mqa(q, k[:, :, 0], v[:, :, 0], interpret=True),
          decode_attention.mqa_reference(q, k[:, :, 0], v[:, :, 0]))
-    with pytest.raises(NotImplementedError, match="residuals must be returned"):
+    with pytest.raises(NotImplementedError, match="pass return_residuals=True"):
         decode_attention.gqa(q, k, v, normalize_output=False, interpret=True)
 
 
