@@ -19,6 +19,7 @@ import re
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -137,6 +138,8 @@ def main() -> None:
     parser.add_argument("--part", type=int)
     parser.add_argument("--target", choices=accelerators.CHIPS)
     options = parser.parse_args()
+    # Rows make functions anew, as users are advised not to.
+    warnings.filterwarnings("ignore", r"jit: .*, was made and traced", UserWarning)
     if options.target:
         sys.exit(check(options.target, options.part) > 0)
     own = [] if options.part is None else ["--part", str(options.part)]
