@@ -55,6 +55,23 @@ def next_token_loss(L, x, embedding, tokens):
     return -L.numpy.take_along_axis(logits, tokens[:, 1:, None], -1).mean()
 
 
+def specs(L):
+    """The maker of arguments' shapes: sizes, and a dtype `d`."""
+    return lambda *shape, d=F32: L.ShapeDtypeStruct(shape, d)
+
+
+def of_key(L, fun, impl=None):
+    """A function of the words of a random key, and their shape."""
+    size = {None: 2, "rbg": 4, "unsafe_rbg": 4}[impl]
+    return (lambda k: fun(L.random.wrap_key_data(k, impl=impl)),
+            L.ShapeDtypeStruct((size,), np.uint32))
+
+
+def slope(L, fun):
+    """The gradient of the sum of a function's results."""
+    return L.grad(lambda *args: fun(*args).sum())
+
+
 def transformers(L):
     """Programs of a transformer of two layers, as `programs` gives them."""
     np_, lax, bf16 = L.numpy, L.lax, L.numpy.bfloat16
@@ -93,9 +110,7 @@ def factorisations(L):
     """Programs of linear algebra, as `programs` gives them."""
     np_, lax = L.numpy, L.lax
 
-    def S(*shape, d=F32):
-        return L.ShapeDtypeStruct(shape, d)
-
+    S = specs(L)
     return {
         "Cholesky": (np_.linalg.cholesky, S(256, 256)),
         "QR": (np_.linalg.qr, S(256, 128)),
@@ -111,9 +126,7 @@ def draws(L):
     """Programs that draw random numbers, as `programs` gives them."""
     np_, random, bf16 = L.numpy, L.random, L.numpy.bfloat16
 
-    def S(*shape, d=F32):
-        return L.ShapeDtypeStruct(shape, d)
-
+    S = specs(L)
     def split_and_draw(k):
         a, b = random.split(random.wrap_key_data(k))
         return random.uniform(a, (1024, 128), bf16), random.randint(b, (1024,), 0, 10)
@@ -139,9 +152,7 @@ def programs(L):
     bf16, fp8 = np_.bfloat16, np_.float8_e4m3fn
     nhwc = {"dimension_numbers": ("NHWC", "HWIO", "NHWC")}
 
-    def S(*shape, d=F32):
-        return L.ShapeDtypeStruct(shape, d)
-
+    S = specs(L)
     def layernorm(x, g, b):
         m, v = x.mean(-1, keepdims=True), x.var(-1, keepdims=True)
         return nn.gelu((x - m) * lax.rsqrt(v + 1e-5) * g + b)
@@ -213,29 +224,13 @@ def programs(L):
 
 
 def matrices_and_order(L):
-    """Single functions on small arguments: name -> (function, shapes of arguments). (the first)"""
+    """Functions of matrices, of order and of random keys: name -> (function, shapes)."""
     np_, lax, scipy, random = L.numpy, L.lax, L.scipy, L.random
-    linalg, _bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
+    linalg = np_.linalg
 
-    def S(*shape, d=F32):
-        return L.ShapeDtypeStruct(shape, d)
-
-    def of_key(fun, impl=None):
-        size = {None: 2, "rbg": 4, "unsafe_rbg": 4}[impl]
-        return lambda k: fun(random.wrap_key_data(k, impl=impl)), S(size, d=np.uint32)
-
-    def slope(fun):
-        return L.grad(lambda *args: fun(*args).sum())
-
-    def pool(x):
-        return lax.reduce_window(x, -np.inf, lax.max, (2,), (2,), "VALID")
-
-    def scaled(a, b, s, t):
-        return L.nn.scaled_matmul(a, b, s, t)
-
+    S = specs(L)
     M, C, V, I = S(16, 16), S(16, 16, d=np.complex64), S(64), S(64, d=np.int32)
     T, R, W = S(8, 16, 16), S(24, 16), S(16)
-    _i8, _i4, _f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
     return {
         "cholesky": (linalg.cholesky, M), "cholesky complex": (linalg.cholesky, C),
         "qr": (linalg.qr, R), "svd": (linalg.svd, R), "svd complex": (linalg.svd, C),
@@ -258,22 +253,23 @@ def matrices_and_order(L):
                              W, S(15)),
         "cholesky_update": (lax.linalg.cholesky_update, M, W),
         "symmetric_product": (lax.linalg.symmetric_product, R, S(24, 24)),
-        "vmap cholesky": (L.vmap(linalg.cholesky), T), "grad cholesky": (slope(linalg.cholesky), M),
-        "grad eigh": (slope(lambda a: linalg.eigh(a)[1]), M),
-        "grad svd": (slope(lambda a: linalg.svd(a, full_matrices=False)[1]), R),
-        "grad qr": (slope(lambda a: linalg.qr(a)[1]), R),
+        "vmap cholesky": (L.vmap(linalg.cholesky), T),
+        "grad cholesky": (slope(L, linalg.cholesky), M),
+        "grad eigh": (slope(L, lambda a: linalg.eigh(a)[1]), M),
+        "grad svd": (slope(L, lambda a: linalg.svd(a, full_matrices=False)[1]), R),
+        "grad qr": (slope(L, lambda a: linalg.qr(a)[1]), R),
         "fft": (np_.fft.fft, C), "rfft2": (np_.fft.rfft2, M), "irfft": (np_.fft.irfft, C),
         "fftconvolve": (scipy.signal.fftconvolve, M, M),
-        "normal": of_key(lambda k: random.normal(k, (64,))),
-        "gamma": of_key(lambda k: random.gamma(k, 2.0, (8,))),
-        "poisson": of_key(lambda k: random.poisson(k, 2.0, (8,))),
-        "choice": of_key(lambda k: random.choice(k, 100, (8,), replace=False)),
-        "permutation": of_key(lambda k: random.permutation(k, 64)),
-        "rbg": of_key(lambda k: random.normal(k, (8,)), "rbg"),
-        "unsafe_rbg": of_key(lambda k: random.normal(k, (8,)), "unsafe_rbg"),
-        "orthogonal": of_key(lambda k: random.orthogonal(k, 8)),
-        "binomial": of_key(lambda k: random.binomial(k, 10, 0.3, (8,))),
-        "multivariate_normal": of_key(lambda k: random.multivariate_normal(
+        "normal": of_key(L, lambda k: random.normal(k, (64,))),
+        "gamma": of_key(L, lambda k: random.gamma(k, 2.0, (8,))),
+        "poisson": of_key(L, lambda k: random.poisson(k, 2.0, (8,))),
+        "choice": of_key(L, lambda k: random.choice(k, 100, (8,), replace=False)),
+        "permutation": of_key(L, lambda k: random.permutation(k, 64)),
+        "rbg": of_key(L, lambda k: random.normal(k, (8,)), "rbg"),
+        "unsafe_rbg": of_key(L, lambda k: random.normal(k, (8,)), "unsafe_rbg"),
+        "orthogonal": of_key(L, lambda k: random.orthogonal(k, 8)),
+        "binomial": of_key(L, lambda k: random.binomial(k, 10, 0.3, (8,))),
+        "multivariate_normal": of_key(L, lambda k: random.multivariate_normal(
             k, np.zeros(3, F32), np.eye(3, dtype=F32))),
         "rng_bit_generator": (lambda k: lax.rng_bit_generator(k, (8,)), S(4, d=np.uint32)),
         "sort": (np_.sort, V), "sort complex": (np_.sort, C), "argsort": (np_.argsort, V),
@@ -291,28 +287,19 @@ def matrices_and_order(L):
 
 
 def further_functions(L):
-    """Single functions on small arguments: name -> (function, shapes of arguments). (the others)"""
-    np_, lax, scipy, random = L.numpy, L.lax, L.scipy, L.random
-    _linalg, bf16, fp8 = L.numpy.linalg, np_.bfloat16, np_.float8_e4m3fn
+    """The other functions on small arguments: name -> (function, shapes)."""
+    np_, lax, scipy = L.numpy, L.lax, L.scipy
+    bf16, fp8 = np_.bfloat16, np_.float8_e4m3fn
 
-    def S(*shape, d=F32):
-        return L.ShapeDtypeStruct(shape, d)
-
-    def of_key(fun, impl=None):
-        size = {None: 2, "rbg": 4, "unsafe_rbg": 4}[impl]
-        return lambda k: fun(random.wrap_key_data(k, impl=impl)), S(size, d=np.uint32)
-
-    def slope(fun):
-        return L.grad(lambda *args: fun(*args).sum())
-
+    S = specs(L)
     def pool(x):
         return lax.reduce_window(x, -np.inf, lax.max, (2,), (2,), "VALID")
 
     def scaled(a, b, s, t):
         return L.nn.scaled_matmul(a, b, s, t)
 
-    M, _C, V, I = S(16, 16), S(16, 16, d=np.complex64), S(64), S(64, d=np.int32)
-    _T, _R, W = S(8, 16, 16), S(24, 16), S(16)
+    M, V, I = S(16, 16), S(64), S(64, d=np.int32)
+    W = S(16)
     i8, i4, f8 = S(8, 8, d=np.int8), S(8, 8, d=np_.int4), S(16, 16, d=fp8)
     e8 = np_.float8_e8m0fnu
     ring = (((1,), (0,)), ((), ()))
@@ -326,7 +313,8 @@ def further_functions(L):
         "conv bfloat16": (lambda x, w: lax.conv(x, w, (1, 1), "SAME"),
                           S(1, 4, 8, 8, d=bf16), S(4, 4, 3, 3, d=bf16)),
         "reduce_window": (lambda x: lax.reduce_window(x, 0.0, lax.add, (2,), (2,), "VALID"), V),
-        "grad max_pool": (slope(pool), V), "jvp max_pool": (lambda x: L.jvp(pool, (x,), (x,)), V),
+        "grad max_pool": (slope(L, pool), V),
+        "jvp max_pool": (lambda x: L.jvp(pool, (x,), (x,)), V),
         "ragged_dot": (lax.ragged_dot, S(256, 128), S(4, 128, 128), S(4, d=np.int32)),
         "dot int8": (functools.partial(lax.dot, preferred_element_type=np.int32), i8, i8),
         "dot int4": (functools.partial(lax.dot, preferred_element_type=np.int32), i4, i4),
@@ -353,7 +341,7 @@ def further_functions(L):
         "cond": (lambda x: lax.cond(x[0] > 0, np_.sin, np_.cos, x), V),
         "platform_dependent": (lambda x: lax.platform_dependent(
             x, cpu=np_.sin, tpu=np_.cos, default=np_.tan), V),
-        "checkpoint": (slope(L.checkpoint(lambda x: np_.sin(np_.sin(x)))), V),
+        "checkpoint": (slope(L, L.checkpoint(lambda x: np_.sin(np_.sin(x)))), V),
         "custom_root": (lambda x: lax.custom_root(
             lambda y: y * y - x[0], x[1], lambda f, x0: x0, lambda g, y: y / g(F32.type(1))), V),
         "optimization_barrier": (lax.optimization_barrier, V),
