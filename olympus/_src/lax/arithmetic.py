@@ -58,7 +58,7 @@ class Product(Elementwise):
 
 
 class Quotient(Elementwise):
-    """x / y, or the remainder; of integers by zero -1 (all bits are set), and x.
+    """x / y; of integers by zero -1: all bits are set.
 
     LLVM (jaxlib 0.10.2) divides by zero itself, and so ends the process, where it finds while
     compiling that both integers are numbers. So none is divided by zero.
@@ -82,18 +82,25 @@ class Quotient(Elementwise):
             by_zero = b.compare("EQ", y, zero, "SIGNED" if info.min else "UNSIGNED",
                                 aval.update(dtype=dtypes.as_dtype(bool)))
             out = b.op(self.op, [x, b.op("stablehlo.select", [by_zero, one, y])])
-            rest = x if self is rem_p else b.full(aval, -1 if info.min else info.max)
-            out = b.op("stablehlo.select", [by_zero, rest, out])
+            out = b.op("stablehlo.select", [by_zero, self.by_zero(b, x), out])
         if info is not None:
             b.emitted = None    # no recipe: it depends on whether the divisor is a number
         return out
 
+    def by_zero(self, b: Builder, x: IrValue) -> IrValue:
+        """The result for integers where the divisor is 0."""
+        aval, info = b.avals_out[0], dtypes.iinfo(b.avals_out[0].dtype)
+        return b.full(aval, -1 if info.min else info.max)
+
 
 class Remainder(Quotient):
-    """The remainder of x / y with the sign of x."""
+    """The remainder of x / y with the sign of x; of integers by zero x."""
 
     algebra = "comparison"
     pace = 20.0
+
+    def by_zero(self, b: Builder, x: IrValue) -> IrValue:
+        return x
 
 
 neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bind(t), linear=(0,),
