@@ -7,7 +7,7 @@ libraries take turns, in a process for each set of programs and target; without 
 figures are those that were kept. `--write` keeps the figures in tests/data/accelerators.json, which
 tools/accelerator_check.py holds Olympus to, and the table in docs/accelerators.md.
 
-Nothing is executed on an accelerator. Times are of the processor, all threads together.
+Nothing is executed on an accelerator. Times are CPU times of all threads together.
 """
 
 from __future__ import annotations

@@ -300,7 +300,7 @@ FOOTER = """
 A float32 convolution of one feature by more than some 70 numbers (`convolve`, `correlate`,
 `scipy.signal.convolve2d`, their derivatives) is a product of Fourier transforms in float64 on one
 CPU, where that takes less time than the sums. Measured by the **largest** element of the result,
-its errors are those of the last rounding, 6e-8; NumPy's direct sums reach 3e-7 (10,000 by 10,000
+its errors come from the last rounding, 6e-8; NumPy's direct sums reach 3e-7 (10,000 by 10,000
 numbers). By the elements themselves they may be larger where the operands' sizes differ by more
 than a factor of 10⁸: a direct sum of small elements knows nothing of large ones elsewhere. What
 is smaller than the bound of the error, `2**-52 * log2(n) * norm(x) * norm(y)`, is 0, so sums of

@@ -233,7 +233,7 @@ def _compile(given: argparse.Namespace) -> int:
 
 
 def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
-    """Report what a program takes on devices that need not be here; 3 if it does not fit."""
+    """Report a program's memory and time on devices that need not be here; 3 if it does not fit."""
     if given.emit not in ("summary", "json", "html"):
         raise CommandError(f"--emit {given.emit} given with --for, which has json and html.")
     args, kwargs = specs(given.arguments, cut=True)

@@ -1,4 +1,4 @@
-"""The words of kernels for TPUs: memory spaces, options, copies; interpreted as all kernels are."""
+"""Names for kernels on TPUs: memory spaces, options, copies; they run in interpret mode here."""
 
 from __future__ import annotations
 
