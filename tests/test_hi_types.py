@@ -5,16 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
-from quantised import (
-    QArray,
-    QType,
-    Quantise,
-    Rows,
-    X,
-    dequantise,
-    quantise,
-    quantised,
-)
+from quantised import QArray, QType, Quantise, Rows, X, dequantise, quantise, quantised
 
 import olympus
 import olympus.numpy as onp

@@ -19,17 +19,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import image, lax, nn, random
 from olympus._src.base import config
-from olympus.scipy import (
-    cluster,
-    fft,
-    integrate,
-    linalg,
-    ndimage,
-    signal,
-    sparse,
-    special,
-    stats,
-)
+from olympus.scipy import cluster, fft, integrate, linalg, ndimage, signal, sparse, special, stats
 from olympus.scipy.spatial.transform import Rotation, Slerp
 
 Call = Callable[[], Any]

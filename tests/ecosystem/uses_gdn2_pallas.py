@@ -3,11 +3,7 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from atomic_ops import (
-    KAGGLE_SMALL,
-    gdn2_chunked_wy_reference,
-    gdn2_pallas_forward_trainable,
-)
+from atomic_ops import KAGGLE_SMALL, gdn2_chunked_wy_reference, gdn2_pallas_forward_trainable
 from jax.experimental.pallas import tpu as pltpu
 
 

@@ -24,15 +24,7 @@ from ..base.util import cut, lazy_module, merged
 from ..core.effects import Effect, input_effects, of_body
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
-from ..core.primitive import (
-    Axis,
-    Builder,
-    Higher,
-    Primitive,
-    Tangent,
-    Zero,
-    spread_tangents,
-)
+from ..core.primitive import Axis, Builder, Higher, Primitive, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import REFERENCES, typeof
 from ..interpreters.batching import batch_program, to_axis

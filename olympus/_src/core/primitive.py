@@ -38,15 +38,7 @@ from ..types.mesh import mesh_of_types
 from ..types.shape import prod
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
-from .ir import (
-    NO_EFFECTS,
-    ClosedOlympuspr,
-    DropVar,
-    Olympuspr,
-    OlympusprEqn,
-    derived,
-    numbers,
-)
+from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, derived, numbers
 from .tags import by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 

@@ -24,14 +24,7 @@ import numpy as np
 from ..base import errors, lib, source
 from ..base.depth import GIVEN, make_room
 from ..base.spelling import array_method
-from ..base.typing import (
-    Array,
-    ArrayLike,
-    ArrayToCheckers,
-    DTypeLike,
-    Params,
-    StaticScalar,
-)
+from ..base.typing import Array, ArrayLike, ArrayToCheckers, DTypeLike, Params, StaticScalar
 from ..base.util import clipped, lazy_module
 from ..types import dtypes
 from ..types.avals import (

@@ -30,13 +30,7 @@ from ..types.avals import (
     make_aval,
 )
 from ..types.layout import Format, Layout, demanded_layout
-from ..types.sharding import (
-    NamedSharding,
-    Sharding,
-    check_reduced,
-    replica_ids,
-    unreduced,
-)
+from ..types.sharding import NamedSharding, Sharding, check_reduced, replica_ids, unreduced
 from ..types.tree_registry import dispatch_registry, register_dispatch_node
 from . import devices, exchange
 

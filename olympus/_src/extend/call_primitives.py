@@ -14,14 +14,7 @@ from ..control.call import call_p
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
-from ..core.primitive import (
-    Builder,
-    Cotangent,
-    OpenPrimitive,
-    Primitive,
-    Tangent,
-    Transposed,
-)
+from ..core.primitive import Builder, Cotangent, OpenPrimitive, Primitive, Tangent, Transposed
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..types.avals import Aval

@@ -16,16 +16,7 @@ import numpy as np
 
 from ..base.docstrings import described_like
 from ..base.lib import mlir
-from ..base.typing import (
-    Array,
-    ArrayLike,
-    DTypeLike,
-    IrAttribute,
-    IrModule,
-    IrType,
-    IrValue,
-    T,
-)
+from ..base.typing import Array, ArrayLike, DTypeLike, IrAttribute, IrModule, IrType, IrValue, T
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Primitive
 from ..core.staging import stage

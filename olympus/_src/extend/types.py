@@ -46,12 +46,7 @@ from ..lax.families import add
 from ..lax.shape import as_array, instantiate, zeros_of
 from ..numpy.refs import addupdate, freeze, new_ref
 from ..types.avals import AbstractValue, Aval, ShapedArray, is_float0, matches
-from ..types.tree import (
-    broadcast_prefix,
-    tree_flatten,
-    tree_leaves_with_path,
-    tree_unflatten,
-)
+from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves_with_path, tree_unflatten
 from ..types.tree_paths import keystr
 from ..types.tree_registry import PyTreeDef, is_tree_node
 

@@ -16,15 +16,7 @@ from ..base.util import Noted, lazy_module
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, derived, numbers, read
-from ..core.primitive import (
-    Cotangent,
-    Higher,
-    Linear,
-    Transposed,
-    Zero,
-    check_count,
-    no_transpose,
-)
+from ..core.primitive import Cotangent, Higher, Linear, Transposed, Zero, check_count, no_transpose
 from ..core.staging import closure_convert, recorder, stage
 from ..core.trace import typeof
 from ..lax.convert import in_dtype

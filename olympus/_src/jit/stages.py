@@ -29,14 +29,7 @@ from ..interpreters.passes import arrays_only
 from ..lowering.context import ModuleContext
 from ..lowering.linking import external, internal
 from ..lowering.module import Lowering, lower_program
-from ..runtime.compile import (
-    Executable,
-    LoadedExecutable,
-    Missed,
-    Placement,
-    load_lowered,
-    relaid,
-)
+from ..runtime.compile import Executable, LoadedExecutable, Missed, Placement, load_lowered, relaid
 from ..runtime.eager import argument_array, deleted_error, run_program, shard_fallback
 from ..types.avals import Aval
 from ..types.layout import Format, Layout

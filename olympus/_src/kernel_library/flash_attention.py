@@ -17,15 +17,7 @@ from ..numpy.einsum import einsum
 from ..numpy.elementary import exp
 from ..numpy.selection import where
 from ..types.shape import minimum
-from .attention_kernel import (
-    Blocks,
-    Inputs,
-    Masks,
-    Options,
-    attention,
-    causal_masks,
-    check_heads,
-)
+from .attention_kernel import Blocks, Inputs, Masks, Options, attention, causal_masks, check_heads
 from .logits import DEFAULT_MASK_VALUE, SegmentIds, causal_rule, same_segment
 
 _F32 = np.float32

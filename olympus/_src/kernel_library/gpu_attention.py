@@ -16,15 +16,7 @@ from ..nn.activations import softmax
 from ..numpy.einsum import einsum
 from ..numpy.selection import where
 from ..types.shape import minimum
-from .attention_kernel import (
-    Blocks,
-    Inputs,
-    Masks,
-    Options,
-    attention,
-    causal_masks,
-    check_heads,
-)
+from .attention_kernel import Blocks, Inputs, Masks, Options, attention, causal_masks, check_heads
 from .logits import SegmentIds, causal_rule, same_segment
 
 _F32 = np.float32

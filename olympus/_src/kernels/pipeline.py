@@ -20,16 +20,7 @@ from .control import when
 from .grid import around, program_id
 from .masked import load, store
 from .scoped import run_scoped
-from .specs import (
-    Blocked,
-    BlockSpec,
-    Element,
-    Grid,
-    GridSpec,
-    MemoryRef,
-    MemorySpace,
-    Squeezed,
-)
+from .specs import Blocked, BlockSpec, Element, Grid, GridSpec, MemoryRef, MemorySpace, Squeezed
 from .steps import as_index
 
 

@@ -13,16 +13,7 @@ from ..base import lib
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.source import api_boundary
 from ..base.spelling import array_method
-from ..base.typing import (
-    Array,
-    ArrayLike,
-    Device,
-    DType,
-    DTypeLike,
-    DuckTypedArray,
-    PyTree,
-    Shape,
-)
+from ..base.typing import Array, ArrayLike, Device, DType, DTypeLike, DuckTypedArray, PyTree, Shape
 from ..core import tags, templates
 from ..core.context import ThreadState, ctx
 from ..core.ir import Literal

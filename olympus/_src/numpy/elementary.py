@@ -17,17 +17,7 @@ from ..custom.jvp import custom_jvp
 from ..custom.rules import SymbolicZero
 from ..jit.fused import fused, named
 from ..lax import arithmetic, transcendental
-from ..lax.arithmetic import (
-    RoundingMethod,
-    div,
-    imag,
-    is_finite,
-    mul,
-    neg,
-    real,
-    rem,
-    sub,
-)
+from ..lax.arithmetic import RoundingMethod, div, imag, is_finite, mul, neg, real, rem, sub
 from ..lax.barriers import optimization_barrier
 from ..lax.bits import (
     bitwise_and,

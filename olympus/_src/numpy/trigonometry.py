@@ -22,14 +22,7 @@ from ..lax.transcendental import atan2_p
 from ..types import dtypes
 from .eager import eager_binary, eager_unary
 from .elementary import filled, promote_real, scalar
-from .promote import (
-    binary_inexact,
-    broadcast_to,
-    choose,
-    convert,
-    promote_inexact,
-    unary_inexact,
-)
+from .promote import binary_inexact, broadcast_to, choose, convert, promote_inexact, unary_inexact
 
 
 @eager_unary

@@ -29,13 +29,7 @@ from ..types import dtypes
 from ..types.avals import Aval, ShapeDtypeStruct
 from ..types.mesh import Mesh
 from ..types.shape import Shape, mod
-from ..types.sharding import (
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    SingleDeviceSharding,
-    axes_of,
-)
+from ..types.sharding import NamedSharding, PartitionSpec, Sharding, SingleDeviceSharding, axes_of
 from ..types.tree import tree_leaves, tree_map
 from . import hlo
 from .advice import advice, float64_line

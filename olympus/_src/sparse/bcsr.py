@@ -28,14 +28,7 @@ from .bcoo import (
 )
 from .conversions import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined, add_at, batched
-from .formats import (
-    WORDS,
-    OLYMPUSSparse,
-    Shape,
-    SparseInfo,
-    bcsr_properties,
-    pointer_properties,
-)
+from .formats import WORDS, OLYMPUSSparse, Shape, SparseInfo, bcsr_properties, pointer_properties
 from .layout import bcoo_broadcast_in_dim, bcoo_concatenate
 from .products import bcsr_dot_general_p, bcsr_indices, canonical_numbers
 

@@ -11,27 +11,14 @@ from collections.abc import Callable, Hashable, Sequence
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, IrValue, Params
-from ..core.primitive import (
-    Axis,
-    Builder,
-    Cotangent,
-    Linear,
-    Primitive,
-    Tangent,
-    Transposed,
-)
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Transposed
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.transpose import apply_transpose
 from ..lax.convert import convert_element_type
-from ..lax.indexing import (
-    GatherDimensionNumbers,
-    ScatterDimensionNumbers,
-    gather,
-    scatter_add,
-)
+from ..lax.indexing import GatherDimensionNumbers, ScatterDimensionNumbers, gather, scatter_add
 from ..lax.shape import broadcast_in_dim, squeeze
 from ..mapping.vmap import vmap
 from ..numpy.creation import zeros

@@ -22,13 +22,7 @@ from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import prod
 from ..types.symbolic import is_symbolic_dim
-from .conversions import (
-    INT32,
-    bcoo_extract_p,
-    bcoo_sum_duplicates_p,
-    broadcast_batch,
-    inside,
-)
+from .conversions import INT32, bcoo_extract_p, bcoo_sum_duplicates_p, broadcast_batch, inside
 from .defined import Defined, add_at, batched, read
 from .formats import Shape, SparseInfo, bcoo_properties, bcsr_properties, index_properties
 

@@ -47,14 +47,7 @@ from ..lax.conv import conv_general_dilated_p
 from ..lax.convert import convert_element_type_p
 from ..lax.families import add_p
 from ..lax.indexing import gather_p
-from ..lax.shape import (
-    broadcast_in_dim_p,
-    reduce_sum_p,
-    reshape_p,
-    rev_p,
-    squeeze_p,
-    transpose_p,
-)
+from ..lax.shape import broadcast_in_dim_p, reduce_sum_p, reshape_p, rev_p, squeeze_p, transpose_p
 from ..lax.slicing import concatenate_p, dynamic_slice_p, slice_p
 from ..lax.special.classical import bessel_i1e_p
 from ..lax.stack import stack_p

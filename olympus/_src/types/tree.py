@@ -22,11 +22,7 @@ from .tree_paths import (
     mismatch_error,
     prefix_errors,
 )
-from .tree_registry import (
-    PyTreeDef,
-    is_tree_node,
-    registry,
-)
+from .tree_registry import PyTreeDef, is_tree_node, registry
 
 PathLeaf = tuple[tuple[Any, ...], Any]
 

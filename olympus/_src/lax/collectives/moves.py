@@ -36,15 +36,7 @@ from ..arithmetic import mul
 from ..comparison import eq, ge, select_n
 from ..creation import full, iota
 from ..families import to_front
-from ..shape import (
-    broadcast_axis,
-    broadcast_in_dim,
-    cut,
-    merge,
-    move_axis,
-    reduce_sum,
-    transpose,
-)
+from ..shape import broadcast_axis, broadcast_in_dim, cut, merge, move_axis, reduce_sum, transpose
 from ..slicing import dynamic_index_in_dim
 from .axes import (
     Collective,

@@ -22,12 +22,7 @@ from ..comparison import eq, select
 from ..creation import full
 from ..families import Combine, add
 from ..shape import broadcast_in_dim
-from ..slicing import (
-    concatenate,
-    dynamic_index_in_dim,
-    dynamic_update_index_in_dim,
-    slice_in_dim,
-)
+from ..slicing import concatenate, dynamic_index_in_dim, dynamic_update_index_in_dim, slice_in_dim
 
 INT32 = dtypes.as_dtype("int32")
 # Found with tools/kernel_table.py: shorter axes XLA unrolls.

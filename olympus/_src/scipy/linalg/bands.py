@@ -27,13 +27,7 @@ from ...numpy.promote import array_args, broadcast_to
 from ...numpy.reductions import argmax
 from ...numpy.selection import where
 from ...types import dtypes
-from ...types.shape import (
-    broadcast_shapes,
-    definitely_equal,
-    is_static,
-    known_less,
-    static_int,
-)
+from ...types.shape import broadcast_shapes, definitely_equal, is_static, known_less, static_int
 from .arguments import counted, matrices, number_of, places_of, size_of
 from .special_matrices import toeplitz
 from .systems import sides
