@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from ..base import lib
 from ..base.config import remove_size_one_mesh_axis_from_type
+from ..base.lib import Sharding, SingleDeviceSharding
 from ..base.typing import Device
 from ..base.util import ByKey, lazy_module, memoize, quoted
 from .memory import Space
@@ -23,8 +24,6 @@ from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
 
 _pictures: Any = lazy_module("olympus._src.types.pictures")
-Sharding = lib.Sharding
-SingleDeviceSharding = lib.SingleDeviceSharding
 
 class _Unconstrained:
     """The entry of a specification for an axis that XLA may cut as it likes."""
