@@ -7,6 +7,7 @@ implementation ignore it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Hashable
 from typing import Unpack
 
@@ -63,14 +64,17 @@ from .families import (
 from .shape import zeros_of
 
 _LN2 = math.log(2.0)
+_POSITIVE = 0.0, math.inf       # domains: real functions are NaN beyond
+_FINITE = -sys.float_info.max, sys.float_info.max
 
 # Roots and powers --------------------------------------------------------------------------------
 
 sqrt_p = MendedElementwise("sqrt", "stablehlo.sqrt", mend_sqrt,
-                           lambda t, y, x, **_: mul(t, div(0.5, y)), fusion="costly")
+                           lambda t, y, x, **_: mul(t, div(0.5, y)), domain=_POSITIVE,
+                           fusion="costly")
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", INEXACT,
                       lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))),
-                      algebra="root", fusion="costly", pace=1.0)
+                      algebra="root", domain=_POSITIVE, fusion="costly", pace=1.0)
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
                      lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2))), fusion="costly",
                      pace=20.0)
@@ -317,14 +321,17 @@ exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y)
 expm1_p = MendedElementwise("expm1", "stablehlo.exponential_minus_one", mend_expm1,
                             lambda t, y, x, **_: mul(t, add(y, 1.0)), fusion="costly", pace=1.0)
 log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_: div(t, x),
-                          algebra="logarithm", fusion="costly", pace=1.0)
+                          algebra="logarithm", domain=_POSITIVE, fusion="costly", pace=1.0)
 log2_p = LogTo(2, lambda t, y, x, **_: div(t, mul(_LN2, x)),
-               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, fusion="costly", pace=4.0)
+               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, domain=_POSITIVE, fusion="costly",
+               pace=4.0)
 log10_p = LogTo(10, lambda t, y, x, **_: over_real(div(t, x), math.log(10)),
                 {"float32": (0.301025390625, 4.605038981195214e-06),
-                 "float64": (0.3010299956640665, -8.532344317057107e-14)}, pace=4.0)
+                 "float64": (0.3010299956640665, -8.532344317057107e-14)},
+                domain=_POSITIVE, pace=4.0)
 log1p_p = Log1p("log1p", "stablehlo.log_plus_one", mend_log, _log1p,
-                lambda t, y, x, **_: div(t, add(x, 1.0)), fusion="costly", pace=1.0)
+                lambda t, y, x, **_: div(t, add(x, 1.0)), domain=(-1.0, math.inf), fusion="costly",
+                pace=1.0)
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
                          lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))),
                          algebra="logistic", fusion="costly", pace=1.0)
@@ -447,15 +454,17 @@ def _asin_slope(x: Array) -> Array:
 
 
 sin_p = MendedElementwise("sin", "stablehlo.sine", turned(mend_sinh),
-                          lambda t, y, x, **_: mul(t, cos(x)), pace=4.0)
+                          lambda t, y, x, **_: mul(t, cos(x)), domain=_FINITE, pace=4.0)
 cos_p = MendedElementwise("cos", "stablehlo.cosine", mend_cos,
-                          lambda t, y, x, **_: neg(mul(t, sin(x))), pace=4.0)
+                          lambda t, y, x, **_: neg(mul(t, sin(x))), domain=_FINITE, pace=4.0)
 tan_p = MendedElementwise("tan", "stablehlo.tan", turned(mend_tanh),
-                          lambda t, y, x, **_: mul(t, add(1.0, square(y))), pace=4.0)
+                          lambda t, y, x, **_: mul(t, add(1.0, square(y))), domain=_FINITE,
+                          pace=4.0)
 asin_p = MendedElementwise("asin", "chlo.asin", turned(mend_asinh),
-                           lambda t, y, x: mul(t, _asin_slope(x)), pace=20.0)
+                           lambda t, y, x: mul(t, _asin_slope(x)), domain=(-1.0, 1.0), pace=20.0)
 acos_p = MendedElementwise("acos", "chlo.acos", mend_acos,
-                           lambda t, y, x: neg(mul(t, _asin_slope(x))), fusion="costly", pace=20.0)
+                           lambda t, y, x: neg(mul(t, _asin_slope(x))), domain=(-1.0, 1.0),
+                           fusion="costly", pace=20.0)
 atan_p = MendedElementwise("atan", "chlo.atan", turned(mend_atanh),
                            lambda t, y, x: div(t, add(1.0, square(x))), fusion="costly", pace=4.0)
 atan2_p = elementwise("atan2", "stablehlo.atan2", INEXACT,
@@ -472,9 +481,10 @@ tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
 asinh_p = MendedElementwise("asinh", "chlo.asinh", mend_asinh,
                             lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))), pace=4.0)
 acosh_p = MendedElementwise("acosh", "chlo.acosh", mend_acosh,
-                            lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)), pace=4.0)
+                            lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)),
+                            domain=(1.0, math.inf), pace=4.0)
 atanh_p = Log1p("atanh", "chlo.atanh", mend_atanh, _atanh,
-                lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))), pace=4.0)
+                lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))), domain=(-1.0, 1.0), pace=4.0)
 
 
 def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
