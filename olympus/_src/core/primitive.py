@@ -352,6 +352,8 @@ class GivenFacts(TypedDict, total=False):
     divides: bool
     fusion: Fusion
     hands_on_nan: bool
+    kernels: Any
+    kernels_from: int
     makes_nan: bool
     pace: float
 
