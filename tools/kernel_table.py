@@ -156,6 +156,28 @@ def ranks(n: int) -> Iterator[Case]:
                     lambda x, axis=axis: onp.median(x, axis)), (uniform(rows, n // rows),)
 
 
+@case
+def elementwise(n: int) -> Iterator[Case]:
+    """Functions for which XLA calls the C library, alone, and with gradients and more around."""
+    x, y, part = uniform(n) * 6 - 3, uniform(n) * 6 - 3, uniform(n) * 2 - 1
+    yield from (
+            ("sin", onp.sin, (x,)), ("cos", onp.cos, (x,)), ("tan", onp.tan, (x,)),
+            ("arcsin", onp.arcsin, (part,)), ("arccos", onp.arccos, (part,)),
+            ("arctan", onp.arctan, (x,)), ("arctan2", onp.arctan2, (x, y)),
+            ("cbrt", onp.cbrt, (x,)), ("exp2", onp.exp2, (x,)), ("sinh", onp.sinh, (x,)),
+            ("x % y", lambda x, y: x % y, (x, y)), ("x // y", lambda x, y: x // y, (x, y)),
+            ("x ** 2.5", lambda x: x ** 2.5, (part + 1,)),
+            ("x ** y", lambda x, y: x ** y, (part + 1, y)),
+            ("x ** 2.2", lambda x: x ** 2.2, (part + 1,)),
+            ("sin, an angle of 10**7", onp.sin, (x.at[0].set(1e7),)),
+            ("x % y, a quotient of 10**10", lambda x, y: x % y, (x, y.at[0].set(1e-10))),
+            ("sin of bfloat16", onp.sin, (x.astype("bfloat16"),)),
+            ("sum of sin(x) * cos(y)", lambda x, y: onp.sum(onp.sin(x) * onp.cos(y)), (x, y)),
+            ("gradient of arctan2", grad(lambda x, y: onp.sum(onp.arctan2(x, y)), (0, 1)), (x, y)),
+            ("arctan, read four times", lambda x: (
+                lambda z: (z.sum(), z[::-1], onp.cumsum(z), z @ z))(onp.arctan(x)), (x,)))
+
+
 def ready(out: Any) -> Any:
     return olympus.block_until_ready(out)
 

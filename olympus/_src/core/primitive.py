@@ -358,6 +358,8 @@ class GivenFacts(TypedDict, total=False):
     domain: tuple[float, float]
     fusion: Fusion
     hands_on_nan: bool
+    kernels: Any
+    kernels_from: int
     makes_nan: bool
     pace: float
 
