@@ -82,6 +82,31 @@ def reductions(n: int) -> Iterator[Case]:
 
 
 @case
+def short_rows(n: int) -> Iterator[Case]:
+    """Sums along a last axis of few numbers, or beside it, of arrays and of what is computed."""
+    for dtype in ("float32", "int32"):
+        for k in (2, 3, 4, 8, 12):
+            x = (uniform(n // k, k) * 9).astype(dtype)
+            yield f"sum of rows of {k}, {dtype}", lambda x: x.sum(-1), (x,)
+    for k in (2, 3, 8):
+        side = max(int((n / k) ** 0.5), 1)
+        yield f"distances in {k} dimensions", (
+            lambda x, y: ((x[:, None] - y) ** 2).sum(-1)), (uniform(side, k), uniform(side, k))
+    for k in (2, 3):
+        side = max(int((n / k) ** 0.5), 1)
+        yield f"sum beside an axis of {k}", lambda x: x.sum(1), (uniform(side, side, k),)
+        yield f"sum before an axis of {k}", lambda x: x.sum(0), (uniform(n // k, k),)
+    side = max(int((n / 3) ** 0.5), 1)
+
+    def forces(x: Any) -> Any:
+        away = x[:, None] - x
+        return (away * (((away * away).sum(-1) + 1e-3) ** -1.5)[..., None]).sum(1)
+
+    yield "forces", forces, (uniform(side, 3),)
+    yield "forces, gradient", grad(lambda x: (forces(x) ** 2).sum()), (uniform(side, 3),)
+
+
+@case
 def products(n: int) -> Iterator[Case]:
     """Products of many small matrices."""
     for m, k, j in ((2, 2, 2), (3, 3, 3), (4, 4, 4), (8, 8, 8), (12, 12, 12), (4, 4, 1), (3, 3, 8),

@@ -16,6 +16,7 @@ import numpy as np
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, IrValue
 from ..base.util import lazy_module
+from ..core.ir import Literal
 from ..core.primitive import Builder, GivenFacts
 from ..core.trace import typeof
 from ..types import dtypes
@@ -106,8 +107,11 @@ def _pow_base(t: Array, z: Array, x: Array, y: ArrayLike) -> Array:
     base = typeof(x)
     exponent = y if typeof(y).dtype == base.dtype else convert_element_type_p.bind(
         y, new_dtype=base.dtype, weak_type=base.weak_type, sharding=None)
-    constant = eq(y, 0)
-    lower = select(constant, operand(1, y), sub(y, 1))
+    if type(y) is Literal:      # so that the power is known, too
+        number = np.asarray(y.val, base.dtype)
+        lower = operand(number.dtype.type(1 if number == 0 else number - 1), x)
+    else:
+        lower = select(eq(y, 0), operand(1, y), sub(y, 1))
     return mul(t, mul(exponent, pow(x, lower)))
 
 
