@@ -452,8 +452,8 @@ class Primitive(Facts):
     def __init__(self, name: str, **facts: Unpack[GivenFacts]) -> None:
         unknown = facts.keys() - GivenFacts.__annotations__.keys()
         if unknown:
-            raise TypeError(f"primitive {name}: {', '.join(sorted(unknown))} given as facts; those "
-                            f"of `GivenFacts` are required.")
+            raise TypeError(f"primitive {name}: {', '.join(sorted(unknown))} given as facts; the "
+                            f"names in `GivenFacts` are required.")
         self.name = name
         vars(self).update(facts)
         # Its keys are avals and params only: it keeps no array and no trace alive.
