@@ -183,8 +183,7 @@ class _Pass:
         made, get, pairs, steps = self.made, self.made.get, _PAIRS.get, _STEPS
         inexact, reciprocals = self.inexact, self.reciprocals
         for eqn in self.pr.eqns:
-            # The hot path, without calls: a glance at how the operands of most equations were
-            # computed tells what these make. The steps are for the others.
+            # Most equations are decided here, without calls; the steps are for the others.
             prim, operands = eqn.primitive, eqn.invars
             algebra = prim.algebra
             if not algebra:
