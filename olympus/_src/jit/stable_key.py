@@ -9,6 +9,7 @@ by its name: a guess would run another program than the one that is written.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import enum
 import functools
 import hashlib
@@ -438,6 +439,8 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     ((staticmethod, classmethod), _of("__func__")),
     (functools.cached_property, _of("func", "attrname")),
     (functools._lru_cache_wrapper, StableKey._cached),
+    # As a decorator it makes itself anew for each call.
+    (contextlib._GeneratorContextManager, _of("func", "args", "kwds")),
     (slice, _of("start", "stop", "step")),
     (type(_Pair.x), lambda key, x, where: key.note("field", x.__reduce__()[1])),
     (range, _of("start", "stop", "step")),

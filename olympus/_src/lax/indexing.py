@@ -459,6 +459,7 @@ class Scatter(Physical):
     settled_by = "x.at[…].set(…, out_sharding=…)"
     programs = ("update_olympuspr",)
     makes_nan = False
+    replaces = True
     pace = 4.0
 
     def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:

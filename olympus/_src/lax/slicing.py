@@ -558,7 +558,7 @@ class DynamicSlice(Physical):
 class DynamicUpdateSlice(Physical):
     """The operand with a window at computed starts replaced."""
 
-    additive = True
+    additive = replaces = True
     spread = staticmethod(tags.update_slice)
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"

@@ -96,13 +96,15 @@ _REAL = float, int
 
 class Fences(NamedTuple):
     """The operands that an equation and later ones read through a fence, the scalars whose
-    repetitions alone are read so, and the equation to lower in its place.
+    repetitions alone are read so, the equation to lower in its place, and, if any, an operand of it
+    with the values for which it waits (`in_place.py`).
     """
 
     eqn: OlympusprEqn
     whole: list[Var]
     repeated: list[Var]
     lowered: OlympusprEqn
+    late: Sequence[Var] = ()
 
 
 class Plan(NamedTuple):
