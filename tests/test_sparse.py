@@ -10,7 +10,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.experimental import sparse
-from olympus.experimental.sparse import linalg, transform
+from olympus.experimental.sparse import linalg, test_util, transform
 
 RNG = np.random.default_rng(0)
 
@@ -184,6 +184,29 @@ WRONG = {"right": None, "column at the end": [0, 40], "negative column": [0, -1]
          "not in order": [60, 3]}
 
 
+@pytest.mark.parametrize("shape", [(64, 256), (4096, 4)])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_vector(shape, wrong):
+    # Long rows have two sums each; an infinite element of padding counts nowhere.
+    places = np.indices(shape).reshape(2, -1).T.astype(np.int32)
+    data, x, y = (RNG.normal(size=s).astype(np.float32) for s in (places.shape[0], *shape[::-1]))
+    if WRONG[wrong]:
+        places[7], data[7] = np.minimum(WRONG[wrong], 2**31 - 1), np.inf
+        places[7, 1] = shape[1] if "at the end" in wrong else places[7, 1]
+    kept = ((places >= 0) & (places < shape)).all(1)
+    data[7] = data[7] if not kept[7] else 2.
+    order = RNG.permutation(len(data))
+    want = scipy.sparse.coo_array((data[kept], tuple(places[kept].T)), shape=shape)
+    for at, by in ((slice(None), x), (order, x), (slice(None), y), (order, y)):
+        mat = sparse.BCOO((data[at], places[at]), shape=shape)
+        run = (lambda m, v: m @ v) if by is x else (lambda m, v: m.T @ v)
+        assert kernels_of(run, mat, by) == ["a vector"]
+        check(olympus.jit(run)(mat, by), (want if by is x else want.T) @ by, 1e-4)
+    by = RNG.normal(size=shape[1]) + 1j
+    mat = sparse.BCOO((data.astype(np.complex64), places), shape=shape)
+    check(olympus.jit(lambda m, v: m @ v)(mat, by.astype(np.complex64)), want @ by, 1e-4)
+
+
 @pytest.mark.parametrize("columns", [13, 256])
 @pytest.mark.parametrize("wrong", WRONG)
 def test_several_columns(columns, wrong):
@@ -303,6 +326,24 @@ def test_lobpcg():
     check(values, [60, 59, 58], 1e-3)
     check(a @ np.asarray(vectors), np.asarray(vectors) * np.asarray(values), 2e-2)
     assert 0 < int(steps) <= 200
+
+
+class TestLayouts(test_util.SparseTestCase):
+    """Functions of random arrays with duplicates, in every layout, beside dense ones."""
+
+    def test_values_derivatives_and_maps(self):
+        for n_batch, n_dense, n_sparse in test_util.iter_sparse_layouts((2, 3, 4)):
+            kind = test_util.rand_bcsr if n_sparse == 2 and n_batch else test_util.rand_bcoo
+            rand = kind(self.rng(), n_batch=n_batch, n_dense=n_dense)
+            x = self.rng().randn(4, 2).astype(np.float32)
+            make = lambda: [rand((2, 3, 4), "float32")]
+            if n_dense == 0 and n_sparse > 1:
+                product = lambda m: m @ x
+                self._CheckAgainstDense(product, product, make, tol=1e-5)
+                self._CheckGradsSparse(product, sparse.sparsify(product), make, atol=1e-5)
+            if n_batch and kind is test_util.rand_bcoo:
+                twice = lambda m: 2 * m
+                self._CheckBatchingSparse(twice, twice, make, bdims=[n_batch - 1])
 
 
 def test_random():
