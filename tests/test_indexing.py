@@ -51,6 +51,55 @@ def test_write(index, op):
     np.testing.assert_allclose(getattr(onp.asarray(X).at[index], op)(values), expected, rtol=1e-5)
 
 
+WINDOWS = [lambda ds: ds(1, 2), lambda ds: (..., ds(2, 2, 2)), lambda ds: (0, ds(1, 3), None),
+           lambda ds: (ds(-2, 1), slice(None), I), lambda ds: (I, ds(1, 2, 2), J),
+           lambda ds: (X[:, 0, 0] > 10, ds(0, 0)), lambda ds: (ds(-3, 3), ds(1, 2), ds(2, 3))]
+
+
+@pytest.mark.parametrize("index", WINDOWS, ids=range(len(WINDOWS)))
+def test_windows_are_slices_of_static_size(index):
+    """Starts as ints, traced and mapped; negative ones count from the end."""
+    starts = []
+
+    def as_slice(start, size, stride=1):
+        starts.append(start)
+        start += 3 if start < 0 else 0      # only the first axis is given any
+        return slice(start, start + (size - 1) * stride + 1 if size else start, stride)
+
+    plain = index(as_slice)
+    x = onp.asarray(X)
+    values = np.arange(X[plain].size, dtype=np.float32).reshape(X[plain].shape)
+    added = X.copy()
+    np.add.at(added, plain, values)
+
+    def at(starts):
+        left = iter(starts)
+        return index(lambda _, size, stride=1: olympus.ds(next(left), size, stride))
+
+    for apply in (lambda f: f(starts), lambda f: olympus.jit(f)(starts),
+                  lambda f: olympus.vmap(f)([onp.array([s]) for s in starts])[0]):
+        np.testing.assert_array_equal(apply(lambda s: x[at(s)]), X[plain])
+        np.testing.assert_array_equal(apply(lambda s: x.at[at(s)].add(values)), added)
+    gradient = olympus.jit(olympus.grad(lambda x, s: (x[at(s)] * values).sum()))(x, starts)
+    np.testing.assert_array_equal(gradient, added - X)
+
+
+def test_windows_outside():
+    x = onp.arange(5)
+    read = olympus.jit(lambda x, i: x[olympus.ds(i, 2)])
+    write = olympus.jit(lambda x, i: x.at[olympus.ds(i, 2)].set(9))
+    for i in (4, 7, -7):
+        np.testing.assert_array_equal(read(x, i), [3, 4] if i > 0 else [0, 1])
+        np.testing.assert_array_equal(write(x, i), x)
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 5"):
+            x[olympus.ds(i, 2)]
+        np.testing.assert_array_equal(x.at[olympus.ds(i, 2)].set(9, mode="drop"), x)
+    for index, message in ((olympus.ds(0, 6), "at most 5 elements"), (olympus.ds(1., 2), "start"),
+                           (olympus.ds(0, onp.int32(2)), "the size of a ds")):
+        with pytest.raises(IndexError, match=message):
+            x[index]
+
+
 KINDS = ["int", "slice", "array", "list", "mask", "grid", "empty", "all", "scalar"]
 BASIC = ["int", "slice", "all", "scalar"]
 

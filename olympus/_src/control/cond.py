@@ -229,7 +229,7 @@ def check_selectable(name: str, args: Sequence[Value], outs: Sequence[Aval]) -> 
     for aval in (*map(typeof, args), *outs):
         if aval.is_high:
             raise NotImplementedError(
-                f"vmap: {name}, of which each element runs something else, given values of type "
+                f"vmap: {name}, whose elements run different branches, given values of type "
                 f"{aval}; arrays are required, since nothing selects among such values; convert "
                 "them to arrays around it, or use lax.map in place of vmap.")
 

@@ -68,8 +68,8 @@ class CheckpointedWhile(While):
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> Sequence[Cotangent]:
         raise ValueError(
-            "while_loop: transposed with a condition that reads what it is linear in; a number of "
-            "iterations that does not depend on that is required; use vjp instead.")
+            "while_loop: transposed with a condition that reads its linear operands; a number of "
+            "iterations that does not depend on them is required; use vjp instead.")
 
     def _counting(self, *args: ArrayLike, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
                   body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Hashable

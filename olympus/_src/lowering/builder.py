@@ -69,6 +69,7 @@ _NONE: tuple[None, Sequence[Var], Sequence[Var], Any] = None, (), (), None
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
+_instead: Any = lazy_module("olympus._src.lowering.instead")
 
 
 class Builder(Emitter):
@@ -885,7 +886,7 @@ def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Var,
     for var in plan.constants:
         literal = plan.constants[var]
         x = found[var] if literal is None else b.scalar(literal.val, var.aval.dtype)
-        found[var] = _fences.hidden(b, x, var.aval)
+        found[var] = _instead.hidden(b, x, var.aval)
     return found
 
 

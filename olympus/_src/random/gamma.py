@@ -126,8 +126,8 @@ class RandomGamma(Primitive):
 
     def infer(self, keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
         if not dtypes.is_key(keys.dtype) or a.shape[:keys.ndim] != keys.shape:
-            raise TypeError(f"random_gamma: keys {keys} and a {a} given; typed keys, whose shape "
-                            "begins that of a, are required; make them with random.key.")
+            raise TypeError(f"random_gamma: keys {keys} and a {a} given; typed keys are required, "
+                            "with the leading axes of a; make them with random.key.")
         return make_aval(a.shape, a.dtype)
 
     def lower(self, b: Builder, keys: IrValue, a: IrValue, *, log_space: bool) -> IrValue:

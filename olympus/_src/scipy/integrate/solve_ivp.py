@@ -196,7 +196,7 @@ def _settings(method: str, rtol: object, atol: Any, max_step: object, first_step
     else:
         least = atol = real_number(atol, "solve_ivp: atol")
     if least < 0:
-        raise ValueError(f"solve_ivp: atol {least} given; what is not negative is required.")
+        raise ValueError(f"solve_ivp: atol {least} given; numbers from 0 on are required.")
     longest = real_number(max_step, "solve_ivp: max_step")
     if not longest > 0:
         raise ValueError(f"solve_ivp: max_step {max_step} given; a positive number is required.")
