@@ -30,8 +30,8 @@ from ._src.base.config import (
 from ._src.base.typing import Array, Device
 from ._src.host.callbacks import pure_callback
 from ._src.custom.jvp import custom_jvp
-from ._src.control.remat import checkpoint, checkpoint_policies
-from ._src.control.remat import checkpoint as remat
+from ._src.control_flow.remat import checkpoint, checkpoint_policies
+from ._src.control_flow.remat import checkpoint as remat
 from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods

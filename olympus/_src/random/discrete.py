@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
-from ..control.cond import cond
+from ..control_flow.branches import cond
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..jit.fused import fused

@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, IrValue, Shape
-from ..control.cond import cond
+from ..control_flow.branches import cond
+from ..control_flow.map import map as map_
+from ..control_flow.while_loop import while_loop
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
@@ -27,8 +29,6 @@ from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.special import incomplete_gamma
 from ..lax.transcendental import exp, log, sqrt
-from ..loops.map import map as map_
-from ..loops.while_loop import while_loop
 from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, overload
 from ...autodiff.derivatives import jvp
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DType
-from ...control.cond import cond
-from ...control.platform import platform_dependent
+from ...control_flow.branches import cond
+from ...control_flow.platform import platform_dependent
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...jit.fused import fused

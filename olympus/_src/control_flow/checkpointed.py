@@ -18,7 +18,6 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..base.util import cut, merged
-from ..control.cond import cond
 from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
@@ -38,6 +37,7 @@ from ..lax.families import add
 from ..lax.shape import broadcast, instantiate, zeros_of
 from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..types.avals import make_aval
+from .branches import cond
 
 INT = np.dtype(np.int32)
 INDEX = make_aval((), INT)
