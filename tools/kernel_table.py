@@ -83,7 +83,7 @@ def reductions(n: int) -> Iterator[Case]:
 
 @case
 def short_rows(n: int) -> Iterator[Case]:
-    """Sums along a last axis of few numbers, or beside it, of arrays and of what is computed."""
+    """Sums along a last axis of few numbers, or beside it, of arrays and of computed values."""
     for dtype in ("float32", "int32"):
         for k in (2, 3, 4, 8, 12):
             x = (uniform(n // k, k) * 9).astype(dtype)
@@ -157,7 +157,7 @@ def cumulative(n: int) -> Iterator[Case]:
 
 @case
 def orders(n: int) -> Iterator[Case]:
-    """Sorting, alone and with what is carried along."""
+    """Sorting, alone and with operands carried along."""
     x = uniform(n)
     few = (x * 9).astype("int32")
     for name, key in (("float32", x), ("sorted", onp.sort(x)), ("few values", few),
