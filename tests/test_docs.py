@@ -140,6 +140,16 @@ def test_pictures_of_pages_are_drawn_by_an_example_small_and_shown():
     assert shown == {path.name for path in images.iterdir()}
 
 
+def test_the_tests_that_hold_faults_exist():
+    for line in (ROOT / "docs" / "faults.md").read_text().splitlines():
+        file = ""
+        for named, test in re.findall(r"`([\w/]+\.py)?(?:::(\w+))?`", line):
+            file = named or file
+            path = ROOT / "tests" / file
+            if file and (test or path.exists()):
+                assert f"def {test}" in path.read_text(), (file, test)
+
+
 def test_the_bars_beside_jax_are_those_of_the_table():
     """If not: python examples/pictures.py coming_from_jax --folder docs/images"""
     page = (ROOT / "docs" / "coming_from_jax.md").read_text(encoding="utf-8")
