@@ -798,7 +798,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     plan: Plan = _fences.plan_of(closed, b.module)
     env: dict[Any, Any] = {**emit_constants(b, closed, plan), **dict(zip(pr.invars, args))}
-    held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
+    held, fences = b.module.held(closed, results) | plan.held_of(pr, results), iter(plan.fences)
     # The next equation that reads through fences, which operands, and the equation to lower.
     fenced, behind, repeated, instead = next(fences, _NONE)
     scope: Any = None                   # of the equation before
