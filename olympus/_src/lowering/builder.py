@@ -796,7 +796,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     plan: Plan = _fences.plan_of(closed, b.module)
     env: dict[Any, Any] = {**emit_constants(b, closed, plan), **dict(zip(pr.invars, args))}
     eqns, held, fences = b.module.in_order(
-        closed, b.module.held(closed, results) | plan.held, plan.fences)
+        closed, b.module.held(closed, results) | plan.held_of(pr, results), plan.fences)
     # The next equation that reads through fences, which operands, and the equation to lower.
     fenced, behind, repeated, instead, late = next(fences, _NONE)
     scope: Any = None                   # of the equation before
