@@ -27,11 +27,11 @@ from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
 from ..lax.sharding import move
 from ..types import dtypes
-from ..types.avals import Aval, ShapedArray
+from ..types.avals import MUTABLE, Aval, ShapedArray
 from ..types.memory import Space
 from ..types.shape import entries, static_int
-from ..types.tree import broadcast_prefix, tree_leaves, tree_map, tree_unflatten
-from .bodies import Derived, check_callable, flatten, stage_body
+from ..types.tree import broadcast_prefix, tree_leaves, tree_map, tree_structure, tree_unflatten
+from .bodies import Derived, check_aliases, check_callable, flatten, stage_body
 from .call import Call, Picked, call_p
 from .cond import cond_p
 from .scan_primitive import scan_p
@@ -388,6 +388,10 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
             if all(type(v) in _PLAIN for v in given.values()) else None
         try:
             staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
+            if MUTABLE:
+                named = sorted(dynamic[1])
+                check_aliases("checkpoint", fun, staged.consts, leaves, tree_structure(
+                    (*dynamic[0], *[dynamic[1][k] for k in named])), (*static,), named)
         except Exception as error:
             filter_traceback(error)
             raise
