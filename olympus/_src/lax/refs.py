@@ -409,7 +409,8 @@ def _of_zeros(aval: Aval) -> Reference:
     of_parts = isinstance(trace, StagingTrace) and type(trace) is not StagingTrace
     outer = enter(trace if of_parts else ThreadState.trace)
     try:
-        return aval.raise_val(*[full(a.shape, 0, a.dtype) for a in aval.lo_ty()])
+        parts: list[Any] = aval.lo_ty()
+        return aval.raise_val(*[full(a.shape, 0, a.dtype) for a in parts])
     finally:
         leave(outer)
 
