@@ -43,7 +43,7 @@ from ..base.users import (
 )
 from ..base.util import Memo
 from ..core.primitive import Primitive
-from ..core.trace import Tracer
+from ..core.trace import FOREIGN_AVALS, Tracer
 from ..runtime.eager import PjitFunction
 from ..types.dtypes import is_extended
 from ..types.mesh import Mesh
@@ -282,6 +282,7 @@ class StableKey:
         for base in cls.__bases__:
             self.add(base, f"a base of {cls.__qualname__}")
         self.add(registered_functions.get(cls), f"what flattens {cls.__qualname__}")
+        self.add(FOREIGN_AVALS.get(cls), f"the type of a {cls.__qualname__}")
         for name, value in vars(cls).items():
             if name in _NO_CONTENT or name in CACHES:
                 continue
