@@ -182,6 +182,34 @@ def ranks(n: int) -> Iterator[Case]:
 
 
 @case
+def stencils(n: int) -> Iterator[Case]:
+    """Steps of partial differential equations by slices, ten in a loop, and one."""
+    side = int(n ** 0.5)
+
+    def around(u: Any) -> Any:
+        return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+
+    def heat(u: Any) -> Any:
+        return u.at[1:-1, 1:-1].add(0.1 * (around(u) - 4 * u[1:-1, 1:-1]))
+
+    def jacobi(u: Any) -> Any:
+        return u.at[1:-1, 1:-1].set(0.25 * jit(around)(u))
+
+    def other(u: Any) -> Any:
+        return u.at[1:-1, 1:-1].add(-0.1 * u[1:-1, 1:-1])
+
+    for name, step in (("heat", heat), ("jacobi", jacobi), ("update of itself", other)):
+        yield f"{name}, ten steps", (
+            lambda u, step=step: lax.fori_loop(0, 10, lambda _, u: step(u), u)), (
+            uniform(side, side),)
+        yield f"{name}, one step", step, (uniform(side, side),)
+    yield "heat in one dimension", lambda u: lax.fori_loop(0, 10, lambda _, u: u.at[1:-1].add(
+        0.1 * (u[2:] + u[:-2] - 2 * u[1:-1])), u), (uniform(n),)
+    yield "heat, gradient", grad(lambda u: (lax.scan(
+        lambda u, _: (heat(u), None), u, None, 10)[0] ** 2).sum()), (uniform(side, side),)
+
+
+@case
 def elementwise(n: int) -> Iterator[Case]:
     """Functions for which XLA calls the C library, alone, and with gradients and more around."""
     x, y, part = uniform(n) * 6 - 3, uniform(n) * 6 - 3, uniform(n) * 2 - 1

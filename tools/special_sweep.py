@@ -543,8 +543,8 @@ PLACE = {label: i for i, labels in enumerate(ZONES.values()) for label in labels
 HEADER = f"""{BEGIN}
 ### The worst relative error of each function and region
 
-Of {TABLE_POINTS} points per operand, {FEW_POINTS} of hypergeometric functions, for which mpmath
-takes long; seed {TABLE_SEED}. A region is that of the largest operand: *near 0* up to 0.01,
+{TABLE_POINTS} points per operand, {FEW_POINTS} for hypergeometric functions, for which mpmath
+takes long; seed {TABLE_SEED}. The largest operand decides the region: *near 0* up to 0.01,
 *middle* up to 50, *large* up to 1e5, *huge*; empty where no point fell.
 *wrong*: results further from mpmath's than rounding the operands explains, or NaN or infinite where
 they should not be, which the errors do not count. *undecided*: results that differ from SciPy's
