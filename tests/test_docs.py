@@ -34,7 +34,7 @@ OPTIONS = doctest.ELLIPSIS
 
 
 class Checker(doctest.OutputChecker):
-    """Of an error the words are compared, wherever its lines end."""
+    """The words of an error are compared, wherever its lines end."""
 
     def check_output(self, want, got, optionflags):
         if re.match(r"[\w.]*(Error|Operation|Warning): ", want):
@@ -203,7 +203,7 @@ def lacking(value):
 
 
 def holes(module):
-    """{name: what its docstring lacks}; errors, and what is NumPy's or ml_dtypes', left out."""
+    """{name: the lack of its docstring}; errors, and names of NumPy or ml_dtypes, left out."""
     return {name: lacks for name, value in api_index.names(module)
             if not isinstance(value, OTHERWISE)
             and not (inspect.isclass(value) and issubclass(value, BaseException))

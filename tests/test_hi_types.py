@@ -345,7 +345,7 @@ hi.register_hitype(Pair, lambda p: PairType(olympus.typeof(p.a).update(weak_type
 
 
 class OnParts(hi.HiPrim):
-    """A function of all parts, whose derivatives are those of the function."""
+    """A function of all parts, with the function's derivatives."""
 
     def __init__(self, fun, in_avals, out_aval):
         self.in_avals, self.out_aval, self.params = tuple(in_avals), out_aval, {"fun": fun}

@@ -424,7 +424,7 @@ linalg = olympus.numpy.linalg
 
 
 def matrices(n: int, count: int, dtype: str) -> Any:
-    """Well conditioned ones, some of which need exchanges of rows."""
+    """Well conditioned matrices; some need exchanges of rows."""
     x = RNG.uniform(-1, 1, (count, n, n)) + 2 * np.eye(n)[RNG.permutation(n)]
     return x.astype(dtype)
 
@@ -626,7 +626,7 @@ FROM = 1 << 16      # elements
 
 
 def keys(n: int, dtype: str) -> np.ndarray:
-    """Numbers of which many are equal; floats with NaN, infinities, subnormal ones, both zeros."""
+    """Numbers, many of them equal; floats with NaN, infinities, subnormal ones, both zeros."""
     if dtype[0] in "iu":
         kind = np.iinfo(dtype)
         x = RNG.integers(kind.min, kind.max, n, dtype, endpoint=True)
@@ -640,7 +640,7 @@ def keys(n: int, dtype: str) -> np.ndarray:
     return x
 
 
-# Elements, the dtype of the keys, what is carried along, and the kernel.
+# Elements, the dtype of the keys, the operands carried along, and the kernel.
 SORTED: list[tuple[int, str, str, str]] = [
     (FROM - 1, "float32", "", ""), (FROM, "float32", "", DIGITS),
     (FROM, "float32", "int32 bfloat16 bool", DIGITS), (FROM, "int32", "int32", DIGITS),
@@ -705,7 +705,7 @@ def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> N
 # Convolutions of one feature
 
 SINGLE, LONG = "convolution of one feature", "convolution by Fourier transforms"
-# Elements, those of the kernel, mode, and the kernel that computes it.
+# Elements, the convolution kernel's elements, mode, and the kernel that computes it.
 VECTORS: list[tuple[int, int, str, list[str]]] = [
     (1365, 3, "same", []), (1366, 3, "same", [SINGLE]), (2048, 2, "same", []),
     (2000, 40, "full", [SINGLE]), (2000, 41, "full", []), (1000, 128, "full", [LONG]),
