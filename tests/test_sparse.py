@@ -346,6 +346,58 @@ class TestLayouts(test_util.SparseTestCase):
                 self._CheckBatchingSparse(twice, twice, make, bdims=[n_batch - 1])
 
 
+KEEP = {
+    "reshape": lambda m: m.reshape(6, 4), "to one": lambda m: m[:1, 1:2].reshape(()),
+    "slice": lambda m: m[1:, ::2], "element": lambda m: m[3, 2],
+    "rows": lambda m: m[onp.array([1, 0])],
+    "squeeze": lambda m: sparse.bcoo_squeeze(m[:1], dimensions=(0,)),
+    "dense": lambda m: m.update_layout(n_dense=1, on_inefficient=None),
+    "batch": lambda m: m.update_layout(n_batch=1, on_inefficient=None),
+    "transpose": lambda m: m.T, "turn": lambda m: sparse.bcoo_rev(m, [0]),
+    "join": lambda m: sparse.bcoo_concatenate([m, m], dimension=0),
+    "spread": lambda m: sparse.bcoo_broadcast_in_dim(m, shape=(2, 4, 6),
+                                                     broadcast_dimensions=(1, 2)),
+    "duplicates": lambda m: m.sum_duplicates(nse=9), "sort": lambda m: m.sort_indices(),
+    "extract": lambda m: sparse.bcoo_extract(m, m.todense()), "product": lambda m: m @ m.T,
+    "vector": lambda m: m @ m.todense()[0], "columns": lambda m: m @ m.T.todense(),
+    "by dense": lambda m: m * m.todense(), "by sparse": lambda m: m * m,
+    "no axis": lambda m: sparse.BCOO.fromdense(m.todense(), n_batch=1, n_dense=1, nse=2),
+    "cut": lambda m: sparse.bcoo_slice(m, start_indices=(1, 0), limit_indices=(3, 4)),
+    "todense": lambda m: m.todense(), "by rows": lambda m: sparse.BCSR.from_bcoo(m).to_bcoo(),
+}
+
+
+@pytest.mark.parametrize("name", KEEP)
+def test_dtypes_stay(name):
+    # The product of two arrays of truths was one of integers.
+    for dtype in ("bool", "int4", "uint8", "float8_e5m2", "bfloat16", "complex64"):
+        def run(data, indices):
+            mat = sparse.BCOO((data, indices), shape=(4, 6))
+            out = KEEP[name](mat)
+            return out.data if isinstance(out, sparse.OLYMPUSSparse) else out
+        with olympus.numpy_rank_promotion("raise"):
+            out = olympus.eval_shape(run, olympus.ShapeDtypeStruct((7,), dtype),
+                                     olympus.ShapeDtypeStruct((7, 2), "int32"))
+        assert out.dtype == onp.dtype(dtype), dtype
+
+
+def test_arrays_of_truths():
+    x, y = RNG.random((2, 5, 5)) < .4
+    a, b = sparse.BCOO.fromdense(x), sparse.BCOO.fromdense(y, nse=20)
+
+    def run(a, b):
+        bits = [sparse.sparsify(f)(a, b) for f in (lax.bitwise_and, lax.bitwise_or)]
+        return [todense(m) for m in (a @ b, a @ y, a * b, b * x, a + b, a + y, *bits)]
+
+    todense = sparse.todense
+    found = olympus.jit(run)(a, b)
+    wanted = x @ y, x @ y, x & y, x & y, x | y, x | y, x & y, x | y
+    for m, want in zip(found, wanted, strict=True):
+        assert m.dtype == bool and (np.asarray(m) == want).all()
+    with pytest.raises(NotImplementedError, match=r"and of int32\[5, 5\].*arrays of bool are requ"):
+        sparse.sparsify(lax.bitwise_and)(a.astype("int32"), b.astype("int32"))
+
+
 def test_random():
     mat = sparse.random_bcoo(olympus.random.key(1), (2, 40, 50, 3), nse=.1, n_batch=1, n_dense=1,
                              sorted_indices=True)
