@@ -99,7 +99,7 @@ def fill():
         directory.put(f"{os.getpid()}-{i}", os.urandom(4000), 1.0)
 
 
-# The user's own directory: processes that compile, and their ends ----------------------------------
+# The user's own directory: processes that compile, and their ends --------------------------------
 
 def ends(n=2):
     """A process compiles a program, and ends."""
