@@ -165,6 +165,29 @@ def orders(n: int) -> Iterator[Case]:
         yield f"sort, {name}", lambda x: lax.sort(x), (key,)
         yield f"argsort, {name}", lambda x: onp.argsort(x), (key,)
     yield "sort with two more", lambda *xs: lax.sort(xs), (x, few, x > 0.5)
+    for dtype in ("bool", "int8", "uint8", "int16", "uint16"):
+        key = (x * 200).astype(dtype) if dtype != "bool" else x > 0.5
+        yield f"sort, {dtype}", lambda x: lax.sort(x), (key,)
+        yield f"argsort, {dtype}", lambda x: onp.argsort(x), (key,)
+    yield "random permutation", lambda key, n=n: olympus.random.permutation(key, n), (
+        olympus.random.key(0),)
+
+
+@case
+def partitions(n: int) -> Iterator[Case]:
+    """Of all elements and along both axes, with one rank to three."""
+    x = uniform(n)
+    for count in (1, 2, 3):
+        kth = tuple([n * (j + 1) // (count + 1) for j in range(count)])
+        yield f"partition, {count} ranks", lambda x, kth=kth: onp.partition(x, kth), (x,)
+    yield "argpartition", lambda x: onp.argpartition(x, x.size // 2), (x,)
+    for rows in (10, 100, 1000):
+        if 4 * rows <= n:
+            for axis in (0, 1):
+                kth = (rows, n // rows)[axis] // 2
+                yield f"partition along axis {axis}, {rows} rows", (
+                    lambda x, axis=axis, kth=kth: onp.partition(x, kth, axis)), (
+                    uniform(rows, n // rows),)
 
 
 @case
