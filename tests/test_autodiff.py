@@ -89,7 +89,7 @@ def test_a_number_made_of_a_differentiated_value_does_not_lose_its_derivative(
             LOSSY[name](x * x)
         with pytest.raises(TypeError):
             LOSSY[name](x)
-        # Without a tangent it is a number, and so is what is piecewise constant.
+        # Without a tangent it is a number, and so are piecewise constant results.
         seen[:] = [LOSSY[name](y) for y in (lax.stop_gradient(x), onp.floor(x), x > 1, 0 * x > 0)]
         seen.append((bool(x), int(x), bool(x == 3), (x > 2).item(), x.item()))
         return x

@@ -345,7 +345,7 @@ hi.register_hitype(Pair, lambda p: PairType(olympus.typeof(p.a).update(weak_type
 
 
 class OnParts(hi.HiPrim):
-    """A function of all parts, whose derivatives are those of the function."""
+    """A function of all parts, with the function's derivatives."""
 
     def __init__(self, fun, in_avals, out_aval):
         self.in_avals, self.out_aval, self.params = tuple(in_avals), out_aval, {"fun": fun}
@@ -760,7 +760,7 @@ def _values_for_types():
     (lambda: olympus.vmap(dequantise, axis_size=3)(_q()), ValueError, "non-array type q8[3,4]"),
     (lambda: olympus.jit(dequantise, in_shardings=olympus.NamedSharding(
         olympus.make_mesh((1,), ("x",)), olympus.P("x")))(_q()), NotImplementedError,
-     "a sharding is of an array"),
+     "only arrays have shardings"),
     (lambda: olympus.new_ref(_q())[0], TypeError, "the index 0 given for a reference Ref{q8[3,4]"),
     (lambda: olympus.new_ref(_q()).at[0], TypeError, "is read and written whole"),
     (lambda: olympus.ref.set(olympus.new_ref(_q()), ..., 1.), TypeError, "for a reference to q8"),

@@ -424,7 +424,7 @@ linalg = olympus.numpy.linalg
 
 
 def matrices(n: int, count: int, dtype: str) -> Any:
-    """Well conditioned ones, some of which need exchanges of rows."""
+    """Well conditioned matrices; some need exchanges of rows."""
     x = RNG.uniform(-1, 1, (count, n, n)) + 2 * np.eye(n)[RNG.permutation(n)]
     return x.astype(dtype)
 
@@ -621,33 +621,40 @@ def test_long_cumulative_sums_are_exact_in_blocks_and_never_fall(shape: tuple[in
 
 # Sorting
 
-DIGITS = "sort by digits"
+DIGITS, COUNTS = "sort by digits", "sort by counts"
 FROM = 1 << 16      # elements
 
 
 def keys(n: int, dtype: str) -> np.ndarray:
-    """Numbers of which many are equal; floats with NaN, infinities, subnormal ones, both zeros."""
+    """Numbers, many of them equal; floats with NaN, infinities, subnormal ones, both zeros."""
     if dtype[0] in "iu":
         kind = np.iinfo(dtype)
         x = RNG.integers(kind.min, kind.max, n, dtype, endpoint=True)
         x[::3] = RNG.integers(0, 9, len(x[::3]))
         return x
+    if dtype == "bool":
+        return RNG.random(n) < 0.3
     x = RNG.standard_normal(n).astype("float32").astype(olympus.numpy.dtype(dtype))
     for i, value in enumerate((-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, -1e-42)):
         x[i::17] = value
     return x
 
 
-# Elements, the dtype of the keys, and what is carried along; whether digits are sorted.
-SORTED: list[tuple[int, str, str, bool]] = [
-    (FROM - 1, "float32", "", False), (FROM, "float32", "", True),
-    (FROM, "float32", "int32 bfloat16 bool", True), (FROM, "int32", "int32", True),
-    (FROM, "uint32", "bfloat16", True), (FROM + 1, "bfloat16", "complex64", True),
-    (FROM, "float16", "", True), (FROM + 1, "int16", "bool", True)]
+# Elements, the dtype of the keys, the operands carried along, and the kernel.
+SORTED: list[tuple[int, str, str, str]] = [
+    (FROM - 1, "float32", "", ""), (FROM, "float32", "", DIGITS),
+    (FROM, "float32", "int32 bfloat16 bool", DIGITS), (FROM, "int32", "int32", DIGITS),
+    (FROM, "uint32", "bfloat16", DIGITS), (FROM + 1, "bfloat16", "complex64", DIGITS),
+    (FROM, "float16", "", DIGITS), (FROM + 1, "int16", "bool", DIGITS),
+    (FROM, "int8", "int32", DIGITS), (FROM, "uint8", "uint8", DIGITS),
+    (FROM + 1, "bool", "float32", DIGITS), (FROM, "uint16", "bfloat16", DIGITS),
+    (FROM - 1, "int8", "", ""), (FROM, "int8", "", COUNTS), (FROM + 1, "uint8", "", COUNTS),
+    (FROM, "int16", "", COUNTS), (FROM + 1, "uint16", "", COUNTS), (FROM, "bool", "", COUNTS),
+    (FROM, "float8_e5m2", "int32", "")]
 
 
 @pytest.mark.parametrize(("n", "dtype", "carried", "used"), SORTED)
-def test_sorting_by_digits(n: int, dtype: str, carried: str, used: bool) -> None:
+def test_sorting_of_long_vectors(n: int, dtype: str, carried: str, used: str) -> None:
     """Stable, and all bits stay as they were."""
     x = keys(n, dtype)
     order = np.argsort(x.astype("float64"), kind="stable")      # zeros are equal, NaN come last
@@ -656,9 +663,22 @@ def test_sorting_by_digits(n: int, dtype: str, carried: str, used: bool) -> None
     def run(*xs: Any) -> Any:
         return lax.sort(xs)
 
-    assert taken(run, x, *rest)== [DIGITS] * used
+    assert taken(run, x, *rest) == [used] * bool(used)
     for found, given in zip(jit(run)(x, *rest), (x, *rest), strict=True):
         assert np.asarray(found).tobytes() == given[order].tobytes()
+
+
+def test_sorting_by_counts_of_equal_elements_and_in_transformations() -> None:
+    for x in (np.zeros(FROM, "int8"), np.ones(FROM, "bool"), np.full(FROM, -128, "int8"),
+              np.full(FROM, 65535, "uint16"), np.zeros(FROM, "bool")):
+        assert taken(lambda x: lax.sort(x), x) == [COUNTS]
+        np.testing.assert_array_equal(jit(lambda x: lax.sort(x))(x), x)
+    x = keys(FROM, "int8").reshape(1, FROM)
+    np.testing.assert_array_equal(jit(lambda x: lax.sort(x, 1))(x), np.sort(x, 1))
+    xs = np.stack([x[0], -x[0]])
+    np.testing.assert_array_equal(jit(vmap(lax.sort))(xs), np.sort(xs, 1))
+    np.testing.assert_array_equal(
+        jit(lambda x: olympus.numpy.sort(x, descending=True))(x[0]), np.sort(x[0])[::-1])
 
 
 def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> None:
@@ -685,7 +705,7 @@ def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> N
 # Convolutions of one feature
 
 SINGLE, LONG = "convolution of one feature", "convolution by Fourier transforms"
-# Elements, those of the kernel, mode, and the kernel that computes it.
+# Elements, the convolution kernel's elements, mode, and the kernel that computes it.
 VECTORS: list[tuple[int, int, str, list[str]]] = [
     (1365, 3, "same", []), (1366, 3, "same", [SINGLE]), (2048, 2, "same", []),
     (2000, 40, "full", [SINGLE]), (2000, 41, "full", []), (1000, 128, "full", [LONG]),

@@ -69,6 +69,7 @@ _NONE: tuple[None, Sequence[Var], Sequence[Var], Any, Sequence[Var]] = None, (),
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
+_instead: Any = lazy_module("olympus._src.lowering.instead")
 
 
 class Builder(Emitter):
@@ -795,7 +796,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     plan: Plan = _fences.plan_of(closed, b.module)
     env: dict[Any, Any] = {**emit_constants(b, closed, plan), **dict(zip(pr.invars, args))}
     eqns, held, fences = b.module.in_order(
-        closed, b.module.held(closed, results) | plan.held, plan.fences)
+        closed, b.module.held(closed, results) | plan.held_of(pr, results), plan.fences)
     # The next equation that reads through fences, which operands, and the equation to lower.
     fenced, behind, repeated, instead, late = next(fences, _NONE)
     scope: Any = None                   # of the equation before
@@ -883,7 +884,7 @@ def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Var,
     for var in plan.constants:
         literal = plan.constants[var]
         x = found[var] if literal is None else b.scalar(literal.val, var.aval.dtype)
-        found[var] = _fences.hidden(b, x, var.aval)
+        found[var] = _instead.hidden(b, x, var.aval)
     return found
 
 

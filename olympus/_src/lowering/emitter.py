@@ -42,7 +42,7 @@ from .platforms import PlatformOpen
 BOOL = dtypes.as_dtype(bool)
 OWN: Any = object()
 
-_fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
+_known_numbers: Any = lazy_module("olympus._src.lowering.known_numbers")     # as the next one
 
 
 class Block:
@@ -209,7 +209,7 @@ class Emitter:
             return size if size.type == tensor_type(aval) else self.convert(size, aval)
         self.module.written += aval.dtype.itemsize
         out = self.op("stablehlo.constant", [], {"value": number_attr(key, value)}, aval)
-        if not self.module.fences or not _fences.has_no_reciprocal(value, aval.dtype):
+        if not self.module.fences or not _known_numbers.has_no_reciprocal(value, aval.dtype):
             return out
         return self.fence(out)
 

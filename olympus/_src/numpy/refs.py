@@ -262,6 +262,9 @@ def _windowed(shape: tuple[int, ...], entries: tuple[Reference, ...]
     sizes, within, axis = list(shape), [], 0
     for entry in entries:
         if type(entry) is Slice:
+            if isinstance(entry.start, int) and entry.start < 0:
+                raise ValueError(f"ds: start {entry.start} given for a reference: `start` must be "
+                                 ">= 0; count from the front.")
             if axis < len(shape):       # for an axis too many, the view of the rest raises
                 starts[axis] = entry.start
                 sizes[axis] = (entry.size - 1) * entry.stride + 1 if entry.size else 0
