@@ -143,6 +143,30 @@ def test_transformed_loops_that_replace_rows_have_the_same_values(step):
         np.testing.assert_allclose(x, np.array(rows), rtol=1e-5)
 
 
+def test_gradients_of_a_loop_that_replaces_rows_copy_no_table():
+    def loss(table):
+        table, total = loop(another_row)(table)
+        return (table * onp.arange(COLUMNS)).sum() + (total ** 2).sum()
+
+    text = olympus.jit(olympus.grad(loss)).lower(onp.array(TABLE)).compile().as_text()
+    assert not re.findall(rf"= f32\[{ROWS},{COLUMNS}\]\S* copy\(.*", text[:text.index("\nENTRY ")])
+
+
+@pytest.mark.parametrize("update", [
+    lambda table, total, i, old: (table.at[i].set(old * 2), total + 1),     # one kernel, in place
+    lambda table, total, i, old: (table.at[i].set(new := onp.tanh(old + total)), new),
+    lambda table, total, i, old: (table.at[i].set(total), onp.sin(total)),      # nobody reads it
+])
+def test_nothing_is_held_where_a_write_waits_for_all_reads_anyway(update):
+    def step(table, total, i):
+        return update(table, total, i, table[i])
+
+    f = olympus.jit(loop(step))
+    assert "inlineable" not in f.lower(onp.array(TABLE)).as_text()
+    text = f.lower(onp.array(TABLE)).compile().as_text()
+    assert not re.findall(rf"= f32\[{ROWS},{COLUMNS}\]\S* copy\(.*", text[:text.index("\nENTRY ")])
+
+
 def test_hold_off_leaves_the_order_to_xla():
     text = olympus.jit(loop(swapped), hold="off").lower(onp.array(TABLE)).as_text()
     assert "inlineable" not in text

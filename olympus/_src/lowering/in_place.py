@@ -10,9 +10,10 @@ it, and calls the identity that stays (`holds.py`). If `new` is not computed fro
 of the write passes through such a call together with `old`, which the write then waits for.
 
 A write is moved behind later reads of `x`, if nothing in between reads its result. Nothing is
-done where the results of a read are for the write alone, whose kernel they are part of, where `x`
-is returned, too, or where a reader's results are not far smaller than `x`. Sets are bits of a fixed
-size; where two fall together, a copy may stay.
+done where the results of a read are for the write alone, whose kernel they are part of, or for one
+other kernel, for which the write waits anyway; where `x` is returned, too; or where a reader's
+results are not far smaller than `x`. Sets are bits of a fixed size; where two fall together, a copy
+may stay.
 """
 
 from __future__ import annotations
@@ -156,50 +157,60 @@ class _Order:
                  reads: dict[Var, list[int]]) -> None:
         self.eqns, self.writes, self.reads = eqns, writes, reads
         self.of_writes = {*writes.values()}
-        self.ends = self._ends(pr.outvars)
+        self.ends, self.alone = self._ends(pr.outvars)
 
     def found(self) -> Order | None:
         """The order, if there is anything to do."""
         held, late = set[Var](), dict[int, Sequence[Var]]()
-        wanted = {v: these for v in self.reads if (these := self._shared(v))}
+        wanted = {v: these for v in self.reads if (these := self._read_of(v))}
         bits = {r: 1 << k % _SIZE for k, r in enumerate(
             [r for these in wanted.values() for r in these])}
         needs = self._needs(bits)
         for v, these in wanted.items():
             n = self.writes[v]
-            others = [r for r in these if not bits[r] & needs[n]]
+            others = {r: kept for r, kept in these.items() if not bits[r] & needs[n]}
             if others:
                 operands = [x for x in variables(self.eqns[n].invars) if x is not v
                             and x.aval.is_array and not x.aval.tagged]
                 if not operands or n in late:
                     continue
                 late[n] = [min(operands, key=lambda x: _bytes(x.aval)), *others]
-            held.update(these)
-        return Order(self.eqns, frozenset(held), late) if held else None
+            held.update([r for r, kept in these.items() if not kept and (
+                r in others or not self.alone[r] and self.ends[r] != n)])
+        return Order(self.eqns, frozenset(held), late) if held or late else None
 
-    def _shared(self, v: Var) -> list[Var]:
-        """The results of what reads an array, if any is not for its write alone."""
-        n, most, found = self.writes[v], _bytes(v.aval) // RATIO, list[Var]()
+    def _read_of(self, v: Var) -> dict[Var, bool]:
+        """The results of what reads an array before its write, and whether they are in memory."""
+        n, most, found = self.writes[v], _bytes(v.aval) // RATIO, dict[Var, bool]()
         for m in self.reads[v]:
             eqn = self.eqns[m]
             results = [x for x in eqn.outvars if x in self.ends]
-            if m > n or eqn.effects or not results or any(
+            if m > n or eqn.effects or any(
                     not x.aval.is_array or x.aval.tagged for x in results) or (
                     sum(map(_bytes, [x.aval for x in results])) > most):
-                return []
-            found += results
-        return found if any(self.ends[x] != n for x in found) else []
+                return {}
+            found.update(dict.fromkeys(results, eqn.primitive.fusion == ""))
+        return found
 
-    def _ends(self, outvars: Sequence[Atom]) -> dict[Var, int]:
-        """By value, the write that alone it is computed for; -1 if there is more."""
+    def _ends(self, outvars: Sequence[Atom]) -> tuple[dict[Var, int], dict[Var, bool]]:
+        """By value, the write that alone it is computed for, or -1 if there is more; and whether
+        one kernel alone reads it: XLA does not repeat expensive operations, and fuses no others
+        than elementwise ones.
+        """
         found = dict.fromkeys(variables(outvars), -1)
+        alone = dict.fromkeys(found, False)
         for n in range(len(self.eqns) - 1, -1, -1):
             eqn = self.eqns[n]
             ends = {found[x] for x in eqn.outvars if x in found}
+            if not ends and not eqn.effects:    # dead code
+                continue
             end = n if n in self.of_writes else ends.pop() if len(ends) == 1 else -1
-            for x in variables(eqn.invars):
+            in_one = eqn.primitive.fusion in ("", "costly") or (
+                len(eqn.outvars) == 1 and alone.get(eqn.outvars[0], False))
+            for x in {*variables(eqn.invars)}:
+                alone[x] = in_one and x not in found
                 found[x] = end if found.get(x, end) == end else -1
-        return found
+        return found, alone
 
     def _needs(self, made: Mapping[Var, int]) -> dict[int, int]:
         """Of which of these values, as bits, each write is computed."""
