@@ -11,7 +11,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import grad, jit, jvp, lax, linearize, value_and_grad, vmap
-from olympus._src.host import progress
+from olympus._src.control_flow import progress
 from olympus._src.interpreters.dce import dce_closed
 from olympus.experimental import io_callback
 

@@ -224,7 +224,7 @@ def test_copies_have_memory_of_their_own():
 
 
 def test_what_a_program_spreads_over_a_mesh_of_one_device_is_committed_to_it():
-    """Else the next operation forgot the mesh: "nothing names its devices"."""
+    """Otherwise the next operation forgot the mesh: "nothing names its devices"."""
     sharding = NamedSharding(EXPLICIT, P("x"))
     x = olympus.reshard(olympus.numpy.ones((4, 2)), sharding)
     assert x.committed and (x.T + 1).sharding.spec == P(None, "x")

@@ -16,7 +16,7 @@ RNG = np.random.default_rng(0)
 
 
 def holes(*shape, dtype=np.float32, density=.4):
-    """An array of which about as many elements as said are not 0."""
+    """An array with about as many nonzero elements as asked for."""
     x = RNG.normal(size=shape) * (RNG.random(shape) < density)
     return (10 * x if np.dtype(dtype).kind in "iu" else x).astype(dtype)
 
@@ -416,7 +416,7 @@ def test_rules_of_users():
         del transform.sparse_rules_bcoo[lax.erf_p]
 
 
-# Each mistake: what is done, the class of the error, and words of its message.
+# Each mistake: the call, the class of the error, and words of its message.
 MISTAKES = {
     "indices of floats": (lambda: sparse.BCOO((V, onp.ones((6, 1))), shape=(6,)), TypeError,
                           "indices of an integer dtype are required"),

@@ -16,10 +16,13 @@ from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, DType, PyTree
 from ..base.util import Noted, cut, wraps
 from ..control.call import call_p
-from ..control.cond import cond_p, switch
+from ..control.cond import cond_p
 from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p
 from ..control.while_primitive import while_p
+from ..control_flow.branches import switch
+from ..control_flow.scan import scan
+from ..control_flow.while_loop import while_loop
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, derived
 from ..core.primitive import Primitive
@@ -69,8 +72,6 @@ from ..lax.transcendental import (
     tan_p,
     tanh_p,
 )
-from ..loops.scan import scan
-from ..loops.while_loop import while_loop
 from ..numpy.creation import asarray
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import broadcast_shapes
