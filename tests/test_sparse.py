@@ -510,6 +510,21 @@ def test_message_passing():
             lambda g, h, w: (onp.tanh(g @ h @ w) ** 2).sum(), i)(onp.asarray(mean), h, w), 1e-3)
 
 
+def test_trees_cut_and_join_batches():
+    whole = holes(4, 5, 6)
+    for made in (sparse.BCOO, sparse.BCSR):
+        mat = made.fromdense(whole, n_batch=1)
+        for cut in (slice(0, 1), slice(1, 3), 2):
+            check(olympus.tree.map(lambda x: x[cut], mat), whole[cut])
+        check(olympus.tree.map(lambda x: onp.concatenate([x, x]), mat), np.concatenate([whole] * 2))
+    shared = sparse.BCOO((mat.data[:1], mat.to_bcoo().indices[:1]), shape=whole.shape)
+    for same in (olympus.tree.map(lambda x: x, shared), olympus.jit(lambda m: m)(shared)):
+        assert same.shape == whole.shape
+        check(same, np.stack([whole[0]] * 4))
+    tree = olympus.tree.structure(olympus.tree.map(lambda x: None, mat))
+    assert "shape=(4, 5, 6)" in repr(tree)
+
+
 def test_products_on_several_devices():
     mesh = olympus.make_mesh((1,), ("i",))
     spec = olympus.sharding.PartitionSpec

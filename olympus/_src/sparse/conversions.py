@@ -24,8 +24,8 @@ from ..numpy.reductions import any as any_of
 from ..numpy.reductions import cumsum
 from ..numpy.selection import where
 from ..types import dtypes
-from .defined import Defined, add_at, batched, largest, read
-from .formats import Shape, SparseInfo, bcoo_properties, check_counts, index_properties
+from .defined import Defined, add_at, batched, read
+from .formats import Shape, SparseInfo, bcoo_properties, check_counts, index_properties, largest
 
 BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 

@@ -710,7 +710,7 @@ def _reduce_sum(spenv: SparsifyEnv, x: SparsifyValue, *, axes: Sequence[int],
 
 def _of_truths(name: str, rule: Rule) -> Rule:
     """The rule of bits for arrays of truths, whose product is "and" and whose sum is "or"."""
-    def run(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[SparsifyValue]:
+    def run(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> Sequence[SparsifyValue]:
         dtype = spenv.data(x).dtype
         if dtype != layout.BOOL:
             raise NotImplementedError(
