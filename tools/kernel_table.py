@@ -205,6 +205,48 @@ def ranks(n: int) -> Iterator[Case]:
 
 
 @case
+def loops(n: int) -> Iterator[Case]:
+    """300 steps on about a hundredth of so many elements.
+
+    One function of XLA's computes them, up to a limit (`lib.executables.SMALL_LOOP`) that both
+    modes have. Compare with XLA's own by a second run, with
+    `XLA_FLAGS=--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1024`.
+    """
+    size = max(n // 100, 4)
+    x, c = uniform(300, size), uniform(size)
+
+    def steps(step: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x, c, *more: lax.scan(
+            lambda c, v: ((y := step(c, v, *more)), y), c, x)[1]
+
+    for name, step in (
+            ("sum", lambda c, v: c * 0.5 + v * onp.sum(c)),
+            ("maximum", lambda c, v: c * 0.5 + v * onp.max(c)),
+            ("softmax", lambda c, v: olympus.nn.softmax(c + v)),
+            ("turned", lambda c, v: onp.sin(onp.roll(c, 1)) * onp.roll(v, 2) + onp.roll(c * v, -1)),
+            ("moved", lambda c, v: onp.concatenate([v[:1], c[:-1] * v[1:]])),
+            ("condition", lambda c, v: lax.cond(
+                v[0] > 0.5, lambda: c * 0.5 + v, lambda: onp.sin(c) - v)),
+            ("least before", lambda c, v: lax.cummin(c + v) * 0.5),
+            ("written", lambda c, v: c.at[(v[0] * size).astype("int32")].add(v[1])),
+            ("loop", lambda c, v: lax.fori_loop(
+                0, 5, lambda _, c: c * 0.9 + onp.roll(c, 1) * 0.05, c) + v)):
+        yield f"steps: {name}", steps(step), (x, c)
+    if size <= 1000:
+        w = uniform(size, size) * 0.01
+        cell = steps(lambda c, v, w: onp.tanh(c @ w + v))
+        yield "steps: product", cell, (x, c, w)
+        yield "steps: product, gradient", grad(lambda x, c, w: cell(x, c, w).sum(), 2), (x, c, w)
+        yield "steps: 16 rows", cell, (x[:, None], onp.tile(c, (16, 1)), w)
+
+    def halved(c: Any) -> Any:
+        return lax.while_loop(lambda s: s[0] < 300, lambda s: (s[0] + 1, onp.sin(s[1] + s[0])),
+                              (0, c))
+
+    yield "steps: while", halved, (c,)
+
+
+@case
 def stencils(n: int) -> Iterator[Case]:
     """Steps of partial differential equations by slices, ten in a loop, and one."""
     side = int(n ** 0.5)
