@@ -116,7 +116,7 @@ def test_mesh_says_what_it_is():
     (lambda: NamedSharding(Mesh([DEVICE], "x"), P("y")), ValueError, "the mesh has"),
     (lambda: NamedSharding(Mesh([[DEVICE]], ("x", "y")), P("x", "x")), ValueError, "twice"),
     (lambda: NamedSharding(Mesh([DEVICE], "x"), ("x",)), TypeError, "a Mesh and a PartitionSpec"),
-    (lambda: NamedSharding(Mesh([DEVICE], "x"), P(unreduced={"x"})), ValueError, "not said of"),
+    (lambda: NamedSharding(Mesh([DEVICE], "x"), P(unreduced={"x"})), ValueError, "Auto axes cannot be unreduced"),
     (lambda: NamedSharding(EXPLICIT, P(reduced={"z"})), ValueError, "the mesh has"),
     (lambda: NamedSharding(olympus.sharding.get_mesh(), P()), ValueError, "a mesh with devices"),
     (lambda: olympus.make_mesh((0,), "x"), ValueError, "at least one device"),
