@@ -299,6 +299,7 @@ class Facts:
     along: str = ""     # its param that has the axis or axes of `moved_axes`
     resizes: bool = False
     per_device: bool = False
+    replaces: bool = False  # whether its result is its first operand with other elements at places
     # For `interpreters.checks`: whether a result may be NaN though no operand is (elsewhere the NaN
     # was looked at where it was made); whether a NaN in a floating operand is one in the floating
     # results, which `hands_on` tells by the params too; whether it divides by its second operand,
@@ -358,6 +359,8 @@ class GivenFacts(TypedDict, total=False):
     domain: tuple[float, float]
     fusion: Fusion
     hands_on_nan: bool
+    kernels: Any
+    kernels_from: int
     makes_nan: bool
     pace: float
 
@@ -450,8 +453,8 @@ class Primitive(Facts):
     def __init__(self, name: str, **facts: Unpack[GivenFacts]) -> None:
         unknown = facts.keys() - GivenFacts.__annotations__.keys()
         if unknown:
-            raise TypeError(f"primitive {name}: {', '.join(sorted(unknown))} given as facts; those "
-                            f"of `GivenFacts` are required.")
+            raise TypeError(f"primitive {name}: {', '.join(sorted(unknown))} given as facts; the "
+                            f"names in `GivenFacts` are required.")
         self.name = name
         vars(self).update(facts)
         # Its keys are avals and params only: it keeps no array and no trace alive.

@@ -97,13 +97,15 @@ _REAL = float, int
 
 class Fences(NamedTuple):
     """The operands that an equation and later ones read through a fence, the scalars whose
-    repetitions alone are read so, and the equation to lower in its place.
+    repetitions alone are read so, the equation to lower in its place, and, if any, an operand of it
+    with the values for which it waits (`in_place.py`).
     """
 
     eqn: OlympusprEqn
     whole: list[Var]
     repeated: list[Var]
     lowered: OlympusprEqn
+    late: Sequence[Var] = ()
 
 
 class Plan(NamedTuple):
@@ -195,8 +197,7 @@ class _Pass:
         made, get, steps, glances = self.made, self.made.get, _STEPS, _Glances()
         inexact, others = self.inexact, self._glance
         for eqn in self.pr.eqns:
-            # The hot path, without calls: a glance at how the operands of most equations were
-            # computed tells what these make. The steps are for the others.
+            # A glance decides on most equations, without calls; the steps are for the others.
             operands = eqn.invars
             glance, kind, neutral, alone, together = glances[prim := eqn.primitive]
             if glance == _ANY:
