@@ -98,7 +98,9 @@ def loop(step):
     return lambda table: lax.scan(body, (table, onp.ones(COLUMNS)), onp.arange(ROWS))[0]
 
 
-@pytest.mark.parametrize("step", [*STEPS, in_a_branch])
+@pytest.mark.parametrize("step", [
+    pytest.param(step, marks=[pytest.mark.slow] * (step in (in_an_inner_loop, added)))
+    for step in [*STEPS, in_a_branch]])
 def test_a_loop_that_replaces_rows_has_the_values_of_single_steps(step):
     found = olympus.jit(loop(step))(onp.array(TABLE))
     for x, want in zip(found, by_numpy(step, TABLE), strict=True):
@@ -129,6 +131,7 @@ def test_a_loop_that_swaps_rows_of_a_reference_copies_no_table():
     assert not re.findall(rf"= f32\[{ROWS},{COLUMNS}\]\S* copy\(.*", text[:text.index("\nENTRY ")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [swapped, read_behind, all_rows])
 def test_transformed_loops_that_replace_rows_have_the_same_values(step):
     f = loop(step)
