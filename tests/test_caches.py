@@ -106,7 +106,7 @@ told = [0.0]
 
 
 def tell(x):
-    """Reads what no cache knows of: whoever calls it again has traced it again."""
+    """Reads a value that no cache knows: whoever calls it again has traced it again."""
     return x + told[0]
 
 
@@ -321,7 +321,7 @@ def test_what_is_equal_is_not_the_same(apply, dtype):
     for _ in range(2):
         for k in NUMBERS:
             x = np.array([2, 3], dtype)
-            # A Python number takes the dtype of the array, unless it is of a higher kind.
+            # A Python number takes the dtype of the array, unless its kind is higher.
             higher = isinstance(k, float) and dtype == "int32"
             wanted = np.dtype("float32" if higher else dtype)
             expected = x.astype(wanted) * wanted.type(k)
@@ -362,7 +362,7 @@ def test_complex_numbers_are_told_apart_by_the_signs_of_their_zeros(apply, wrap)
 
 @pytest.fixture
 def work(monkeypatch):
-    """What was lowered and what was compiled, by name."""
+    """The programs lowered and compiled, by name."""
     done = {"lowered": [], "compiled": []}
     lower, compile_ = compile.lower_program, lib.compile
 
@@ -621,7 +621,7 @@ def test_wraps_does_not_carry_programs_along():
     assert pickle.loads(pickle.dumps(util.Owned(f))).memos == {}
 
 
-# Every cache there is: what it is looked up by, whose it is, and what bounds it.
+# Every cache: its key, its owner, and its bound.
 
 CACHES = {
     # programs and code
@@ -706,7 +706,6 @@ CACHES = {
     ("devices/devices.py", "_warned"): "none | process | one",
     ("devices/devices.py", "_forked"): "none | process | one",
     ("devices/devices.py", "_failed"): "none | process | as many platforms as there are",
-    ("devices/devices.py", "_gpu_plugin_installed"): "none | process | one",
     ("base/lib/waiting.py", "_ending"): "none | process | one",
     ("base/lib/waiting.py", "_helpers"): "none | process | one thread that rests",
     ("base/lib/waiting.py", "at_end"): "none | process | one",
@@ -715,8 +714,12 @@ CACHES = {
     ("base/lib/calls.py", "lapack_names"): "none | process | one",
     ("command_line/arguments.py", "_dtypes"): "none | process | one",
     ("base/lib/executables.py", "_flags"): "none | process | one",
-    ("base/lib/clients.py", "_load_cuda_plugin"): "none | process | one",
-    ("base/lib/clients.py", "_load_tpu_plugin"): "none | process | one",
+    ("devices/devices.py", "_present"): "plugin | process | as many as there are",
+    ("base/lib/plugins.py", "_load_cuda_plugin"): "none | process | one",
+    ("base/lib/plugins.py", "_load_tpu_plugin"): "none | process | one",
+    ("lax/kernels/fourier.py", "_quick"): "size | process | 1024",
+    ("planning/hlo.py", "_type"): "text of a type | process | 4096",
+    ("planning/hlo.py", "_pairs"): "sizes of a window along an axis | process | 1024",
     ("base/lib/mlir.py", "stablehlo_versions"): "none | process | one",
     ("base/lib/partitioning.py", "_register"): "none | process | one",
     ("checkpoint/store.py", "_chunk_layout"): "none | process | one",
@@ -737,6 +740,7 @@ CACHES = {
     ("types/refs.py", "_table"): "content | weak",
     ("lax/refs.py", "ENDED"): "variable | weak",
     ("lax/transcendental.py", "_half_power"): "exponent, shape | process | 256",
+    ("numpy/refs.py", "_numbers"): "type, number, aval | process | 4096",
     ("numpy/refs.py", "_views"): "index, shape | process | 4096",
     ("sparse/transform.py", "sparse_rules_bcoo"): "primitive | process | rules that users gave",
     ("sparse/transform.py", "sparse_rules_bcsr"): "primitive | process | rules that users gave",

@@ -422,7 +422,7 @@ linalg = olympus.numpy.linalg
 
 
 def matrices(n: int, count: int, dtype: str) -> Any:
-    """Well conditioned ones, some of which need exchanges of rows."""
+    """Well conditioned matrices; some need exchanges of rows."""
     x = RNG.uniform(-1, 1, (count, n, n)) + 2 * np.eye(n)[RNG.permutation(n)]
     return x.astype(dtype)
 
@@ -620,7 +620,7 @@ def test_long_cumulative_sums_are_exact_in_blocks_and_never_fall(shape: tuple[in
 # Convolutions of one feature
 
 SINGLE, LONG = "convolution of one feature", "convolution by Fourier transforms"
-# Elements, those of the kernel, mode, and the kernel that computes it.
+# Elements, the convolution kernel's elements, mode, and the kernel that computes it.
 VECTORS: list[tuple[int, int, str, list[str]]] = [
     (1365, 3, "same", []), (1366, 3, "same", [SINGLE]), (2048, 2, "same", []),
     (2000, 40, "full", [SINGLE]), (2000, 41, "full", []), (1000, 128, "full", [LONG]),

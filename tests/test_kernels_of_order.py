@@ -35,7 +35,7 @@ FROM = 1 << 16      # elements
 
 
 def keys(n: int, dtype: str) -> np.ndarray:
-    """Numbers of which many are equal; floats with NaN, infinities, subnormal ones, both zeros."""
+    """Numbers, many of them equal; floats with NaN, infinities, subnormal ones, both zeros."""
     if dtype[0] in "iu":
         kind = np.iinfo(dtype)
         x = RNG.integers(kind.min, kind.max, n, dtype, endpoint=True)
@@ -49,7 +49,7 @@ def keys(n: int, dtype: str) -> np.ndarray:
     return x
 
 
-# Elements, the dtype of the keys, what is carried along, and the kernel.
+# Elements, the dtype of the keys, the operands carried along, and the kernel.
 SORTED: list[tuple[int, str, str, str]] = [
     (FROM - 1, "float32", "", ""), (FROM, "float32", "", DIGITS),
     (FROM, "float32", "int32 bfloat16 bool", DIGITS), (FROM, "int32", "int32", DIGITS),

@@ -9,6 +9,7 @@ import numpy as np
 from ..base.docstrings import complete_docstrings
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
+from ..control_flow.while_loop import fori_loop
 from ..core.trace import literal, typeof
 from ..jit.fused import fused, named
 from ..lax import creation
@@ -21,7 +22,6 @@ from ..lax.families import add
 from ..lax.indexing import PROMISE, GatherDimensionNumbers, gather_p
 from ..lax.reduce import highest
 from ..lax.sharding import constrain
-from ..loops.while_loop import fori_loop
 from ..types import dtypes
 from ..types.shape import (
     bit_length,

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from math import prod
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
+
+from ..base.util import memoize
 
 COLLECTIVES = ("all-reduce", "all-gather", "reduce-scatter", "all-to-all", "collective-permute",
                "collective-broadcast", "ragged-all-to-all")
@@ -222,7 +224,7 @@ def _place(attributes: str, places: Mapping[str, Place]) -> Place | None:
     return None if file is None or line is None else (file[1], int(line[1]), "")
 
 
-@cache
+@memoize(4096)
 def _type(text: str) -> Type:
     return _types(iter(re.findall(r"[()]|[a-z]\w*\[[^\]]*\](?:\{[^}]*\})?", _uncommented(text))))
 
@@ -653,7 +655,7 @@ def _convolution(image: Array, kernel: Array, result: Array, labels: re.Match[st
     return 2.0 * plain * pairs
 
 
-@cache
+@memoize(1024)
 def _pairs(image: int, kernel: int, result: int, stride: int, pad: int, holes: int, spread: int
            ) -> int:
     """How many places of a result and a kernel meet a number of an image, along one axis."""

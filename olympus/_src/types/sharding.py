@@ -16,6 +16,7 @@ from typing import Any, NoReturn, TypeAlias
 
 from ..base import lib
 from ..base.config import remove_size_one_mesh_axis_from_type
+from ..base.lib import Sharding, SingleDeviceSharding
 from ..base.typing import Device
 from ..base.util import ByKey, lazy_module, memoize, quoted
 from .memory import Space
@@ -23,8 +24,6 @@ from .mesh import AbstractMesh, Mesh, current_mesh, get_abstract_mesh
 from .shape import mod, prod
 
 _pictures: Any = lazy_module("olympus._src.types.pictures")
-Sharding = lib.Sharding
-SingleDeviceSharding = lib.SingleDeviceSharding
 
 class _Unconstrained:
     """The entry of a specification for an axis that XLA may cut as it likes."""
@@ -201,8 +200,8 @@ class NamedSharding(lib.GSPMDSharding):
         axes = [name for entry in spec for name in axes_of(entry)]
         sums = spec.unreduced | spec.reduced
         if not sums.isdisjoint(mesh.auto_axes):
-            raise ValueError(f"NamedSharding: {spec} given for {mesh}; what is unreduced or "
-                             "reduced is not said of Auto axes; name some of "
+            raise ValueError(f"NamedSharding: {spec} given for {mesh}; Auto axes cannot be "
+                             "unreduced or reduced; name some of "
                              f"{(*mesh.explicit_axes, *mesh.manual_axes)}.")
         for name in (*axes, *sums):
             if name not in mesh.axis_names:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...base.typing import Array, DType, IrValue
+from ...base.util import memoize
 from ...core.primitive import Builder
 from ...core.trace import literal, typeof
 from ...types import dtypes
@@ -71,7 +72,7 @@ def _transformed(spec: ConvDimensionNumbers, padding: Pairs, lhs: Sizes, rhs: Si
     return tuple(sizes)
 
 
-@functools.cache
+@memoize(1024)
 def _quick(n: int) -> int:
     """The least even product of 2, 3 and 5 from n on."""
     most = n.bit_length() + 1
