@@ -30,8 +30,8 @@ from ._src.base.config import (
 from ._src.base.typing import Array, Device
 from ._src.host.callbacks import pure_callback
 from ._src.custom.jvp import custom_jvp
-from ._src.control.remat import checkpoint, checkpoint_policies
-from ._src.control.remat import checkpoint as remat
+from ._src.control_flow.remat import checkpoint, checkpoint_policies
+from ._src.control_flow.remat import checkpoint as remat
 from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods
@@ -51,6 +51,7 @@ from ._src.types.dtypes import float0
 from ._src.types.mesh import get_abstract_mesh, use_abstract_mesh
 from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
+from ._src.types.slices import dslice as ds
 from .version import __version__, __version_info__
 with _when_named(__name__):
     from ._src.jit.checked import check
@@ -80,7 +81,7 @@ __all__ = [
     "core", "custom_derivatives", "custom_gradient", "custom_jvp", "custom_vjp", "debug_infs",
     "debug_key_reuse", "debug_nans", "default_backend", "default_device",
     "default_matmul_precision", "default_prng_impl", "device_count", "device_get", "device_put",
-    "devices", "disable_jit", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
+    "devices", "disable_jit", "ds", "dtypes", "effects_barrier", "empty_ref", "enable_checks",
     "enable_custom_prng",
     "enable_x64", "ensure_compile_time_eval", "errors", "eval_shape", "explain_cache_misses",
     "float0", "free_ref", "freeze", "fwd_and_bwd", "get_abstract_mesh", "get_mesh", "grad",

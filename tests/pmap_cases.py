@@ -221,7 +221,7 @@ def case_bad_calls_of_pmap():
     error(ValueError, "out_axes has 3 for result of f, which with the mapped axis has rank 1",
           lambda: pmap(as_f(lambda x: x), out_axes=3)(X))
     error(ValueError, "out_axes has -1", lambda: pmap(lambda x: x, out_axes=-1)(X))
-    error(ValueError, "is called by what is mapped along ('i',)", lambda: pmap(
+    error(ValueError, "is called by a function mapped along ('i',)", lambda: pmap(
         pmap(lambda x: x), "i")(np.ones((2, 2))))
     error(NameError, "axis_name='j'; bound axis names are: 'i'", lambda: pmap(
         lambda x: lax.psum(x, "j"), "i")(X))

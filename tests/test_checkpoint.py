@@ -94,7 +94,7 @@ def test_specifications_of_the_user(tmp_path):
         ps.save(tree, tmp_path / "run", ts_specs={"a": own, "b": None})
     olympus.tree.map(same, ps.load(tmp_path / "run", HERE), tree)
     del spec["data_type"]           # a KeyError before
-    with pytest.raises(ValueError, match="without 'data_type'; they take the place of all"):
+    with pytest.raises(ValueError, match="without 'data_type'; given metadata replace all others"):
         ps.save(tree, tmp_path / "run", ts_specs={"a": own, "b": None})
     assert [p.name for p in tmp_path.iterdir()] == ["run"]
 

@@ -14,7 +14,11 @@ import pytest
 import olympus
 from olympus import checkpoint, grad, jit, jvp, lax, linearize, vmap
 from olympus import numpy as onp
-from olympus._src.control.cond import cond, switch
+from olympus._src.control_flow.associative_scan import associative_scan
+from olympus._src.control_flow.branches import cond, switch
+from olympus._src.control_flow.map import map as lax_map
+from olympus._src.control_flow.scan import scan
+from olympus._src.control_flow.while_loop import fori_loop, while_loop
 from olympus._src.core.effects import effects_barrier
 from olympus._src.host import debug
 from olympus._src.host.callbacks import VMAP_METHODS, io_callback, pure_callback
@@ -24,10 +28,6 @@ from olympus._src.lax.convert import convert_element_type
 from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
 from olympus._src.lax.transcendental import sin
-from olympus._src.loops.associative_scan import associative_scan
-from olympus._src.loops.map import map as lax_map
-from olympus._src.loops.scan import scan
-from olympus._src.loops.while_loop import fori_loop, while_loop
 
 X = np.float32(0.5)
 XS = np.array([0.1, 0.2, 0.3, 0.4], np.float32)

@@ -9,7 +9,8 @@ import pytest
 
 from olympus import checkpoint, grad, jit, jvp, lax, make_olympuspr, tree, vjp, vmap
 from olympus import numpy as onp
-from olympus._src.control.cond import cond
+from olympus._src.control_flow.branches import cond
+from olympus._src.control_flow.scan import scan
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.custom.jvp import custom_jvp
 from olympus._src.custom.rules import SymbolicZero, zero_from_primal
@@ -19,7 +20,6 @@ from olympus._src.lax.arithmetic import mul, neg
 from olympus._src.lax.families import add
 from olympus._src.lax.shape import reduce_sum
 from olympus._src.lax.transcendental import cos, sin
-from olympus._src.loops.scan import scan
 from olympus.custom_batching import custom_vmap
 from olympus.dtypes import float0
 from olympus.lax import stop_gradient
@@ -86,7 +86,7 @@ def test_rules_under_every_wrapper(fun, wrap):
     close(grad(wrap(fun))(x), 6 * np.cos(X))
     close(wrap(grad(fun))(x), 6 * np.cos(X))
     close(jit(grad(wrap(fun)))(x), 6 * np.cos(X))
-    # The second derivative is that of the first rule's output.
+    # The second derivative comes from the first rule's output.
     close(grad(lambda v: wrap(grad(fun))(v))(x), grad(grad(fun))(x))
 
 

@@ -421,7 +421,7 @@ def test_newer_artifacts_say_so(monkeypatch):
     with pytest.raises(ValueError, match="newer than this Olympus: its format is 7; 1 at most"):
         deserialize(newer)
     artifact = exported.mlir_module_serialized.replace(b"StableHLO_v1.", b"StableHLO_v9.")
-    with pytest.raises(ValueError, match="newer than this jaxlib: it is of StableHLO 9."):
+    with pytest.raises(ValueError, match="newer than this jaxlib: its StableHLO is 9."):
         module.read_module(artifact)
 
 

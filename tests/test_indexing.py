@@ -51,6 +51,55 @@ def test_write(index, op):
     np.testing.assert_allclose(getattr(onp.asarray(X).at[index], op)(values), expected, rtol=1e-5)
 
 
+WINDOWS = [lambda ds: ds(1, 2), lambda ds: (..., ds(2, 2, 2)), lambda ds: (0, ds(1, 3), None),
+           lambda ds: (ds(-2, 1), slice(None), I), lambda ds: (I, ds(1, 2, 2), J),
+           lambda ds: (X[:, 0, 0] > 10, ds(0, 0)), lambda ds: (ds(-3, 3), ds(1, 2), ds(2, 3))]
+
+
+@pytest.mark.parametrize("index", WINDOWS, ids=range(len(WINDOWS)))
+def test_windows_are_slices_of_static_size(index):
+    """Starts as ints, traced and mapped; negative ones count from the end."""
+    starts = []
+
+    def as_slice(start, size, stride=1):
+        starts.append(start)
+        start += 3 if start < 0 else 0      # only the first axis is given any
+        return slice(start, start + (size - 1) * stride + 1 if size else start, stride)
+
+    plain = index(as_slice)
+    x = onp.asarray(X)
+    values = np.arange(X[plain].size, dtype=np.float32).reshape(X[plain].shape)
+    added = X.copy()
+    np.add.at(added, plain, values)
+
+    def at(starts):
+        left = iter(starts)
+        return index(lambda _, size, stride=1: olympus.ds(next(left), size, stride))
+
+    for apply in (lambda f: f(starts), lambda f: olympus.jit(f)(starts),
+                  lambda f: olympus.vmap(f)([onp.array([s]) for s in starts])[0]):
+        np.testing.assert_array_equal(apply(lambda s: x[at(s)]), X[plain])
+        np.testing.assert_array_equal(apply(lambda s: x.at[at(s)].add(values)), added)
+    gradient = olympus.jit(olympus.grad(lambda x, s: (x[at(s)] * values).sum()))(x, starts)
+    np.testing.assert_array_equal(gradient, added - X)
+
+
+def test_windows_outside():
+    x = onp.arange(5)
+    read = olympus.jit(lambda x, i: x[olympus.ds(i, 2)])
+    write = olympus.jit(lambda x, i: x.at[olympus.ds(i, 2)].set(9))
+    for i in (4, 7, -7):
+        np.testing.assert_array_equal(read(x, i), [3, 4] if i > 0 else [0, 1])
+        np.testing.assert_array_equal(write(x, i), x)
+        with pytest.raises(IndexError, match="out of bounds for axis 0 with size 5"):
+            x[olympus.ds(i, 2)]
+        np.testing.assert_array_equal(x.at[olympus.ds(i, 2)].set(9, mode="drop"), x)
+    for index, message in ((olympus.ds(0, 6), "at most 5 elements"), (olympus.ds(1., 2), "start"),
+                           (olympus.ds(0, onp.int32(2)), "the size of a ds")):
+        with pytest.raises(IndexError, match=message):
+            x[index]
+
+
 KINDS = ["int", "slice", "array", "list", "mask", "grid", "empty", "all", "scalar"]
 BASIC = ["int", "slice", "all", "scalar"]
 
@@ -233,7 +282,7 @@ def test_a_masked_read_with_a_fill_value_has_the_shape_of_the_mask(name):
         np.testing.assert_array_equal(found, expected)
     weights = np.linspace(1, 2, expected.size, dtype="f4").reshape(expected.shape)
     chosen = FILLED[name][1](np.arange(12).reshape(3, 4), mask)
-    slope = np.zeros(13, "f4")      # the last one is that of the fill value
+    slope = np.zeros(13, "f4")      # the last one is the fill value's
     np.add.at(slope, chosen, weights)
     for run in (lambda f: f, olympus.jit):
         found = run(olympus.grad(lambda x: (read(x, mask) * weights).sum()))(x)
@@ -297,7 +346,7 @@ def test_what_is_traced_and_outside_reads_the_nearest_element_and_drops_writes()
     np.testing.assert_array_equal(olympus.jit(lambda x, i: x[i])(x, 10), 5)
     np.testing.assert_array_equal(olympus.jit(lambda x, i: x[i])(x, np.array([10, -10])), [5, 1])
     np.testing.assert_array_equal(olympus.jit(lambda x, i: x.at[i].set(0))(x, 10), x)
-    for i in (10, np.array([10, 4])):       # the derivative is that of the element that was read
+    for i in (10, np.array([10, 4])):       # the derivative goes to the element that was read
         slope = olympus.jit(olympus.grad(lambda x, i: x[i].sum()))(x, i)
         np.testing.assert_array_equal(slope, [0, 0, 0, 0, np.size(i)])
 
@@ -540,7 +589,7 @@ def test_a_shape_that_traced_values_decide_is_refused_by_name(name):
 @pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide", "power"])
 @pytest.mark.parametrize("value", [2, 0.5, np.float32(-1), [1.0]])
 def test_numbers_combine_with_bools(index, op, value):
-    """As with 0 and 1; what is not divided or raised is a bool again."""
+    """As with 0 and 1; results are bools again, unless divided or raised."""
     x = np.array([True, False, True])
     want = x.astype(float)
     with np.errstate(all="ignore"):

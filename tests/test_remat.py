@@ -10,12 +10,12 @@ import pytest
 import olympus
 from olympus import custom_vjp, grad, jit, jvp, lax, nn, random, vmap
 from olympus import numpy as onp
-from olympus._src.control.remat import checkpoint, checkpoint_name, checkpoint_policies
+from olympus._src.control_flow.remat import checkpoint, checkpoint_name, checkpoint_policies
+from olympus._src.control_flow.scan import scan
 from olympus._src.core.staging import stage
 from olympus._src.core.trace import typeof
 from olympus._src.lax.arithmetic import mul
 from olympus._src.lax.transcendental import sin
-from olympus._src.loops.scan import scan
 from olympus.experimental.compute_on import compute_on
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize
 from olympus.experimental.xla_metadata import set_xla_metadata

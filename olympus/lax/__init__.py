@@ -5,11 +5,12 @@ import typing as _typing
 from .._src.base.util import publish as _publish
 from .._src.base.util import submodules as _submodules
 from .._src.base.util import when_named as _when_named
-from .._src.loops.associative_scan import associative_scan
-from .._src.control.cond import cond, cond_p, switch
-from .._src.loops.scan import scan
+from .._src.control_flow.associative_scan import associative_scan
+from .._src.control.cond import cond_p
+from .._src.control_flow.branches import cond, switch
+from .._src.control_flow.scan import scan
 from .._src.control.scan_primitive import scan_p
-from .._src.loops.while_loop import fori_loop, while_loop
+from .._src.control_flow.while_loop import fori_loop, while_loop
 from .._src.control.while_primitive import while_p
 from .._src.lax.accuracy import AccuracyMode, Tolerance
 from .._src.lax.arithmetic import (
@@ -95,11 +96,14 @@ from .._src.lax.windows import padtype_to_pads, reduce_window_shape_tuple, reduc
 from .._src.types.shape import broadcast_shapes
 with _when_named(__name__):
     from .._src.custom.composite import composite
-    from .._src.loops.map import map
-    from .._src.control.platform import platform_dependent
-    from .._src.control.reduce import reduce, reduce_p
-    from .._src.loops.reduce_window import reduce_window, reduce_window_p, select_and_scatter_p
-    from .._src.loops.scatter_apply import scatter_apply
+    from .._src.control_flow.map import map
+    from .._src.control_flow.platform import platform_dependent
+    from .._src.control.reduce import reduce_p
+    from .._src.control_flow.reduce import reduce
+    from .._src.control_flow.reduce_window import (
+        reduce_window, reduce_window_p, select_and_scatter_p,
+    )
+    from .._src.control_flow.scatter_apply import scatter_apply
     from .._src.custom.solves import custom_linear_solve, custom_root, linear_solve_p
     from .._src.host.tokens import (
         after_all, after_all_p, create_token, create_token_p, stage, stage_p,

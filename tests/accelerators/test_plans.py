@@ -98,7 +98,7 @@ def test_what_a_chip_has_no_room_for_is_a_report(tmp_path, monkeypatch, capsys):
     status = main(["compile", "-q", "--for", "v5e:1", "large.py:slopes", "f32[16384,16384]",
                    "f32[32768,16384]"])
     out = capsys.readouterr().out
-    assert status == 3 and "DOES NOT FIT" in out and "figures are of v5p:1x1x1" in out
+    assert status == 3 and "DOES NOT FIT" in out and "figures describe v5p:1x1x1" in out
     assert re.search(r"olympus.checkpoint around what large.py:5 \(deep\) is in", out)
 
 

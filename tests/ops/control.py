@@ -12,7 +12,7 @@ import numpy as np
 
 import olympus
 from olympus import checkpoint, custom_jvp, custom_vjp, jit, jvp, lax, linearize, vjp, vmap
-from olympus._src.control.remat import checkpoint_name, checkpoint_policies
+from olympus._src.control_flow.remat import checkpoint_name, checkpoint_policies
 from olympus._src.host.callbacks import io_callback, pure_callback
 from olympus._src.lax.barriers import copy
 

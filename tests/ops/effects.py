@@ -5,7 +5,7 @@ from unittest import mock
 import numpy as np
 
 from olympus import debug, grad, jvp, lax, vmap
-from olympus._src.host import progress
+from olympus._src.control_flow import progress
 from olympus._src.host.callbacks import flat_callback
 
 from . import Effect

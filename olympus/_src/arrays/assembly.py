@@ -228,8 +228,8 @@ def make_array_from_process_local_data(sharding: Sharding | Device, local_data: 
                 shape, zip(data.shape, whole, strict=True), strict=True)) or -1 in shape:
         raise ValueError(
             f"{what}: global_shape {global_shape}, local_data of shape {data.shape} and {sharding} "
-            "given; along each axis the size of local_data is required, or the number of all parts "
-            f"times that of one: {tuple(['unknown' if w == -1 else w for w in whole])}; give "
+            "given; along each axis the size of local_data is required, or the parts' number times "
+            f"their size: {tuple(['unknown' if w == -1 else w for w in whole])}; give "
             "another global_shape, or the data of the whole axis.")
 
     def local(index: Index) -> np.ndarray:
@@ -286,8 +286,8 @@ def _assembled(what: str, shape: Shape, sharding: Sharding, parts: Sequence[Arra
                dtype: DTypeLike | None) -> Array:
     """The array of these parts, which are in the order of the sharding's own devices."""
     if not parts and dtype is None:
-        raise ValueError(f"{what}: {sharding} given, of which no device is in this process, and no "
-                         "dtype; a dtype is required.")
+        raise ValueError(f"{what}: {sharding} given, none of whose devices is in this process, and "
+                         "no dtype; a dtype is required.")
     wanted = parts[0].dtype if dtype is None else dtypes.requested_dtype(what, dtype, True)
     part_shape = sharding.shard_shape(shape)
     for x in parts:

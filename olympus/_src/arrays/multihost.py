@@ -243,7 +243,7 @@ def _with_specs(name: str, arrays: PyTree, mesh: Mesh, pspecs: PyTree,
     specs = flatten_axes(f"{name} pspecs", tree, pspecs)
     if any(spec is None for spec in specs):
         raise ValueError(f"{name}: `None` is not a valid input to the pspecs argument; a "
-                         "PartitionSpec is required for each array; PartitionSpec() is that of "
+                         "PartitionSpec is required for each array; PartitionSpec() stands for "
                          "copies.")
     return tree.unflatten([
         x._with(convert(x._base_array, NamedSharding(mesh, s))) if type(x) in WRAPPERS else

@@ -187,8 +187,9 @@ def verify_tensorstore_spec(spec: Spec, arr: DuckTypedArray | None, path: str | 
         metadata, zarr3 = spec.get("metadata", {}), spec.get("driver") == "zarr3"
         missing = [key for key in ("data_type", "chunk_grid") if zarr3 and key not in metadata]
         if missing:
-            raise ValueError(f"{what}: metadata {metadata} given, without {quoted(missing)}; they "
-                             "take the place of all; change those of get_tensorstore_spec(arr=x).")
+            raise ValueError(f"{what}: metadata {metadata} given, without {quoted(missing)}; "
+                             "given metadata replace all others; change the metadata that "
+                             "get_tensorstore_spec(arr=x) returns.")
         if zarr3 and metadata["data_type"] != arr.dtype.name:
             raise ValueError(f"{what}: Provided dtype {metadata['data_type']} doesn't match "
                              f"{arr.dtype.name}, the array's; cast the array.")

@@ -295,7 +295,7 @@ def _stored(root: Path, arrays: Path, specs: Sequence[Spec]) -> list[Spec]:
                           store.check_files(arrays, context)])
     except store.Unreadable as error:
         raise OlympusRuntimeError(
-            f"save: {root} given; of what was written to {arrays}, {error.reason}: it was changed "
+            f"save: {root} given; of the data written to {arrays}, {error.reason}: it was changed "
             "meanwhile; the checkpoint before is whole; let nothing else write there, and save "
             "again.") from error
     return stored
@@ -436,7 +436,7 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
                 raise _damaged("load", root, error.reason) from error.__cause__
     raise OlympusRuntimeError(
         f"load: {root} given; other processes saved there {_TRIES} times while it was read, and "
-        "deleted what was being read; load when they save less often, or let each save have a "
+        "deleted the data being read; load when they save less often, or let each save have a "
         "directory of its own.")
 
 

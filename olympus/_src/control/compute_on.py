@@ -1,27 +1,13 @@
-"""Where the operations of a program run: on the device, or on the host beside it."""
+"""The primitive of `compute_on2`: a program that runs on the host or on the device."""
 
 from __future__ import annotations
 
-import contextlib
-import functools
-import json
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Hashable
 
-from ..base.typing import Array, IrValue, PyTree
-from ..base.util import Noted, name_of, wraps
-from ..core.context import ROOT, ctx, outermost
-from ..core.context import ComputeOn as ComputeScope
-from ..core.ir import ClosedOlympuspr, DebugInfo
+from ..base.typing import IrValue
+from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Builder
-from ..core.staging import closure_convert, stage
-from ..core.trace import typeof
-from ..lax.sharding import move
-from ..types.memory import Space
-from ..types.tree import flatten_axes, tree_flatten, tree_unflatten
-from ..types.tree_registry import PyTreeDef
 from .call import Call
-
-_TYPES = ("device_host", "device", "tpu_sparsecore")
 
 
 class ComputeOn(Call):
@@ -36,97 +22,3 @@ class ComputeOn(Call):
 
 
 compute_on_p = ComputeOn("compute_on")
-
-
-def _check(what: str, compute_type: str) -> None:
-    if not isinstance(compute_type, str):
-        raise TypeError(f"{what}: `compute_on`'s compute_type argument must be a string: "
-                        f"{compute_type!r} given; name one of {', '.join(_TYPES)}.")
-    if compute_type not in _TYPES and not compute_type.startswith("gpu_stream:"):
-        raise ValueError(f"{what}: Invalid compute type {compute_type}. Current supported values "
-                         "are `device_host`, `device`, `tpu_sparsecore`, and `gpu_stream:#`; name "
-                         "one of those.")
-
-
-@contextlib.contextmanager
-def compute_on(compute_type: str) -> Iterator[None]:
-    """Context manager and decorator: operations that are traced inside run elsewhere.
-
-    Args:
-      compute_type: "device_host", the host; "device", the device; "tpu_sparsecore"; or
-        "gpu_stream:1", a stream of the GPU, by its number.
-
-    Returns:
-      A context manager that is a decorator, too.
-
-    On a CPU, all are the same. Operands must be in a memory that is read there: move them with
-    `device_put` and a `memory.Space`. TypeError for anything but a string, ValueError for an
-    unknown one.
-
-    >>> from olympus.experimental.compute_on import compute_on
-    >>> @olympus.jit
-    ... def f(x):
-    ...     with compute_on("device_host"):
-    ...         y = x * 2
-    ...     return y + 1
-    >>> '_xla_compute_type = "host"' in f.lower(1.0).as_text(), f(1.0)
-    (True, Array(3., dtype=float32, weak_type=True))
-    """
-    _check("compute_on", compute_type)
-    outer, scope = ctx.scope, ComputeScope(compute_type)
-    # Also for programs that begin inside: jitted functions that are called there.
-    around = outermost.swap_local((outermost.value or ROOT).extend(scope))
-    ctx.scope = outer.extend(scope)
-    try:
-        yield
-    finally:
-        ctx.scope = outer
-        outermost.set_local(around)
-
-
-def compute_on2(f: Callable[..., PyTree] | None = None, *, compute_type: str,
-                out_memory_spaces: PyTree, compiler_options: dict[str, object] | None = None
-                ) -> Callable[..., PyTree]:
-    """The function, run elsewhere, as one call; a decorator if no function is given.
-
-    Args:
-      f: a function of pytrees of arrays.
-      compute_type: as `compute_on` takes it.
-      out_memory_spaces: the `memory.Space` of the results, or a pytree of those that is a prefix of
-        the result's structure.
-      compiler_options: what XLA is told of the call, by name.
-
-    Returns:
-      A function of the same positional arguments.
-
-    >>> from olympus.experimental.compute_on import compute_on2
-    >>> f = compute_on2(onp.sin, compute_type="device_host",
-    ...                 out_memory_spaces=olympus.memory.Space.Host)
-    >>> f(onp.zeros(2)).sharding.memory_kind
-    'pinned_host'
-    """
-    _check("compute_on2", compute_type)
-    if f is None:
-        return functools.partial(compute_on2, compute_type=compute_type,
-                                 out_memory_spaces=out_memory_spaces,
-                                 compiler_options=compiler_options)
-    options = None if compiler_options is None else json.dumps(compiler_options)
-
-    @wraps(f)
-    def elsewhere(*args: Array) -> object:
-        leaves, tree = tree_flatten(args)
-
-        def flat(*inner: Array) -> tuple[list[Array], PyTreeDef]:
-            with compute_on(compute_type):
-                return tree_flatten(f(*tree_unflatten(tree, inner)))
-
-        noted = Noted(flat)
-        closed, tracers = closure_convert(stage(noted, [typeof(x) for x in leaves],
-                                                DebugInfo("compute_on", name_of(f))))
-        outs = compute_on_p.bind(*tracers, *leaves, olympuspr=closed, compute_type=compute_type,
-                                 compiler_options=options)
-        spaces = flatten_axes("compute_on2 out_memory_spaces", noted.found, out_memory_spaces)
-        return tree_unflatten(noted.found, [
-            move(x, Space.of(space)) for x, space in zip(outs, spaces, strict=True)])
-
-    return elsewhere

@@ -1,19 +1,18 @@
-"""cond and switch: one primitive, `cond`, on an int32 index and a tuple of branches."""
+"""The primitive of `cond` and `switch`: an int32 index and a tuple of branches."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
 from itertools import compress, repeat
 from typing import Any
 
 import numpy as np
 
-from ..base.config import debug_key_reuse, jit_disabled
-from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, R, Value
+from ..base.config import debug_key_reuse
+from ..base.typing import Array, ArrayLike, IrValue, Params, Value
 from ..base.util import merged
-from ..core import reuse, tags
+from ..core import reuse
 from ..core.effects import OrderedIOEffect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
@@ -27,33 +26,16 @@ from ..interpreters.partial_eval import Residual, Split, TapeTrace
 from ..interpreters.transpose import linear_flags, transpose_program
 from ..lax.barriers import random_clone_p, stop_gradient
 from ..lax.bits import bitwise_or
-from ..lax.comparison import clamp, eq, ne, select_n
+from ..lax.comparison import eq, select_n
 from ..lax.convert import convert_element_type
 from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim, zeros_of
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, has_tangent
-from ..types.tree import tree_unflatten
-from ..types.tree_registry import PyTreeDef
-from .bodies import (
-    Body,
-    Finish,
-    aval_error,
-    cast,
-    check_aliases,
-    check_callable,
-    flatten,
-    leaf_names,
-    same_type,
-    share_consts,
-    stage_body,
-    structure_error,
-)
 from .elements import check_elements, map_mapped, per_element, put_one, replaces_others
 from .groups import Runs
 
 INT32 = dtypes.as_dtype("int32")
-_unset = object()
 
 
 class Cond(Runs):
@@ -247,7 +229,7 @@ def check_selectable(name: str, args: Sequence[Value], outs: Sequence[Aval]) -> 
     for aval in (*map(typeof, args), *outs):
         if aval.is_high:
             raise NotImplementedError(
-                f"vmap: {name}, of which each element runs something else, given values of type "
+                f"vmap: {name}, whose elements run different branches, given values of type "
                 f"{aval}; arrays are required, since nothing selects among such values; convert "
                 "them to arrays around it, or use lax.map in place of vmap.")
 
@@ -375,182 +357,3 @@ def _own_keys(args: Sequence[ArrayLike], branch: ClosedOlympuspr,
         if next(b for b in branches if i in reuse.inputs_used(b)) is not branch:
             args[i] = random_clone_p.bind(args[i])
     return args
-
-
-@api_boundary
-def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R],
-         *operands: PyTree, operand: PyTree = _unset) -> R:
-    """`true_fun(*operands)` if `pred` holds, else `false_fun(*operands)`; only one of them runs.
-
-    Under vmap with a mapped `pred` both run and the results are selected.
-
-    Args:
-      pred: a boolean (or numeric, then compared with zero) scalar.
-      true_fun, false_fun: functions whose results have the same structure, shapes and dtypes.
-      *operands: pytrees passed to the function.
-      operand: the same for one operand, by keyword.
-
-    Returns:
-      What the chosen function returns; a Python number in it becomes an array.
-
-    >>> print(olympus.lax.cond(True, lambda x: x + 1, lambda x: x - 1, 3.0))
-    4.0
-    """
-    if len(operands) == 2 and not callable(true_fun) and callable(false_fun) and \
-            callable(operands[1]):
-        # The older spelling: cond(pred, true_operand, true_fun, false_operand, false_fun).
-        on_true, on_false = false_fun, operands[1]
-        return cond(pred, lambda x, _: on_true(x), lambda _, y: on_false(y), true_fun, operands[0])
-    check_callable("lax.cond", true_fun=true_fun, false_fun=false_fun)
-    operands = _operands("cond", operands, operand)
-    aval = _scalar("cond: Pred type must be either boolean or number" if callable(pred) else
-                   "cond: Pred must be a scalar", pred, f" of type {type(pred)}")
-    if aval.shape != ():
-        raise TypeError(f"cond: Pred must be a scalar, got {pred!s:.60} of shape {aval.shape}; use "
-                        "olympus.numpy.where to choose by element.")
-    kind = dtypes.scalar_kind(aval.dtype)
-    if kind not in "biuf":
-        raise TypeError(f"cond: Pred type must be either boolean or number, got {aval}; a boolean "
-                        "or a real number is required.")
-    if jit_disabled.value and (known := _known(pred)) is not None:
-        return true_fun(*operands) if bool(known) else false_fun(*operands)
-    if kind != "b":
-        pred = ne(pred, literal(0, aval.dtype))
-    return _branch("cond", convert_element_type(pred, INT32), (false_fun, true_fun), operands)
-
-
-@api_boundary
-def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: PyTree,
-           operand: PyTree = _unset) -> R:
-    """`branches[index](*operands)`, the index clamped into range; only one of them runs.
-
-    Args:
-      index: an integer scalar.
-      branches: functions whose results have the same structure, shapes and dtypes.
-      *operands: pytrees passed to the function.
-      operand: the same for one operand, by keyword.
-
-    Returns:
-      What the chosen branch returns; a Python number in it becomes an array.
-
-    >>> print(olympus.lax.switch(2, [lambda x: x, lambda x: 2 * x, lambda x: 3 * x], 5.0))
-    15.0
-    """
-    if not hasattr(branches, "__iter__"):
-        raise TypeError("lax.switch: branches argument should be a sequence of callables; "
-                        f"{branches!r} given.")
-    branches = tuple(branches)
-    for i, branch in enumerate(branches):
-        if not callable(branch):
-            raise TypeError("lax.switch: branches argument should be a sequence of callables; "
-                            f"branches[{i}] is {branch!r}.")
-    operands = _operands("switch", operands, operand)
-    aval = _scalar("switch: Index type must be an integer", index)
-    if aval.shape != ():
-        raise TypeError(f"switch: Branch index must be scalar, got {index!s:.60} of shape "
-                        f"{aval.shape}.")
-    if dtypes.scalar_kind(aval.dtype) not in "iu":
-        raise TypeError(f"switch: Index type must be an integer, got {index!r:.60} as "
-                        f"{aval.dtype}.")
-    if not branches:
-        raise ValueError("switch: Empty branch sequence; at least one function is required; "
-                         "pass one.")
-    if len(branches) == 1:
-        return branches[0](*operands)
-    last = len(branches) - 1
-    if jit_disabled.value and (known := _known(index)) is not None:
-        return branches[min(max(int(np.asarray(known)), 0), last)](*operands)
-    index = convert_element_type(index, INT32)
-    index = clamp(literal(0, INT32), index, literal(last, INT32))
-    return _branch("switch", index, branches, operands)
-
-
-def _known(x: ArrayLike) -> ArrayLike | None:
-    """The value itself; None where it is traced and not known yet."""
-    return x._known_value() if isinstance(x, Tracer) else x
-
-
-def _scalar(message: str, x: object, more: str = "") -> ShapedArray:
-    """The aval of a value; TypeError with the message if it has none."""
-    if x is None and message.startswith("cond"):
-        raise TypeError("cond: cond predicate is None; an array or a Python number is required; "
-                        "does the function that makes it return it?")
-    try:
-        return typeof(x)
-    except TypeError:
-        raise TypeError(f"{message}, got {x!s:.60}{more}. An array or a Python number is required."
-                        ) from None
-
-
-def _operands(what: str, operands: tuple, operand: object) -> tuple:
-    if operand is _unset:
-        return operands
-    if operands:
-        raise TypeError(f"{what}: operands given both by position and as operand=; one way is "
-                        "required.")
-    return (operand,)
-
-
-def _bodies(what: str, functions: Sequence[Callable[..., PyTree]], in_tree: PyTreeDef,
-            in_avals: Sequence[Aval], finish: Finish | None = None, finish_key: Hashable = None
-            ) -> list[Body]:
-    """The body of each branch; a function of several branches is staged once."""
-    staged = {id(f): stage_body(f, in_tree, in_avals, finish, finish_key, what)
-              for f in {id(f): f for f in functions}.values()}
-    return [staged[id(f)] for f in functions]
-
-
-def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]], operands: tuple
-            ) -> PyTree:
-    leaves, avals, tree = flatten(f"{what}: operands", operands)
-    check_aliases(what, functions[-1], (), leaves, tree)
-    bodies = _bodies(what, functions, tree, avals)
-    wanted = _check_branches(what, bodies)
-    # `_check_branches` refuses everything else.
-    if any(a.weak_type != b.weak_type for body in bodies
-           for a, b in zip(body.out_avals, wanted, strict=True)):
-        bodies = _bodies(what, functions, tree, avals, lambda out: list(map(cast, out, wanted)),
-                         tuple(wanted))
-    programs, consts = share_consts(bodies)
-    check_aliases(what, functions[-1], consts, leaves, tree)
-    operands = (*consts, *leaves)
-    # Devices that take different branches have different results, and their own share in the
-    # cotangents of operands.
-    if vma := typeof(index).vma:
-        operands = tuple([tags.pvary(x, vma) for x in operands])
-        programs = [_varied(p, vma, list(map(typeof, operands))) for p in programs]
-    out = cond_p.bind(index, *operands, branches=tuple(programs))
-    return tree_unflatten(bodies[0].out_tree, out)
-
-
-def _varied(program: ClosedOlympuspr, vma: frozenset[str], avals: Sequence[ShapedArray]
-            ) -> ClosedOlympuspr:
-    """The program of operands, and with results, that vary along `vma`, too."""
-    return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,
-                 program.olympuspr.debug_info)
-
-
-def _check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:
-    """The avals that all branches return: weak where the first (the false) branch's are."""
-    if what == "cond":
-        order: tuple[int, ...] = (1, 0)
-        names = [f"the {kind} branch ({b.name})"
-                 for kind, b in zip(("false", "true"), bodies, strict=True)]
-        given = ["false_fun", "true_fun"]
-    else:
-        order = tuple(range(len(bodies)))
-        names = [f"branch {i} ({b.name})" for i, b in enumerate(bodies)]
-        given = [f"branches[{i}]" for i in order]
-    first = bodies[order[0]]
-    for i in order[1:]:
-        meaning = f"but they differ: {names[i]} returns something else than {names[order[0]]}"
-        if bodies[i].out_tree != first.out_tree:
-            raise structure_error(what, first.out_tree, bodies[i].out_tree, f"{what} branch "
-                                  f"outputs must have the same pytree structure, {meaning}")
-        if not all(map(same_type, first.out_avals, bodies[i].out_avals)):
-            raise aval_error(what, leaf_names(first.out_tree, "the result"), first.out_avals,
-                             bodies[i].out_avals,
-                             f"{what} branches must have equal output types {meaning}",
-                             (f"the output of {given[order[0]]}, {{}}",
-                              f"the output of {given[i]}, {{}}"))
-    return bodies[0].out_avals

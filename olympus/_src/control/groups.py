@@ -168,6 +168,10 @@ class Runs(Bodied, abstract=True):
         groups = Groups(len(own), 0, len(carry), 0)
         return any(map(operator.and_, self.deciding(params, groups), (*own, *carry)))
 
+    def given(self, params: Params, xs: Sequence[T]) -> list[T]:
+        own, read, _, each = self.cut(params, xs)
+        return [*own, *read, *each]
+
     def cut(self, params: Params, xs: Sequence[T]) -> list[list[T]]:
         """One thing for each operand, by group."""
         return cut(xs, *self.groups(params, len(xs))[:3])

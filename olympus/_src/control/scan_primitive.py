@@ -43,6 +43,9 @@ class Scan(Runs):
     def times(self, params: Params) -> int:
         return params["length"]
 
+    def given(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
+        return super().given(params, xs) if params["length"] > params["unroll"] else xs
+
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Hashable) -> list[ShapedArray]:
         outs = olympuspr.out_avals

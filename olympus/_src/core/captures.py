@@ -594,7 +594,7 @@ class _Walk:
                     self.value(item, place.within(f".{key}"))
         elif self.whole:
             if not _library(x.__name__) or impure(x.__name__):
-                raise _Unwatched(f"{place} is a module of which anything may be read")
+                raise _Unwatched(f"{place} is a module, of which any part may be read")
             if x.__name__.partition(".")[0] in ("numpy", "olympus"):
                 self._bare.append(x)
 

@@ -56,7 +56,7 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
     if not effects <= olympuspr.effects:
         raise errors.OlympusprTypeError(
             f"check_olympuspr: equations have the effects {_names(effects)}, the program "
-            f"{_names(olympuspr.effects)}; it must have those of all its equations.")
+            f"{_names(olympuspr.effects)}; it must have its equations' effects.")
 
 
 def _names(effects: frozenset[Effect]) -> str:

@@ -289,6 +289,8 @@ class Facts:
     # For `lowering.fences`: how a compiler that simplifies algebra sees it; "": nothing that is
     # merged with the operations before or after it.
     algebra: str = ""
+    # Of one operand: it is NaN where that is real and not between these.
+    domain: tuple[float, float] | None = None
     multiplies: bool = False    # whether it multiplies elements of its operand with each other
     # For `lowering.holds`: how XLA:CPU fuses it; whether it cuts parts out of axes, or joins parts;
     # whether each device runs its body, on parts as `mesh`, `in_specs` and `out_specs` among the
@@ -297,6 +299,7 @@ class Facts:
     along: str = ""     # its param that has the axis or axes of `moved_axes`
     resizes: bool = False
     per_device: bool = False
+    replaces: bool = False  # whether its result is its first operand with other elements at places
     # For `interpreters.checks`: whether a result may be NaN though no operand is (elsewhere the NaN
     # was looked at where it was made); whether a NaN in a floating operand is one in the floating
     # results, which `hands_on` tells by the params too; whether it divides by its second operand,
@@ -343,6 +346,9 @@ class Facts:
         """How often its bodies run; None if that is not known."""
         return None
 
+    def given(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
+        """Those of `xs`, as many as operands, that all runs of a body are given."""
+        return xs
 
 class GivenFacts(TypedDict, total=False):
     """The facts in which members of a family differ, as their constructors take them."""
@@ -350,8 +356,11 @@ class GivenFacts(TypedDict, total=False):
     additive: bool
     algebra: str
     divides: bool
+    domain: tuple[float, float]
     fusion: Fusion
     hands_on_nan: bool
+    kernels: Any
+    kernels_from: int
     makes_nan: bool
     pace: float
 
@@ -444,8 +453,8 @@ class Primitive(Facts):
     def __init__(self, name: str, **facts: Unpack[GivenFacts]) -> None:
         unknown = facts.keys() - GivenFacts.__annotations__.keys()
         if unknown:
-            raise TypeError(f"primitive {name}: {', '.join(sorted(unknown))} given as facts; those "
-                            f"of `GivenFacts` are required.")
+            raise TypeError(f"primitive {name}: {', '.join(sorted(unknown))} given as facts; the "
+                            f"names in `GivenFacts` are required.")
         self.name = name
         vars(self).update(facts)
         # Its keys are avals and params only: it keeps no array and no trace alive.

@@ -232,7 +232,7 @@ def _mesh(prim: Primitive, arrays: Sequence[ShapedArray]) -> AbstractMesh | None
             return None
         around = mesh_of_types.value
         raise MeshMismatchError(
-            f"{prim.name}: operands {_listed(arrays)} are of the meshes "
+            f"{prim.name}: operands {_listed(arrays)} have the meshes "
             f"{', '.join(map(str, meshes))}; one mesh is required; move all operands to it with "
             f"olympus.device_put. For primitive {prim.name}, context mesh {around} should match "
             "the aval mesh.")

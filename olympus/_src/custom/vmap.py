@@ -11,6 +11,7 @@ from ..base.typing import Array, ArrayLike, P, Params, PyTree, R
 from ..base.util import name_of
 from ..control.bodies import stage_body
 from ..control.call import linearize_program
+from ..control_flow.map import map as loop_map
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived, numbers
@@ -32,7 +33,6 @@ from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import transpose_program
 from ..lax.shape import instantiate, reduce_sum
-from ..loops.map import map as loop_map
 from ..types.avals import has_tangent, is_float0
 from ..types.shape import definitely_equal
 from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten, tree_map, tree_unflatten

@@ -13,11 +13,11 @@ from typing import Any, TypeAlias
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, Axes, Shape
+from ..control_flow.reduce_window import reduce_window
 from ..jit.tracing import eval_shape
 from ..lax import arithmetic, reduce
 from ..lax.conv import conv_general_dilated
 from ..lax.conv_variants import conv_transpose
-from ..loops.reduce_window import reduce_window
 from ..nn import activations
 from ..nn.initializers import Initializer, glorot_normal, normal, ones, zeros
 from ..nn.normalization import standardize

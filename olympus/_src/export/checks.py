@@ -23,9 +23,9 @@ def _names(site: Site) -> tuple[int, list[str]]:
     """How many fields of a message go by place, and the names of the others."""
     args, kwargs = tree_unflatten(site.told, site.fields)
     if not all(type(x) is Field for x in (*args, *kwargs.values())):
-        raise ValueError(f"serialize: the message {site.what!r} of a check given, a field of which "
-                         "is a pytree; arrays are required in what is written into an artifact; "
-                         "give each of them to the check.")
+        raise ValueError(f"serialize: the message {site.what!r} of a check given, with a field "
+                         "that is a pytree; the fields of an artifact's checks are arrays; give "
+                         "the check each leaf.")
     return len(args), sorted(kwargs)
 
 

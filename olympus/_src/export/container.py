@@ -61,8 +61,8 @@ def unpack(artifact: object) -> tuple[Any, list[bytes]]:
         raise ValueError(f"deserialize: the artifact {what}: {len(view)} bytes given; "
                          f"{_FRAME.size + length} are required; copy it again.")
     if _checksum(version, content) != checksum:
-        raise ValueError("deserialize: the artifact is damaged: its checksum is not that of its "
-                         "contents; copy it again, or write it anew.")
+        raise ValueError("deserialize: the artifact is damaged: its contents have another "
+                         "checksum; copy it again, or write it anew.")
     if version > VERSION:
         raise ValueError(f"deserialize: the artifact is newer than this Olympus: its format is "
                          f"{version}; {VERSION} at most is read; update Olympus.")

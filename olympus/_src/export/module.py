@@ -111,7 +111,7 @@ def read_module(artifact: bytes) -> IrModule:
                          "StableHLO; write the artifact anew.")
     if version > newest:
         raise ValueError(
-            f"deserialize: the artifact's module is newer than this jaxlib: it is of StableHLO "
+            f"deserialize: the artifact's module is newer than this jaxlib: its StableHLO is "
             f"{_dotted(version)}; jaxlib {lib.jaxlib_version} reads {_dotted(newest)} at most; "
             "update jaxlib.")
     try:

@@ -58,8 +58,8 @@ def _all_tangents(prim: HiPrim, nonzero: Sequence[bool], given: Sequence[Value]
 
 def _needs(prim: HiPrim, pair: str, rule: str) -> None:
     if not prim._defines(rule):
-        raise TypeError(f"subclass {type(prim)} sets {pair} and defines no `{rule}`, of which the "
-                        "rules are made; define it.")
+        raise TypeError(f"subclass {type(prim)} sets {pair} and defines no `{rule}`, from which "
+                        "the rules are made; define it.")
 
 
 def _lin_from_jvp(self: HiPrim, nzs_in: PyTree, *primals: PyTree) -> tuple[PyTree, PyTree, PyTree]:

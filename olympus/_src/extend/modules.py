@@ -154,8 +154,8 @@ def _builder(what: str, ctx: Builder | ModuleContext) -> Builder:
     """What the lowering rule is given that runs now."""
     found = ctx if isinstance(ctx, Builder) else getattr(ctx, "by_others", None)
     if not isinstance(found, Builder):
-        raise TypeError(f"{what}: ctx of type {type(ctx).__name__} given; what a lowering rule is "
-                        "given, or its module_context, is required.")
+        raise TypeError(f"{what}: ctx of type {type(ctx).__name__} given; the ctx that a lowering "
+                        "rule receives, or its module_context, is required.")
     return found
 
 

@@ -14,10 +14,10 @@ import numpy as np
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import name_of
+from ..control_flow.scan import scan
 from ..core.effects import InputEffect
 from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..interpreters.discharge import discharge
-from ..loops.scan import scan
 from ..numpy.grids import arange
 from ..numpy.refs import freeze, new_ref
 from ..types.tree import tree_flatten, tree_map

@@ -282,7 +282,7 @@ def checked_results(what: str, callback: FlatCallback, avals: Sequence[ShapedArr
         if x.dtype != narrow.dtype and x.dtype.kind in "iu" and (x != narrow).any():
             raise OverflowError(
                 f"{what}: {name} returned {x.dtype} as result {i}, with values that {aval} does "
-                "not hold; those of 32 bits are required where 64-bit types are off; turn on "
+                "not hold; 32-bit numbers are required where 64-bit types are off; turn on "
                 "olympus_enable_x64, or return others.")
         results.append(narrow)
     return tuple(results)

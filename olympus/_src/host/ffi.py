@@ -362,8 +362,8 @@ def _avals_of(args: tuple[ArrayLike, ...]) -> tuple[Aval, ...]:
     except TypeError:
         i, x = next((i, x) for i, x in enumerate(args) if not valid_olympustype(x))
         raise TypeError(f"ffi_call: argument {i} is {x!r:.60} of type {type(x).__name__}; an array "
-                        "is required, by position; pass the leaves of a tree one by one, and what "
-                        "is known when the program is compiled by name, as an attribute.") from None
+                        "is required, by position; pass the leaves of a tree one by one, and "
+                        "values known at compile time by name, as attributes.") from None
 
 
 # Calls --------------------------------------------------------------------------------------------

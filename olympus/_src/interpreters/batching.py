@@ -150,8 +150,8 @@ def _mapped_as(aval: Aval, x: Value, src: MappedAxis, dst: MappedAxis) -> Value:
     if src is None or (type(dst) is not int and src != dst):
         how = "all elements share it" if src is None else f"it is mapped as {src}"
         raise ValueError(f"vmap: a value of type {aval} given, and {how}; one that is mapped "
-                         f"{'' if type(dst) is int else f'as {dst} '}is required, since it is a "
-                         "carry or a result of which each element has its own; make it by an "
+                         f"{'' if type(dst) is int else f'as {dst} '}is required, since each "
+                         "element has a carry or result of its own; make it by an "
                          "operation whose `batch` rule maps it.")
     return x
 

@@ -196,7 +196,7 @@ def check_arrays(what: str, fun: Callable[..., PyTree], leaves: Sequence[ArrayLi
                 raise TypeError(
                     f"{what}: argument {leaf_name(fun, positions, trees, i)} of {name_of(fun)} is "
                     f"a reference {aval}; an array is required; pass ref[...], its content, or "
-                    "close over the reference, of which no derivative is wanted.")
+                    "close over the reference, if its derivative is not wanted.")
         return avals
     except TypeError:
         for i, x in enumerate(leaves):

@@ -200,7 +200,7 @@ class PersistentPrograms:
         program, executable = unpack(data, placement, key)
         if (tuple(program.closed.in_avals) != tuple(arguments.avals)
                 or program.in_tree != arguments.in_tree):
-            raise ValueError("the entry is of another call")
+            raise ValueError("the entry belongs to another call")
         # What no entry says, since the key does.
         program.keep_unused, program.options = self.keep_unused, self.options
         program.executables[placement] = executable

@@ -11,7 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from ..base.typing import Array, PyTree
-from ..control.remat import checkpoint_name
+from ..control_flow.remat import checkpoint_name
 from ..jit.tracing import named_scope
 from ..numpy.creation import asarray
 from ..types.sharding import NamedSharding, PartitionSpec

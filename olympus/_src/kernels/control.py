@@ -9,8 +9,8 @@ import numpy as np
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree
-from ..control.cond import cond
-from ..loops.while_loop import fori_loop
+from ..control_flow.branches import cond
+from ..control_flow.while_loop import fori_loop
 
 Integer: TypeAlias = Any    # int or integer array, as the operand is
 

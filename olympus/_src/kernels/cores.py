@@ -13,9 +13,9 @@ from ..base.config import pallas_interpret
 from ..base.source import api_boundary
 from ..base.typing import Array, PyTree, Reference
 from ..base.util import name_of
+from ..control_flow.while_loop import fori_loop
 from ..core.cells import is_ref
 from ..core.trace import literal
-from ..loops.while_loop import fori_loop
 from ..numpy.refs import freeze, new_ref
 from ..types.tree import tree_flatten, tree_map
 from .call import not_compiled

@@ -10,8 +10,8 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, PyTree, Reference
+from ..control_flow.while_loop import fori_loop
 from ..lax.collectives.axes import axis_index
-from ..loops.while_loop import fori_loop
 from ..numpy.refs import get, set
 from ..types.avals import make_aval
 from ..types.slices import Slice

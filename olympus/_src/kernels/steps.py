@@ -7,14 +7,14 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ..base.typing import Array, ArrayLike, PyTree
+from ..control_flow.scan import scan
+from ..control_flow.while_loop import while_loop
 from ..core.trace import literal
 from ..lax.arithmetic import mul
 from ..lax.comparison import eq, lt, select
 from ..lax.convert import convert_element_type
 from ..lax.families import add
 from ..lax.shape import as_array
-from ..loops.scan import scan
-from ..loops.while_loop import while_loop
 from .specs import INT32
 
 Size: TypeAlias = "int | ArrayLike"

@@ -12,7 +12,7 @@ import numpy as np
 
 from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
-from ..base.util import member
+from ..base.util import lazy_module, member
 from ..core.ir import Literal
 from ..core.primitive import Builder, Linear, Tangent
 from ..core.trace import literal, typeof
@@ -114,7 +114,8 @@ mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
 div_p = Quotient("div", "stablehlo.divide", NUMERIC, [
     lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,))
 rem_p = Remainder("rem", "stablehlo.remainder", REAL, [
-    lambda t, z, x, y: t, lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y))))], pace=20.0)
+    lambda t, z, x, y: t, lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y))))], pace=20.0,
+    kernels=lazy_module("olympus._src.lax.kernels.elementwise"), kernels_from=65536)
 
 
 def neg(x: ArrayLike) -> Array:

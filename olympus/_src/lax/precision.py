@@ -132,8 +132,8 @@ def canonical_precision(precision: PrecisionLike) -> CanonicalPrecision:
                              "rhs, is required.")
         pair: tuple[Any, ...] = tuple(map(_one, precision))
         if any(isinstance(p, (DotAlgorithm, DotAlgorithmPreset)) for p in pair):
-            raise ValueError(f"precision: {precision!r} given; an algorithm is of both operands: "
-                             "pass it alone, not in a pair.")
+            raise ValueError(f"precision: {precision!r} given; an algorithm concerns both "
+                             "operands: pass it alone, not in a pair.")
     else:
         value = _one(precision)
         if not isinstance(value, Precision):

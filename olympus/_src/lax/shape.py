@@ -278,7 +278,7 @@ class Tile(Structural):
 class ReduceSum(Structural):
     """Sum over axes. Here and not in `reduce`, as the transpose of broadcasting."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 2048
     spread = staticmethod(tags.reduce)
     makes_nan = True
     fusion = "reduces"

@@ -540,8 +540,8 @@ def constrain(what: str, x: Any, sharding: ShardingLike, *, padded: bool = False
     if sharding is None or (type(sharding) is NamedSharding and sharding.mesh.empty):
         return x
     if typeof(x).is_high:
-        raise NotImplementedError(f"{what}: {sharding} given for a value of type {typeof(x)}; a "
-                                  "sharding is of an array; leave it out, or use shard_map with a "
+        raise NotImplementedError(f"{what}: {sharding} given for a value of type {typeof(x)}; only "
+                                  "arrays have shardings; leave it out, or use shard_map with a "
                                   "HiPspec.")
     if get_abstract_mesh().manual_axes:
         sharding = _within_manual(what, sharding)

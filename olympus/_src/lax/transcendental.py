@@ -7,18 +7,17 @@ implementation ignore it.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable, Hashable
 from typing import Unpack
 
 import numpy as np
 
-from ..base import config
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, IrValue
-from ..base.util import memoize
-from ..core.ir import ClosedOlympuspr, Literal
+from ..base.util import lazy_module
+from ..core.ir import Literal
 from ..core.primitive import Builder, GivenFacts
-from ..core.staging import stage
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -63,17 +62,21 @@ from .families import (
 from .shape import zeros_of
 
 _LN2 = math.log(2.0)
+_POSITIVE = 0.0, math.inf       # domains: real functions are NaN beyond
+_FINITE = -sys.float_info.max, sys.float_info.max
+_KERNELS, _LEAST = lazy_module("olympus._src.lax.kernels.elementwise"), 1024
 
 # Roots and powers --------------------------------------------------------------------------------
 
 sqrt_p = MendedElementwise("sqrt", "stablehlo.sqrt", mend_sqrt,
-                           lambda t, y, x, **_: mul(t, div(0.5, y)), fusion="costly")
+                           lambda t, y, x, **_: mul(t, div(0.5, y)), domain=_POSITIVE,
+                           fusion="costly")
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", INEXACT,
                       lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))),
-                      algebra="root", fusion="costly", pace=1.0)
+                      algebra="root", domain=_POSITIVE, fusion="costly", pace=1.0)
 cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
                      lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2))), fusion="costly",
-                     pace=20.0)
+                     pace=20.0, kernels=_KERNELS, kernels_from=_LEAST)
 
 
 class Pow(Elementwise):
@@ -91,12 +94,6 @@ class Pow(Elementwise):
         return make_aval(full_shape(self.name, avals), x.dtype, x.weak_type and y.weak_type)
 
     def lower(self, b: Builder, *xs: IrValue) -> IrValue:
-        exponent, aval = b.eqn.invars[1], b.avals_out[0]
-        if type(exponent) is Literal and b.module.alone is not None and _is_half(
-                exponent.val) and aval.dtype == np.float32 and type(b.eqn.invars[0]) is not Literal:
-            # XLA calls the C library for each element: 7 times as long.
-            with config.enable_x64(True):
-                return b.call_inline(_half_power(float(exponent.val), aval.shape), xs[:1])[0]
         x, y = b.expand(xs)
         if b.avals_in[1].dtype != b.avals_in[0].dtype:
             y = b.convert(y, b.avals_out[0])
@@ -105,42 +102,16 @@ class Pow(Elementwise):
             aval.dtype) else out
 
 
-def _is_half(number: object) -> bool:
-    """Whether a number is -1/2 or another half of an odd number, but not 1/2, which XLA knows."""
-    if not isinstance(number, (float, np.floating)):
-        return False
-    value = float(number)
-    return abs(value) < _MOST_HALVES and value % 1 == 0.5 and value != 0.5
-
-
-_MOST_HALVES = 8    # with more products the error of all is no longer far below float32's
-
-
-@memoize(256)
-def _half_power(exponent: float, shape: tuple[int, ...]) -> ClosedOlympuspr:
-    """The power of float32 numbers by float64's root and products: 0.5 ULP, as C's `pow` has.
-
-    Its zeros and -inf have no sign (C23, F.10.4.5).
-    """
-    def power(x: Array) -> list[Array]:
-        wide = in_dtype(x, np.dtype(np.float64))
-        unsigned = bitwise_or(eq(wide, 0.0), eq(wide, -math.inf))
-        wide = select(unsigned, arithmetic.abs(wide), wide)
-        found = sqrt(wide)
-        for _ in range(int(abs(exponent))):
-            found = mul(found, wide)
-        return [in_dtype(div(1.0, found) if exponent < 0 else found, typeof(x).dtype)]
-
-    return stage(power, [make_aval(shape, np.dtype(np.float32))])
-
-
 def _pow_base(t: Array, z: Array, x: Array, y: ArrayLike) -> Array:
     """t · y xʸ⁻¹, which is 0 where y is 0, also at x = 0."""
     base = typeof(x)
     exponent = y if typeof(y).dtype == base.dtype else convert_element_type_p.bind(
         y, new_dtype=base.dtype, weak_type=base.weak_type, sharding=None)
-    constant = eq(y, 0)
-    lower = select(constant, operand(1, y), sub(y, 1))
+    if type(y) is Literal:      # so that the power is known, too
+        number = np.asarray(y.val, base.dtype)
+        lower = operand(number.dtype.type(1 if number == 0 else number - 1), x)
+    else:
+        lower = select(eq(y, 0), operand(1, y), sub(y, 1))
     return mul(t, mul(exponent, pow(x, lower)))
 
 
@@ -149,7 +120,8 @@ def _pow_exponent(t: Array, z: Array, x: Array, y: Array) -> Array:
     return mul(t, mul(log(select(eq(x, 0), operand(1, x), x)), z))
 
 
-pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent], pace=4.0)
+pow_p = Pow("pow", "stablehlo.power", INEXACT, [_pow_base, _pow_exponent], pace=4.0,
+            kernels=_KERNELS, kernels_from=_LEAST)
 
 
 def sqrt(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:
@@ -313,18 +285,22 @@ def _atanh(x: Array) -> Array:
 
 exp_p = MendedElementwise("exp", "stablehlo.exponential", mend_exp, lambda t, y, x, **_: mul(t, y),
                           algebra="exponential", fusion="costly", pace=1.0)
-exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y))], pace=1.0)
+exp2_p = Exp2("exp2", "exp2", INEXACT, [lambda t, y, x, **_: mul(t, mul(_LN2, y))],
+              pace=1.0, kernels=_KERNELS, kernels_from=_LEAST)
 expm1_p = MendedElementwise("expm1", "stablehlo.exponential_minus_one", mend_expm1,
                             lambda t, y, x, **_: mul(t, add(y, 1.0)), fusion="costly", pace=1.0)
 log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_: div(t, x),
-                          algebra="logarithm", fusion="costly", pace=1.0)
+                          algebra="logarithm", domain=_POSITIVE, fusion="costly", pace=1.0)
 log2_p = LogTo(2, lambda t, y, x, **_: div(t, mul(_LN2, x)),
-               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, fusion="costly", pace=4.0)
+               {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, domain=_POSITIVE, fusion="costly",
+               pace=4.0)
 log10_p = LogTo(10, lambda t, y, x, **_: over_real(div(t, x), math.log(10)),
                 {"float32": (0.301025390625, 4.605038981195214e-06),
-                 "float64": (0.3010299956640665, -8.532344317057107e-14)}, pace=4.0)
+                 "float64": (0.3010299956640665, -8.532344317057107e-14)},
+                domain=_POSITIVE, pace=4.0)
 log1p_p = Log1p("log1p", "stablehlo.log_plus_one", mend_log, _log1p,
-                lambda t, y, x, **_: div(t, add(x, 1.0)), fusion="costly", pace=1.0)
+                lambda t, y, x, **_: div(t, add(x, 1.0)), domain=(-1.0, math.inf), fusion="costly",
+                pace=1.0)
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
                          lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))),
                          algebra="logistic", fusion="costly", pace=1.0)
@@ -447,23 +423,29 @@ def _asin_slope(x: Array) -> Array:
 
 
 sin_p = MendedElementwise("sin", "stablehlo.sine", turned(mend_sinh),
-                          lambda t, y, x, **_: mul(t, cos(x)), pace=4.0)
+                          lambda t, y, x, **_: mul(t, cos(x)), domain=_FINITE, pace=4.0,
+                          kernels=_KERNELS, kernels_from=_LEAST)
 cos_p = MendedElementwise("cos", "stablehlo.cosine", mend_cos,
-                          lambda t, y, x, **_: neg(mul(t, sin(x))), pace=4.0)
+                          lambda t, y, x, **_: neg(mul(t, sin(x))), domain=_FINITE, pace=4.0,
+                          kernels=_KERNELS, kernels_from=_LEAST)
 tan_p = MendedElementwise("tan", "stablehlo.tan", turned(mend_tanh),
-                          lambda t, y, x, **_: mul(t, add(1.0, square(y))), pace=4.0)
+                          lambda t, y, x, **_: mul(t, add(1.0, square(y))), domain=_FINITE,
+                          pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 asin_p = MendedElementwise("asin", "chlo.asin", turned(mend_asinh),
-                           lambda t, y, x: mul(t, _asin_slope(x)), pace=20.0)
+                           lambda t, y, x: mul(t, _asin_slope(x)), domain=(-1.0, 1.0), pace=20.0,
+                           kernels=_KERNELS, kernels_from=_LEAST)
 acos_p = MendedElementwise("acos", "chlo.acos", mend_acos,
-                           lambda t, y, x: neg(mul(t, _asin_slope(x))), fusion="costly", pace=20.0)
+                           lambda t, y, x: neg(mul(t, _asin_slope(x))), domain=(-1.0, 1.0),
+                           fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST)
 atan_p = MendedElementwise("atan", "chlo.atan", turned(mend_atanh),
-                           lambda t, y, x: div(t, add(1.0, square(x))), fusion="costly", pace=4.0)
+                           lambda t, y, x: div(t, add(1.0, square(x))), fusion="costly",
+                           pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 atan2_p = elementwise("atan2", "stablehlo.atan2", INEXACT,
                       lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
                       lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
-                      fusion="costly", pace=20.0)
+                      fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST)
 sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)),
-                           pace=4.0)
+                           pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 cosh_p = MendedElementwise("cosh", "chlo.cosh", mend_cosh, lambda t, y, x: mul(t, sinh(x)),
                            pace=4.0)
 tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
@@ -472,9 +454,10 @@ tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
 asinh_p = MendedElementwise("asinh", "chlo.asinh", mend_asinh,
                             lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))), pace=4.0)
 acosh_p = MendedElementwise("acosh", "chlo.acosh", mend_acosh,
-                            lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)), pace=4.0)
+                            lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)),
+                            domain=(1.0, math.inf), pace=4.0)
 atanh_p = Log1p("atanh", "chlo.atanh", mend_atanh, _atanh,
-                lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))), pace=4.0)
+                lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))), domain=(-1.0, 1.0), pace=4.0)
 
 
 def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:

@@ -23,25 +23,34 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from ..base.typing import ArrayLike, DimSize, DType, IrValue
-from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
-from ..core.primitive import Builder, Primitive
+from ..base.typing import DimSize
+from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived
+from ..core.primitive import Primitive
 from ..types import dtypes
-from ..types.avals import Aval, ShapedArray, is_float0
+from ..types.avals import Aval, is_float0
 from ..types.shape import SymbolicDim
-from .attributes import i64s
+from .instead import nan_p, plus_zero_p
+from .known_numbers import (
+    Number,
+    has_no_reciprocal,
+    has_reciprocals,
+    is_infinite,
+    is_joint,
+    is_nan,
+    is_safe,
+    ratio,
+    repeated_number,
+    rounded,
+    size,
+)
 
 if TYPE_CHECKING:
     from .context import ModuleContext
-
-_SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have any
-
-Number: TypeAlias = float | complex | None      # of a constant; None: not known
 
 # How a value was computed, to the operation that reads it, as bits of a set:
 _CONSTANT = 1           # it is one,
@@ -57,11 +66,13 @@ _ROOT = 512             # the reciprocal of a square root
 _EXPONENTIAL = 1024
 _INVERTIBLE = 2048      # the exponential of an operand that an operation could be merged with
 _CLAMPED = 4096
-_KINDS = (_CLAMPED | _EXPONENTIAL | _INVERTIBLE | _POWER | _QUOTIENT | _ROOT | _SCALED | _SHIFTED
-          | _UNSIGNED)
+_NARROWED = 8192        # an integer of a conversion to fewer bits
+_KINDS = (_CLAMPED | _EXPONENTIAL | _INVERTIBLE | _NARROWED | _POWER | _QUOTIENT | _ROOT | _SCALED
+          | _SHIFTED | _UNSIGNED)
 # These kinds of the operand of a negation, which another one, a square or an absolute value undoes.
 _MINUS = 16
 _MERGED = _KINDS | _KINDS << _MINUS
+_FENCED = _MERGED & ~(_NARROWED | _NARROWED << _MINUS)      # held in memory are integers narrowed
 # Divisors that XLA moves into the dividend, or takes the reciprocal of.
 _DIVISORS = _EXPONENTIAL | _POWER | _QUOTIENT | _REPEATED | _SPREAD | _FIXED
 _SIGNED = _CLAMPED | _UNSIGNED      # what reads the sign of integers
@@ -84,50 +95,47 @@ _DIVIDED: Made = _QUOTIENT, None
 _REAL = float, int
 
 
-@functools.cache
-def _limits(dtype: DType) -> tuple[float, float]:
-    """The least normal and the greatest number of a dtype."""
-    info = dtypes.finfo(dtype)
-    return float(info.smallest_normal), float(info.max)
-
-
-def has_no_reciprocal(numbers: ArrayLike | SymbolicDim, dtype: DType) -> bool:
-    """Whether the reciprocal of a finite number, or one of an array, is no normal number."""
-    if not dtypes.is_inexact(dtype) or isinstance(numbers, SymbolicDim):    # sizes have
-        return False
-    least, most = _limits(dtype)
-    if type(numbers) is float or type(numbers) is int:
-        size = abs(numbers)
-        return 0 < size < math.inf and not 1 / most <= size <= 1 / least
-    sizes = np.abs(np.asarray(numbers, np.complex128 if dtypes.is_complex(dtype) else np.float64))
-    sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
-    return bool(((sizes > 1 / least) | (sizes < 1 / most)).any())
-
-
 class Fences(NamedTuple):
     """The operands that an equation and later ones read through a fence, the scalars whose
-    repetitions alone are read so, and the equation to lower in its place.
+    repetitions alone are read so, the equation to lower in its place, and, if any, an operand of it
+    with the values for which it waits (`in_place.py`).
     """
 
     eqn: OlympusprEqn
     whole: list[Var]
     repeated: list[Var]
     lowered: OlympusprEqn
+    late: Sequence[Var] = ()
 
 
 class Plan(NamedTuple):
     """The fences of a program, in the order of its equations, the results that a caller reads
     through a fence, the values that are held in memory besides, and the constants that are hidden
     in memory, with literals in whose place they are.
+
+    For callers: in which ways arguments are read; of each result the number, if it is a constant,
+    and whether it is a narrowed integer.
     """
 
     fences: Sequence[Fences]
     results: Sequence[Var]
     held: frozenset[Var]
     constants: Mapping[Var, Literal | None]
+    reads: int
+    numbers: Sequence[Number]
+    narrowed: Sequence[bool]
+
+    def held_of(self, pr: Olympuspr, results: Sequence[int]) -> Set[Atom]:
+        """The values to hold, also for a caller that wants these results to be."""
+        if True not in self.narrowed:
+            return self.held
+        return self.held | {pr.outvars[i] for i in results if self.narrowed[i]}
 
 
-_NOTHING = Plan((), (), frozenset(), {})
+# The ways in which a program reads its arguments, as bits: as terms of sums, from which differences
+# are taken, in `and` and `or`; or it returns them.
+_ADDED, _SUBTRACTED, _MASKED, _RETURNED = 1, 2, 4, 8
+_NOTHING = Plan((), (), frozenset(), {}, 0, (), ())
 
 
 def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
@@ -180,89 +188,119 @@ class _Pass:
         self.constant_vars: dict[Var, Literal | None] = {}
         self.inexact, self.reciprocals = _Inexact(), _Reciprocals()
         self.held: set[Var] = set()
-        self.made.update((v, (_CONSTANT | _FIXED, math.nan)) for v in pr.constvars
-                         if self.inexact[v.aval] and _are_nan(self.closed_over[v]))
+        self.reads = 0
+        self.given = frozenset(pr.invars if nested else ())
+        self.made.update((v, (_CONSTANT | _FIXED, repeated_number(self.closed_over[v])))
+                         for v in pr.constvars if self.inexact[v.aval])
 
     def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
-        made, get, pairs, steps = self.made, self.made.get, _PAIRS.get, _STEPS
-        inexact, reciprocals = self.inexact, self.reciprocals
+        made, get, steps, glances = self.made, self.made.get, _STEPS, _Glances()
+        inexact, others = self.inexact, self._glance
         for eqn in self.pr.eqns:
-            # The hot path, without calls: a glance at how the operands of most equations were
-            # computed tells what these make. The steps are for the others.
-            prim, operands = eqn.primitive, eqn.invars
-            algebra = prim.algebra
-            if not algebra:
+            # A glance decides on most equations, without calls; the steps are for the others.
+            operands = eqn.invars
+            glance, kind, neutral, alone, together = glances[prim := eqn.primitive]
+            if glance == _ANY:
                 for x in operands:
-                    if type(x) is not Literal and (p := get(x)) is not None and (
-                            not prim.elementwise or p[0] & _LASTING):
+                    if type(x) is not Literal and (p := get(x)) is not None and p[0] & alone:
                         break
                 else:
                     if operands and type(operands[0]) is not Literal:
                         continue
-            elif (pair := pairs(algebra)) is not None:
-                kind, neutral, alone, together = pair
+            elif glance == _PAIR:
                 x, y = operands
-                if (aval := x.aval) is y.aval:
-                    if aval.shape and inexact[aval]:
-                        p, q = get(x), get(y)
-                        if p is None:
-                            if q is None or not q[0] & alone:
-                                continue
-                        elif q is None:
-                            if not p[0] & alone:
-                                continue
-                        elif not ((p[0] | q[0]) & alone or p[0] & together and q[0] & together):
-                            if p[0] & q[0] & _SPREAD:
-                                made[eqn.outvars[0]] = _SPREADS
-                            continue
-                else:
+                aval = x.aval
+                if type(x) is Literal or type(y) is Literal:
                     number, other = (y, x) if type(y) is Literal else (x, y)
-                    if type(number) is Literal and type(c := number.val) in _REAL and (
+                    if type(c := number.val) in _REAL and (     # type: ignore[union-attr]
                             c == c and c != neutral and (aval := other.aval).shape
                             and inexact[aval]):
                         bits, p = 0, get(other)
                         if p is None or not (bits := p[0]) & ~_SPREAD:
                             if kind:
                                 made[eqn.outvars[0]] = bits | kind, (
-                                    -c if number is y and algebra == "difference" else c)
+                                    -c if number is y and prim.algebra == "difference" else c)
                             continue
-            elif algebra == "quotient":
-                x, y = operands
-                aval = x.aval
-                if type(y) is Literal:
-                    if type(number := y.val) in _REAL and number and aval.shape and (
-                            inexact[aval] and number == number != 1 and reciprocals[number, aval]):
-                        bits, p = 0, get(x)
-                        if p is None or not (bits := p[0]) & ~_SPREAD:
-                            made[eqn.outvars[0]] = _SCALED | bits, 1 / number
-                            continue
-                elif inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden):
+                else:
                     p, q = get(x), get(y)
-                    if (q is None or not q[0] & _DIVISORS) and (
-                            p is None or not p[0] & _QUOTIENT):
-                        made[eqn.outvars[0]] = _DIVIDED
-                        continue
-            elif algebra == "broadcast":
-                if type(x := operands[0]) is not Literal:
-                    if x not in made:
-                        made[eqn.outvars[0]] = _COPIES
-                        continue
-                elif type(number := x.val) in _REAL:
-                    made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
-                    continue
-            elif algebra == "choice":
-                which, x, y = operands[0], operands[1], operands[-1]
-                if type(which) is not Literal and which not in made and (
-                        type(x) is not Literal and x not in made
-                        or type(y) is not Literal and y not in made):
-                    continue
-            elif algebra in _MOVES and len(operands) == 1:
+                    if p is None is q:
+                        if x is not y or aval.shape and inexact[aval]:
+                            if kind and aval is not y.aval and inexact[aval] and (
+                                    aval.shape != y.aval.shape):
+                                made[eqn.outvars[0]] = kind, None   # constants may be in a scalar
+                            continue
+                    elif aval is y.aval and aval.shape and inexact[aval]:
+                        if p is None or q is None:
+                            if not (p or q or _UNKNOWN)[0] & alone:
+                                continue
+                        elif not ((p[0] | q[0]) & alone or p[0] & together and q[0] & together):
+                            if p[0] & q[0] & _SPREAD:
+                                made[eqn.outvars[0]] = _SPREADS
+                            continue
+            elif glance == _ONE:
                 x = operands[0]
-                if type(x) is not Literal and x not in made:
+                if type(x) is not Literal and x not in made and inexact[x.aval]:
+                    if kind:
+                        made[eqn.outvars[0]] = kind, None
                     continue
-            steps[algebra](self, eqn)
-        return Plan(self.fences, self._those(self.pr.outvars, _MERGED) if self.nested else (),
-                    frozenset(self.held), self.constant_vars)
+            elif glance and others(eqn, glance):
+                continue
+            steps[prim.algebra](self, eqn)
+        return self._for_callers() if self.nested else Plan(
+            self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
+
+    def _glance(self, eqn: OlympusprEqn, glance: int) -> bool:
+        """Whether a glance at a quotient, a broadcast or an extremum was enough."""
+        made, operands = self.made, eqn.invars
+        x, y = operands[0], operands[-1]
+        if glance == _QUOTIENTS:
+            aval = x.aval
+            if type(y) is Literal:
+                if type(number := y.val) in _REAL and number and aval.shape and (
+                        self.inexact[aval] and number == number != 1
+                        and self.reciprocals[number, aval]):
+                    bits, p = 0, made.get(x)
+                    if p is None or not (bits := p[0]) & ~_SPREAD:
+                        made[eqn.outvars[0]] = _SCALED | bits, 1 / number
+                        return True
+            elif self.inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden):
+                p, q = made.get(x), made.get(y)
+                if (q is None or not q[0] & _DIVISORS) and (p is None or not p[0] & _QUOTIENT):
+                    made[eqn.outvars[0]] = _DIVIDED
+                    return True
+        elif glance == _BROADCASTS:
+            if type(x) is not Literal:
+                if x not in made:
+                    made[eqn.outvars[0]] = _COPIES
+                    return True
+            elif type(number := x.val) in _REAL:
+                made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
+                return True
+        else:
+            if type(x) is Literal:
+                x, y = y, x
+            if type(x) is not Literal and x not in made and x is not y:
+                if type(y) is Literal:      # an infinite bound is none
+                    return type(number := y.val) in _REAL and number - number == 0
+                return y not in made
+        return False
+
+    def _for_callers(self) -> Plan:
+        """The plan of a function or body: whatever may read its results is unknown."""
+        results = self.pr.outvars
+        narrowed = self._those(results, _NARROWED)
+        if self.reads & _MASKED:    # the next iteration may read them
+            self.held.update(narrowed)
+        self._read(_RETURNED, *results)
+        return Plan(self.fences, self._those(results, _FENCED), frozenset(self.held),
+                    self.constant_vars, self.reads, [_value(self._of(v)) for v in results],
+                    [v in narrowed for v in results])
+
+    def _read(self, way: int, *atoms: Atom) -> None:
+        """Note that values are read in a way, if any is an argument, moved or repeated."""
+        if self.given and way & ~self.reads and not self.given.isdisjoint(
+                [self.moved.get(a, a) for a in atoms]):
+            self.reads |= way
 
     # The steps, by algebra: what to fence of operands, and what to know of results.
 
@@ -274,14 +312,14 @@ class _Pass:
             self._note(eqn, _UNSIGNED if x is y else 0)
             return
         p, q = self._of(x), self._of(y)
-        if self._is_nan(eqn, p, q, operator.mul):
+        if self._is_known(eqn, p, q, operator.mul):
             return
         if (p[0] & q[0]) >> _MINUS:
             p, q = _negated(p), _negated(q)
         if p[0] & _FIXED and not (p[0] & _SCALED and q[0] & _FIXED):
             x, y, p, q = y, x, q, p
         if q[0] & _FIXED:
-            if p[0] & _SCALED and not _is_safe(p[1], _value(q), aval.dtype):
+            if p[0] & _SCALED and not is_safe(p[1], _value(q), aval.dtype):
                 self._fence(eqn, x)
                 p = p[0] & _ALIKE, None
             self._note_scaled(eqn, p, _value(q))
@@ -314,16 +352,16 @@ class _Pass:
             return
         p, number = self._of(x), None
         q = self._of(y)
-        if self._is_nan(eqn, p, q, _ratio):
+        if self._is_known(eqn, p, q, ratio):
             return
         if type(y) is Literal:
             number = q[1]
             reciprocals = not has_no_reciprocal(y.val, aval.dtype)
             number = 1 / number if number else None
         else:
-            reciprocals = y in self.closed_over and _has_reciprocals(self.closed_over[y], aval)
+            reciprocals = y in self.closed_over and has_reciprocals(self.closed_over[y], aval)
         if reciprocals:
-            if p[0] & _SCALED and not _is_safe(p[1], number, aval.dtype):
+            if p[0] & _SCALED and not is_safe(p[1], number, aval.dtype):
                 self._fence(eqn, x)
                 p = p[0] & _ALIKE, None
             self._note_scaled(eqn, p, number)
@@ -358,18 +396,19 @@ class _Pass:
         p, q = self._of(x), self._of(y)
         if q[1] is not None and sign < 0:
             q = q[0], -q[1]
-        if self._is_nan(eqn, p, q, operator.add):
+        if self._is_known(eqn, p, q, operator.add):
+            return
+        self._read(_ADDED if sign > 0 else _SUBTRACTED, x, y)
+        if _is_zero(q, 1) or sign > 0 and _is_zero(p, 1):
+            self._lower_as(eqn, plus_zero_p, x if _is_zero(q, 1) else y)
             return
         # XLA leaves c - (y + d) as it is.
         turned = p[0] & _FIXED and not (p[0] & _SHIFTED and q[0] & _FIXED)
         if turned:
             x, y, p, q = y, x, q, p
         if q[0] & _FIXED:
-            if not (turned and sign < 0) and self._is_zero(y, q, sign):
-                self._lower_as(eqn, _plus_zero_p, x)
-                return
             if p[0] & _SHIFTED and not (turned and sign < 0) and (
-                    not _is_joint(p[1], _value(q), aval.dtype)):
+                    not is_joint(p[1], _value(q), aval.dtype)):
                 self._fence(eqn, x)
                 p = p[0] & _ALIKE, None
             self._note_shifted(eqn, p, _value(q))
@@ -378,14 +417,6 @@ class _Pass:
                 p[1] == q[1] or p[1] is None or q[1] is None):
             self._fence(eqn, x)     # x * c + y * c, c a power of 2
         self._note(eqn, _SHIFTED if x.aval.shape != y.aval.shape else 0)
-
-    def _is_zero(self, atom: Atom, made: Made, sign: int) -> bool:
-        """Whether a constant term is 0, not -0, in each element."""
-        number, array = _value(made), self.closed_over.get(self.moved.get(atom, atom))
-        if array is not None:
-            return sign > 0 and np.size(array) <= _SEARCHED and not np.frombuffer(
-                np.asarray(array).tobytes(), np.uint8).any()
-        return number == 0 and math.copysign(1, number.real) > 0
 
     def _square(self, eqn: OlympusprEqn) -> None:
         x, aval = eqn.invars[0], eqn.outvars[0].aval
@@ -404,6 +435,11 @@ class _Pass:
         self._fence(eqn, *self._those(eqn.invars, _EXPONENTIAL))
         x, y = eqn.invars[0], eqn.invars[-1]
         p, q = self._of(x), self._of(y)
+        base, number = _value(p), _value(q)
+        if isinstance(base, _REAL) and isinstance(number, _REAL) and (
+                base < 0 and number % 1):
+            self._note_constant(eqn, math.nan)
+            return
         bits = _POWER
         if x is not y and q[0] & _FIXED:
             number = _value(q)
@@ -421,7 +457,7 @@ class _Pass:
             bits, number = self._of(x)
             if bits:        # the square has none
                 bits = (bits | bits >> _MINUS & _KINDS) & ~_SHIFTED
-                self.made[out] = bits, None if number is None else _size(number)
+                self.made[out] = bits, None if number is None else size(number)
             return
         self._fence(eqn, *self._those(eqn.invars, _SIGNED))
         self._note(eqn, 0 if self.inexact[out.aval] else _UNSIGNED)
@@ -444,6 +480,11 @@ class _Pass:
         x, y = eqn.invars
         if x is y and eqn.primitive.op in ("GT", "LT"):
             self.held.add(eqn.outvars[0])
+        if eqn.primitive.divides and self.inexact[eqn.outvars[0].aval]:
+            dividend, divisor = _value(self._of(x)), _value(self._of(y))
+            if dividend is not None and (divisor == 0 or math.isinf(dividend.real)):
+                self._note_constant(eqn, math.nan)
+                return
         self._other(eqn)
 
     def _extremum(self, eqn: OlympusprEqn) -> None:
@@ -490,8 +531,9 @@ class _Pass:
 
     def _broadcast(self, eqn: OlympusprEqn) -> None:
         bits, number = self._of(eqn.invars[0])
-        self.made[eqn.outvars[0]] = (
-            bits | (_SPREAD if bits & _CONSTANT else _REPEATED | _SPREAD), number)
+        x, out = eqn.invars[0], eqn.outvars[0]
+        self.made[out] = bits | (_SPREAD if bits & _CONSTANT else _REPEATED | _SPREAD), number
+        self.moved[out] = self.moved.get(x, x)
 
     def _move(self, eqn: OlympusprEqn) -> None:
         x, out = eqn.invars[0], eqn.outvars[0]
@@ -517,19 +559,33 @@ class _Pass:
         read = _READ.get(algebra, 0)
         if read:
             self._fence(eqn, *self._those(eqn.invars, read))
-        if algebra == "called":
-            self._hold_given(eqn)
-            self.constants = True
-            self.made.update(dict.fromkeys(outs, _GIVEN))
-        elif all(type(a) is Literal for a in eqn.invars):
+        if self._is_constant(eqn):
+            return
+        if all(type(a) is Literal for a in eqn.invars):
             self.made.update(dict.fromkeys(outs, _KNOWN))
         elif prim.elementwise:
-            kind = _MADE.get(algebra, 0)
+            kind = _ALONE.get(algebra, 0)
             if algebra == "exponential" and self._joined(eqn.invars)[0] & _MERGED:
                 kind |= _INVERTIBLE
             self._note(eqn, kind)
         else:
             self._note_moved(eqn)
+
+    def _is_constant(self, eqn: OlympusprEqn) -> bool:
+        """Whether the result is known: NaN of a number beyond the domain, a linear function of 0.
+        """
+        prim, operands = eqn.primitive, eqn.invars
+        if prim.domain is not None:
+            number = _value(self._of(operands[0]))
+            if number is not None and not isinstance(number, complex) and not (
+                    prim.domain[0] <= number <= prim.domain[1]):
+                self._note_constant(eqn, math.nan)
+                return True
+        elif (prim.additive or len(prim.linear) == len(operands) == 1) and (
+                False not in [_is_zero(self._of(a), 1) for a in operands]):
+            self._note_constant(eqn, 0.0)
+            return True
+        return False
 
     def _note_moved(self, eqn: OlympusprEqn) -> None:
         """Pass on the facts about the operands of an operation on whole arrays.
@@ -545,9 +601,10 @@ class _Pass:
             x, y = operands
             if self._of(x)[0] & self._of(y)[0] & scaled:    # of vectors: the sum of the products
                 self._fence(eqn, x)
-            if all(_is_one(x.aval.shape[axis]) for axis in summed) and self._joined(operands)[0]:
-                self._fence(eqn, *self._those(operands, _MERGED))
-                self.made[outs[0]] = _SCALED, None
+            if all(_is_one(x.aval.shape[axis]) for axis in summed) and (
+                    bits := self._joined(operands)[0]):
+                self._fence(eqn, *self._those(operands, _FENCED))
+                self.made[outs[0]] = _SCALED | bits & _NARROWED, None
             return
         if prim.multiplies:     # LLVM multiplies the factors of one kernel in another order
             self.held.update(self._those(operands, scaled))
@@ -573,14 +630,20 @@ class _Pass:
         if made[0]:
             self.made[eqn.outvars[0]] = made
 
+    def _note_constant(self, eqn: OlympusprEqn, number: Number) -> None:
+        bits = self._joined(eqn.invars)[0] & _ALIKE | _CONSTANT | _FIXED
+        self.made.update(dict.fromkeys(eqn.outvars, (bits, number)))
+
     def _note(self, eqn: OlympusprEqn, kind: int = 0, number: Number = None) -> None:
         """Note how the result of an elementwise operation was computed, if that may matter."""
         out = eqn.outvars[0]
         bits, _ = self._joined(eqn.invars)
         # An integer passes through an operation with a constant: a sum with 0, a product with 1.
         known = bits & (_ALIKE if out.aval.shape else _FIXED) | kind
-        if bits & _SIGNED and not self.inexact[out.aval]:
+        if bits & (_SIGNED | _NARROWED) and not self.inexact[out.aval]:
             known |= bits & _SIGNED
+            if len([a for a in eqn.invars if not self._of(a)[0] & _FIXED]) < 2:
+                known |= bits & _NARROWED
         if known:
             self.made[out] = known, number
 
@@ -595,7 +658,7 @@ class _Pass:
         known = self._joined(eqn.invars)[0] & _ALIKE
         if bits & _SCALED:
             number = None if made[1] is None or number is None else made[1] * number
-        if number is None or _size(number) == 1:
+        if number is None or size(number) == 1:
             known |= bits & _MERGED
             number = None if bits & _SHIFTED else number
         self.made[eqn.outvars[0]] = known | bits & _FACTORS | _SCALED, number
@@ -646,43 +709,75 @@ class _Pass:
             if type(atom) is not Literal and atom not in self.fenced:
                 self._entry(eqn).whole.append(atom)
                 self.fenced.add(atom)
-                self.made.pop(atom, None)
+                if bits := self.made.pop(atom, _UNKNOWN)[0] & _NARROWED:
+                    self.made[atom] = bits, None
 
     # LLVM takes an exponential of a known NaN for undefined: it gives what was in memory.
 
-    def _is_nan(self, eqn: OlympusprEqn, p: Made, q: Made,
-                operation: Callable[[complex, complex], complex]) -> bool:
-        """Whether the result is NaN, as an operand is, or as constants give it. It is hidden then.
-        """
+    def _is_known(self, eqn: OlympusprEqn, p: Made, q: Made,
+                  operation: Callable[[complex, complex], complex]) -> bool:
+        """Whether the result is a constant, or NaN, as an operand is. NaN is hidden then."""
         x, y = _value(p), _value(q)
         nan = x is not None and x != x, y is not None and y != y
         out = eqn.outvars[0]
-        if x is not None and y is not None and (z := operation(x, y)) != z:
-            self.made[out] = _CONSTANT | _FIXED, math.nan
+        if x is not None and y is not None:
+            self._note_constant(eqn, rounded(operation(x, y), out.aval.dtype))
         elif True not in nan:
             return False
         elif dtypes.is_complex(out.aval.dtype) or out.aval.dtype.itemsize == 1:
             self.held.add(out)
         else:
-            self._lower_as(eqn, _nan_p, eqn.invars[nan[0]])
+            self._lower_as(eqn, nan_p, eqn.invars[nan[0]])
         return True
 
-    def _hold_given(self, eqn: OlympusprEqn) -> None:
-        """Hold constants that are NaN, where a function or body is given them, in memory."""
-        for atom in eqn.invars:
-            number = _value(self._of(atom))
-            if number is not None and number != number:
-                if type(atom) is not Literal:
-                    if atom in self.closed_over:
-                        self.constant_vars[atom] = None
-                    else:
-                        self.held.add(atom)
-                    continue
-                var = Var(atom.aval)
-                self.constant_vars[var] = atom
-                entry = self._entry(eqn)
-                self.fences[-1] = entry._replace(lowered=entry.lowered.replace(
-                    invars=[var if x is atom else x for x in entry.lowered.invars]))
+    def _call(self, eqn: OlympusprEqn) -> None:
+        """Calls, and operations that are several: what they read and make may be anything.
+
+        Held in memory are the constants that they are given and that the compiler may not see
+        there: NaN, infinities, and 0 where it may be a term; and integers that were narrowed.
+        """
+        prim, operands, outs = eqn.primitive, eqn.invars, eqn.outvars
+        if self._is_constant(eqn):
+            return
+        self._fence(eqn, *self._those(operands, _FENCED))
+        self.constants = True
+        plans = [_plan(body, True) for body in prim.bodies(eqn.params)
+                 if type(body) is ClosedOlympuspr]
+        once = len(plans) == 1 == prim.times(eqn.params)
+        reads = functools.reduce(operator.or_, [plan.reads for plan in plans], 0)
+        self._read(reads & ~_RETURNED, *operands)
+        given = [(a, self._of(a)) for a in prim.given(eqn.params, operands)]
+        hidden = [a for a in operands if is_nan(_value(self._of(a)))]
+        hidden += [a for a, p in given if is_infinite(_value(p))]
+        for sign, ways in (1, _ADDED), (-1, _SUBTRACTED):
+            if reads & (ways | _RETURNED if once else ways):
+                hidden += [a for a, p in given if _is_zero(p, sign) and self.inexact[a.aval]]
+        self._hide(eqn, *hidden)
+        narrowed = self._those(operands, _NARROWED)
+        integers = [v for v in outs if not is_float0(v.aval) and dtypes.is_integer(v.aval.dtype)]
+        if narrowed and (integers or reads & _MASKED):
+            self.held.update(narrowed)
+        self.made.update(dict.fromkeys(outs, _GIVEN))
+        if True in [True in plan.narrowed for plan in plans]:
+            self.made.update(dict.fromkeys(integers, (_FIXED | _NARROWED, None)))
+        elif once:
+            self.made.update((v, (_CONSTANT | _FIXED, number)) for v, number in zip(
+                outs, plans[0].numbers, strict=False) if number is not None)
+
+    def _hide(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
+        """Let an equation read constants from memory."""
+        for atom in atoms:
+            if type(atom) is not Literal:
+                if atom in self.closed_over:
+                    self.constant_vars[atom] = None
+                else:
+                    self.held.add(atom)
+                continue
+            var = Var(atom.aval)
+            self.constant_vars[var] = atom
+            entry = self._entry(eqn)
+            self.fences[-1] = entry._replace(lowered=entry.lowered.replace(
+                invars=[var if x is atom else x for x in entry.lowered.invars]))
 
     def _mask(self, eqn: OlympusprEqn) -> None:
         """`and`, `or`: hold an integer of a narrowing conversion in memory, unless both are such.
@@ -691,26 +786,20 @@ class _Pass:
         """
         x, y = eqn.invars
         if dtypes.is_integer(x.aval.dtype):
-            for number, mask in ((x, y), (y, x)):
-                if type(number) is Var and type(mask) is not Literal and (
-                        number in self._narrowed and mask not in self._narrowed):
-                    self.held.add(number)
+            self._read(_MASKED, x, y)
+            narrowed = self._those((x, y), _NARROWED)
+            if len(narrowed) == 1 and Literal not in (type(x), type(y)):
+                self.held.update(narrowed)
+                self.made.update(dict.fromkeys(narrowed, _UNKNOWN))
         self._other(eqn)
 
-    @functools.cached_property
-    def _narrowed(self) -> set[Atom]:
-        """The results of conversions to narrower integers, also moved."""
-        found: set[Atom] = set()
-        for eqn in self.pr.eqns:
-            algebra = eqn.primitive.algebra
-            if algebra == "move" and eqn.invars[0] in found:
-                found.add(eqn.outvars[0])
-            elif algebra == "conversion":
-                old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
-                if dtypes.is_integer(old) and dtypes.is_integer(new) and (
-                        new.itemsize <= old.itemsize):
-                    found.add(eqn.outvars[0])
-        return found
+    def _conversion(self, eqn: OlympusprEqn) -> None:
+        self._move(eqn)
+        old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+        if dtypes.is_integer(old) and dtypes.is_integer(new) and (
+                dtypes.itemsize_bits(new) < dtypes.itemsize_bits(old)):
+            bits, number = self._of(eqn.invars[0])
+            self.made[eqn.outvars[0]] = bits | _NARROWED, number
 
     def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, x: Atom) -> None:
         """Lower another operation, of one operand, in the place of an equation."""
@@ -718,92 +807,59 @@ class _Pass:
         self.fences[-1] = entry._replace(lowered=eqn.replace(primitive=primitive, invars=[x]))
 
 
-def hidden(b: Builder, constant: IrValue, aval: ShapedArray) -> IrValue:
-    """A constant that is held in memory. XLA folds calls of scalars, but not of repeated ones."""
-    if aval.shape:
-        return b.hold(constant, aval)
-    pair = b.hold(b.broadcast(constant, aval.update(shape=(2,)), ()), aval)
-    one = b.op("stablehlo.slice", [pair], {
-        "start_indices": i64s([0]), "limit_indices": i64s([1]), "strides": i64s([1])},
-        aval.update(shape=(1,)))
-    return b.op("stablehlo.reshape", [one], None, aval)
-
-
-class _Instead(Primitive, abstract=True):
-    """An operation that is lowered only, in the place of another one."""
-
-    infer = jvp = transpose = vmap = None
-
-
-class _PlusZero(_Instead):
-    """x + 0, which is 0 where x is -0; XLA takes the sum for x."""
-
-    def lower(self, b: Builder, x: IrValue) -> IrValue:
-        x, = b.expand([x])
-        aval = b.avals_out[0]
-        if not dtypes.is_complex(aval.dtype):
-            return self.part(b, x, aval)
-        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
-        return b.op("stablehlo.complex", [
-            self.part(b, b.op(f"stablehlo.{name}", [x], None, part), part)
-            for name in ("real", "imag")])
-
-    def part(self, b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
-        zero = b.full(aval, 0.0)
-        is_zero = b.compare("EQ", x, zero, "FLOAT", aval.update(dtype=dtypes.as_dtype(bool)))
-        return b.op("stablehlo.select", [is_zero, zero, x], None, aval)
-
-
-class _Nan(_Instead):
-    """NaN, of the bits of an operand, so that LLVM does not know it."""
-
-    def lower(self, b: Builder, x: IrValue) -> IrValue:
-        x, = b.expand([x])
-        aval = b.avals_out[0]
-        of = dtypes.as_dtype(f"uint{aval.dtype.itemsize * 8}")
-        bits = aval.update(dtype=of)
-        nan = np.asarray(math.nan, aval.dtype).view(of)[()]
-        found = b.op("stablehlo.or", [b.op("stablehlo.bitcast_convert", [x], None, bits),
-                                      b.full(bits, int(nan))], None, bits)
-        return b.op("stablehlo.bitcast_convert", [found], None, aval)
-
-
-_plus_zero_p, _nan_p = _PlusZero("plus_zero"), _Nan("nan")
-
-
 # What an elementwise operation without algebra may leave of its operands.
-_LASTING = _FIXED | _SPREAD | _SIGNED
-# Operations that give the elements of an operand, elsewhere, in another format, or negated.
-_MOVES = frozenset(("conversion", "move", "negation", "part"))
-# Operations on two operands: their result if one is a number; the number with which they are the
-# other operand; what matters to them by itself; what does if both are among it.
-_PAIRS = {"comparison": (0, None, _FIXED | _SIGNED, 0),
-          "difference": (_SHIFTED, 0, _FIXED, 0),
-          "product": (_SCALED, 1, _FIXED, (
-              _EXPONENTIAL | _REPEATED | _SCALED | (_EXPONENTIAL | _SCALED) << _MINUS)),
-          "sum": (_SHIFTED, 0, _FIXED, _SCALED)}
+_LASTING = _FIXED | _NARROWED | _SPREAD | _SIGNED
+# The glances at an equation: none; at its operands, of which few facts matter, or all; at one of
+# floats, of which all do; at two; at those of quotients, broadcasts, and extrema.
+_NONE, _ANY, _ONE, _PAIR, _QUOTIENTS, _BROADCASTS, _BOUNDS = range(7)
+_GLANCES = {"": _ANY, "broadcast": _BROADCASTS, "choice": _ANY, "extremum": _BOUNDS, "move": _ANY,
+            "negation": _ANY, "part": _ANY, "quotient": _QUOTIENTS}
+# Operations on two operands: their result if one is a number, or a scalar; the number with which
+# they are the other operand; what matters to them by itself; what does if both are among it.
+_PAIRS: dict[str, tuple[int, float | None, int, int]] = {
+    "comparison": (0, None, _FIXED | _SIGNED, 0),
+    "difference": (_SHIFTED, 0, _FIXED, 0),
+    "product": (_SCALED, 1, _FIXED, (
+        _EXPONENTIAL | _REPEATED | _SCALED | (_EXPONENTIAL | _SCALED) << _MINUS)),
+    "sum": (_SHIFTED, 0, _FIXED, _SCALED)}
+# What operations on floats make of an operand of which nothing is known.
+_ALONE = {"absolute": 0, "conversion": 0, "exponential": _EXPONENTIAL, "logarithm": 0,
+          "logistic": _QUOTIENT,    # 1 / (1 + exp(-x))
+          "root": _ROOT, "sign": 0, "square": 0}
+
+
+class _Glances(dict[Primitive, tuple[int, int, float | None, int, int]]):
+    """The glance at the equations of a primitive, and these facts of pairs."""
+
+    def __missing__(self, prim: Primitive) -> tuple[int, int, float | None, int, int]:
+        algebra = prim.algebra
+        if algebra in _PAIRS:
+            kind, neutral, alone, together = _PAIRS[algebra]
+            found = _PAIR, kind, neutral, alone, together
+        elif algebra in _ALONE:
+            found = _ONE, _ALONE[algebra], None, 0, 0
+        else:
+            alone = _LASTING if prim.elementwise and not algebra else -1
+            found = _GLANCES.get(algebra, _NONE), 0, None, alone, 0
+        self[prim] = found
+        return found
+
+
 # What an operation reads of its operands, where that is only what computed them.
-_READ = {"called": _MERGED, "clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
+_READ = {"clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
          "extremum": _SIGNED, "logarithm": _INVERTIBLE | _POWER | _QUOTIENT | _ROOT,
          "sign": _SIGNED}
-_MADE = {"exponential": _EXPONENTIAL,
-         "logistic": _QUOTIENT,     # 1 / (1 + exp(-x))
-         "root": _ROOT}
 _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
-    **dict.fromkeys(("", *_READ, *_MADE), _Pass._other),
-    "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "choice": _Pass._choice,
-    "clamp": _Pass._clamp, "comparison": _Pass._comparison, "conversion": _Pass._move,
+    **dict.fromkeys(("", *_READ, *_ALONE), _Pass._other),
+    "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "called": _Pass._call,
+    "choice": _Pass._choice, "clamp": _Pass._clamp, "comparison": _Pass._comparison,
+    "conversion": _Pass._conversion,
     "difference": _Pass._difference, "exclusive_or": _Pass._exclusive_or,
     "extremum": _Pass._extremum, "integer_power": _Pass._square, "mask": _Pass._mask,
     "move": _Pass._move,
     "negation": _Pass._negation, "part": _Pass._part, "power": _Pass._power,
     "product": _Pass._product,
     "quotient": _Pass._quotient, "square": _Pass._square, "sum": _Pass._sum}
-
-
-def _has_reciprocals(divisors: ArrayLike, aval: Aval) -> bool:
-    """Whether XLA may multiply by the reciprocals of an array, as all are normal numbers."""
-    return np.size(divisors) <= _SEARCHED and not has_no_reciprocal(divisors, aval.dtype)
 
 
 def _negated(made: Made) -> Made:
@@ -829,20 +885,10 @@ def _number(literal: Literal) -> Number:
     return complex(value) if dtypes.is_complex(literal.aval.dtype) else float(value)
 
 
-def _are_nan(array: ArrayLike) -> bool:
-    """Whether all elements of an array are NaN."""
-    x = np.asarray(array).reshape(-1)
-    return x.size > 0 and x[0] != x[0] and bool((x != x).all())
-
-
-def _ratio(x: complex, y: complex) -> complex:
-    """x / y, also by zero: NaN where both are, else infinite."""
-    return x / y if y else math.nan if x == 0 or x != x else math.inf
-
-
-def _size(number: complex) -> float:
-    """The absolute value; infinite where Python's `abs` of a complex number overflows."""
-    return math.hypot(number.real, number.imag)
+def _is_zero(made: Made, sign: int = 0) -> bool:
+    """Whether a value is the constant 0, of this sign if one is given."""
+    number = _value(made)
+    return number == 0 and (not sign or math.copysign(1, number.real) == sign)
 
 
 def _is_one(size: DimSize) -> bool:
@@ -852,25 +898,3 @@ def _is_one(size: DimSize) -> bool:
 def _is_single(shape: Sequence[object]) -> bool:
     """Whether an array has one element: XLA moves constants of such further."""
     return not shape or shape.count(1) == len(shape)
-
-
-def _is_safe(a: Number, b: Number, dtype: DType) -> bool:
-    """Whether a product of constants is a normal number, or one of them is 0."""
-    if a is None or b is None:
-        return False
-    if isinstance(a * b, complex) and (a * b).imag:     # the parts of a product cancel
-        return False
-    least, most = _limits(dtype)
-    return least <= _size(a * b) <= most or a == 0 or b == 0
-
-
-def _is_joint(a: Number, b: Number, dtype: DType) -> bool:
-    """Whether terms of one sign have an exact sum: others may have been there to round."""
-    if a is None or b is None or isinstance(a, complex) or isinstance(b, complex):
-        return False
-    # The rounding error of a sum, in float64: Knuth (1997), Seminumerical Algorithms, 4.2.2,
-    # theorem B.
-    x, y = float(dtype.type(a)), float(dtype.type(b))
-    s = x + y
-    rest = (x - (s - (s - x))) + (y - (s - x))
-    return x * y >= 0 and rest == 0 and abs(s) <= _limits(dtype)[1] and float(dtype.type(s)) == s

@@ -141,7 +141,7 @@ class _Mapped:
         """The function of whole arrays, over all devices."""
         def mapped(*args: PyTree, **kwargs: PyTree) -> object:
             if outer := get_abstract_mesh().manual_axes:
-                raise ValueError(f"pmap: {name_of(self.fun)} is called by what is mapped along "
+                raise ValueError(f"pmap: {name_of(self.fun)} is called by a function mapped along "
                                  f"{outer}; one level of pmap or shard_map is required, whose "
                                  "devices are taken then; use vmap inside, or shard_map over a "
                                  "mesh with several axes.")

@@ -295,8 +295,8 @@ def _cut_along(mapped: Sequence[tuple[ShapedArray, int]], given: object) -> obje
                if len(found) > 1 else
                "Only one of spmd_axis_name or arrays sharded on `Explicit` mesh axis type is "
                f"allowed, and spmd_axis_name={given!r}")
-        raise ValueError(f"vmap: arguments {', '.join(map(str, avals))} given, of which the axes "
-                         f"{list(dims)} are mapped. {why}; use olympus.reshard.")
+        raise ValueError(f"vmap: arguments {', '.join(map(str, avals))} given, mapped along axes "
+                         f"{list(dims)}. {why}; use olympus.reshard.")
     return found.pop() if found else given
 
 

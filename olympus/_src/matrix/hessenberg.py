@@ -10,6 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DType, IrValue
+from ..control_flow.while_loop import fori_loop
 from ..core.evaluate import eval_closed
 from ..core.primitive import Builder, Tangent
 from ..core.staging import stage
@@ -41,7 +42,6 @@ from ..lax.linalg.spectra import as_dtype
 from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, rev
 from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, slice_in_dim
 from ..lax.transcendental import sqrt
-from ..loops.while_loop import fori_loop
 from ..types.shape import less
 
 

@@ -7,7 +7,8 @@ from typing import Any
 
 from ..base.typing import Array, ArrayLike
 from ..base.util import real_number
-from ..control.cond import cond
+from ..control_flow.branches import cond
+from ..control_flow.while_loop import while_loop
 from ..core.trace import literal, typeof
 from ..custom.jvp import custom_jvp
 from ..custom.rules import zero_from_primal
@@ -28,7 +29,6 @@ from ..lax.reduce import reduce_max
 from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.slicing import concatenate, slice_in_dim
 from ..lax.transcendental import cbrt, sqrt
-from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import definitely_equal, less, sequence, static_int
 

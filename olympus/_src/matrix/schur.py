@@ -10,6 +10,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DType, IrValue
+from ..control_flow.while_loop import fori_loop
 from ..core.primitive import Builder, Tangent
 from ..core.trace import typeof
 from ..lax import arithmetic
@@ -37,7 +38,6 @@ from ..lax.linalg.solve import triangular_solve
 from ..lax.shape import broadcast_in_dim, reduce_sum
 from ..lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim, pad, slice_in_dim
 from ..lax.transcendental import sqrt
-from ..loops.while_loop import fori_loop
 from ..types import dtypes
 from ..types.avals import make_aval
 from .schur_order import Select, reordered

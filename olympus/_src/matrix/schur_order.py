@@ -12,7 +12,9 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..base.typing import Array, ArrayLike
-from ..control.cond import switch
+from ..control_flow.branches import switch
+from ..control_flow.map import map
+from ..control_flow.while_loop import while_loop
 from ..core.trace import typeof
 from ..lax import arithmetic, comparison, transcendental
 from ..lax.arithmetic import mul, neg, sub
@@ -37,8 +39,6 @@ from ..lax.slicing import (
     slice,
 )
 from ..lax.transcendental import atan2, sqrt
-from ..loops.map import map
-from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import definitely_equal, prod
 

@@ -13,9 +13,9 @@ from typing import Any, NamedTuple
 
 from ..autodiff.derivatives import vjp
 from ..base.typing import Array, ArrayLike
+from ..control_flow.scan import scan
 from ..core.trace import typeof
 from ..lax.precision import PrecisionLike
-from ..loops.scan import scan
 from ..numpy.grids import arange
 from ..numpy.joining import concatenate, split, stack
 from ..numpy.manipulation import reshape, swapaxes

@@ -38,6 +38,7 @@ from ..types.shape import (
     prod,
     slice_of,
 )
+from ..types.slices import Slice
 from .creation import from_sequence
 
 Shape = tuple[int, ...]
@@ -51,7 +52,8 @@ class Component(NamedTuple):
       size: of the operand axis that it indexes.
       dims: the batch axes that its own axes are.
       steps: for a slice with a step, its size and the step, along `dims`.
-      array: whether it is an array of the user's, whose negative entries count from the end.
+      array: whether it is an array of the user's, or the start of a `ds`: its negative entries
+        count from the end.
     """
 
     operand: int | None
@@ -71,7 +73,7 @@ class Plan:
       spans, sizes: (basic) per axis the operand of its start or None, and the window's size.
       strides, flips: (basic) per axis the step, and the axes that run backwards.
       unit: (basic) whether every step is 1.
-      scalars: (basic) the operands that are scalar arrays, not ints.
+      scalars: (basic) the operands that are scalar arrays, not ints; starts of `ds` too.
       batch, components, offset_dims, collapsed, index_map, slice_sizes, packed: of the gather;
         `packed` is `out_shape` without the axes that None made.
       inserted: where only None changes the shape, the result's axes that are the operand's.
@@ -105,9 +107,9 @@ class Plan:
                     placed = True
             else:
                 items.append("new" if kind == "N" else len(axes))
-            if kind in "FSIA":
+            if kind in "FSWIA":
                 axes.append((token, None if kind == "F" else operand))
-            if kind in "SIA":
+            if kind in "SWIA":
                 operand += 1
         # How many elements a symbolic slice with a step has, its window does not say.
         self.basic = not true_adv and all(
@@ -119,15 +121,15 @@ class Plan:
         spans, strides, flips, scalars = [], [], [], []
         for axis, (token, operand) in enumerate(axes):
             kind, size, step = token[0], shape[axis], 1
-            if kind == "S":
+            if kind in "SW":
                 step = abs(token[2]) if type(token[2]) is int else token[2]
                 size = (token[1] - 1) * step + 1 if token[1] else 0
                 if known_less(token[2], 0):
                     flips.append(axis)
             elif kind != "F":
                 size = 1
-                if kind == "A":
-                    scalars.append(operand)
+            if kind in "WA":
+                scalars.append(operand)
             spans.append((operand, size))
             strides.append(step)
         self.spans, self.strides, self.flips = tuple(spans), tuple(strides), tuple(flips)
@@ -151,7 +153,7 @@ class Plan:
                 token = axes[item][0]
                 size = shape[item] if token[0] == "F" else token[1]
                 sizes = (size,)
-                if token[0] == "S" and token[2] != 1:
+                if token[0] in "SW" and token[2] != 1:
                     places[item] = len(batch)
                     batch.append(size)
                 else:
@@ -168,15 +170,15 @@ class Plan:
             if kind == "A":
                 last = places.get("adv", 0) + len(adv_shape)
                 dims = tuple(range(last - len(token[1]), last))
-            elif kind == "S" and axis in places:
+            elif kind in "SW" and axis in places:
                 dims = (places[axis],)
                 steps = (token[1], token[2])
-            elif kind == "S":
+            elif kind in "SW":
                 size = token[1]
-            if kind != "S" or axis in places:
+            if kind not in "SW" or axis in places:
                 collapsed.append(axis)
             slice_sizes.append(size)
-            components.append(Component(operand, shape[axis], dims, steps, kind == "A"))
+            components.append(Component(operand, shape[axis], dims, steps, kind in "WA"))
             index_map.append(axis)
         self.out_shape, self.packed, self.batch = tuple(out), tuple(packed), tuple(batch)
         self.offset_dims, self.collapsed = tuple(offset), tuple(collapsed)
@@ -370,6 +372,38 @@ def _add_slice(entry: slice, n: int, tokens: list, operands: list) -> None:
     operands.append(start if size else 0)
 
 
+def _add_window(entry: Slice, shape: Shape, axis: int, wrap: bool, tokens: list, operands: list
+                ) -> tuple[int, int, bool] | None:
+    """A `ds`: a slice where its start is an int, a window at a traced start otherwise.
+
+    Returns as `_add_other` does the element known to be outside, or None.
+    """
+    n, size, step = shape[axis], entry.size, entry.stride
+    if entry.is_dynamic_size:
+        given = getattr(size, "aval", size)
+        raise IndexError(f"indexing: {given} given as the size of a ds; an int is required, "
+                         "because it decides the result's shape.")
+    span = (size - 1) * step + 1 if size else 0
+    if exceeds(span, n):
+        raise IndexError(f"indexing: {entry} given for axis {axis} of an array of shape {shape}; "
+                         f"at most {n} elements can be asked for; take fewer.")
+    start, outside = entry.start, None
+    if not entry.is_dynamic_start:
+        start += n if start < 0 and wrap else 0
+        if known_less(start, 0) or known_less(n - span, start):
+            outside = entry.start if start < 0 else start + span - 1, axis, True
+            start = maximum(0, minimum(start, n - span))
+        _add_slice(slice(start, start + span, step), n, tokens, operands)
+        return outside
+    aval = _index_aval(start)
+    if aval.shape or dtypes.scalar_kind(aval.dtype) not in "iu":
+        raise errors.IndexTypeError(f"indexing: {aval} given as the start of a ds; an integer "
+                                    "scalar is required.")
+    tokens.append(("W", size, 1 if size == 1 or not size else step))
+    operands.append(start)
+    return None
+
+
 def consumed(entry: Any) -> int:
     """How many axes an entry of an index takes."""
     if entry is None or entry is Ellipsis or isinstance(entry, (bool, np.bool_)):
@@ -380,11 +414,14 @@ def consumed(entry: Any) -> int:
 
 def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, tokens: list,
                operands: list) -> tuple[int, tuple[int, int, bool] | None]:
-    """Arrays, masks, NumPy scalars; refuses the rest.
+    """Arrays, masks, NumPy scalars, `ds`; refuses the rest.
 
     Returns the next axis, the indices known to be outside with their axis, and whether also if the
     index arrays together name no element; or None.
     """
+    if type(entry) is Slice:
+        return axis + 1, (_add_window(entry, shape, axis, wrap, tokens, operands)
+                          if axis < len(shape) else None)
     if type(entry) not in _ARRAYS and (given := array_method(entry)) is not None:
         entry = given()
     if isinstance(entry, (bool, np.bool_)):

@@ -325,6 +325,8 @@ def _spread(value: ArrayLike, component: Component, batch: tuple[int, ...]) -> n
 def _component(c: Component, operands: tuple, wrap: bool) -> ArrayLike:
     """One component: an int, a NumPy array, or a traced array; counted from the front."""
     value = 0 if c.operand is None else operands[c.operand]
+    if c.array and (wrap or typeof(value).dtype.itemsize < 4):
+        value = _from_front(value, c.size, wrap)
     if c.steps is not None:
         count, step = c.steps
         if not is_static(c.steps):
@@ -339,8 +341,6 @@ def _component(c: Component, operands: tuple, wrap: bool) -> ArrayLike:
         else:
             steps, start = steps.astype(np.int32), promote.convert(value, _INT32)
         return add(shape.broadcast_in_dim(start, steps.shape, ()), steps)
-    if c.array and (wrap or typeof(value).dtype.itemsize < 4):
-        return _from_front(value, c.size, wrap)
     return value
 
 

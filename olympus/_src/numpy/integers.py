@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from ..base.typing import Array, ArrayLike
+from ..control_flow.while_loop import while_loop
 from ..core.trace import literal
 from ..lax.arithmetic import div, mul, rem
 from ..lax.comparison import eq, ne
 from ..lax.reduce import reduce_or
-from ..loops.while_loop import while_loop
 from ..types import dtypes
 from ..types.shape import broadcast_shapes
 from .arithmetic import absolute, zero_of

@@ -70,7 +70,7 @@ class Loops:
             entries = signature.replace("->", "")
             if len(entries) != nargs or signature[nin:nin + 2] != "->":
                 raise ValueError(f"{name}: signature {signature!r} given; {nin} letters, -> and "
-                                 f"{nargs - nin} are required, as those of types; pass one.")
+                                 f"{nargs - nin} are required, as in f.types; pass one.")
             entries = ["bfloat16" if letter == "E" else letter for letter in entries]
         elif not isinstance(signature, tuple) or len(signature) != nargs:
             raise TypeError(f"{name}: signature {signature!r} given; one of types, or a tuple of "

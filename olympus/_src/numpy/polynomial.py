@@ -11,6 +11,7 @@ import numpy as np
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DimSize, DType
 from ..base.util import lazy_module, real_number
+from ..control_flow.scan import scan
 from ..jit.fused import fused, named
 from ..lax import arithmetic, slicing
 from ..lax import shape as lax_shape
@@ -20,7 +21,6 @@ from ..lax.creation import full, iota
 from ..lax.cumulative import cumsum
 from ..lax.reduce import reduce_prod
 from ..lax.transcendental import sqrt
-from ..loops.scan import scan
 from ..types import dtypes
 from ..types.shape import (
     bound_or,

@@ -262,6 +262,9 @@ def _windowed(shape: tuple[int, ...], entries: tuple[Reference, ...]
     sizes, within, axis = list(shape), [], 0
     for entry in entries:
         if type(entry) is Slice:
+            if isinstance(entry.start, int) and entry.start < 0:
+                raise ValueError(f"ds: start {entry.start} given for a reference: `start` must be "
+                                 ">= 0; count from the front.")
             if axis < len(shape):       # for an axis too many, the view of the rest raises
                 starts[axis] = entry.start
                 sizes[axis] = (entry.size - 1) * entry.stride + 1 if entry.size else 0
@@ -587,7 +590,7 @@ def empty_ref(ty: Reference, memory_space: Space | None = None, pin: bool = Fals
     """A reference whose content is not given: zeros until it is written.
 
     Args:
-      ty: a `ShapeDtypeStruct`, or an aval.
+      ty: a `ShapeDtypeStruct`, an aval, or a type of the user's, whose parts are zeros.
       memory_space: the memory of the device that the content is kept in.
       pin: as for `new_ref`.
 
@@ -600,7 +603,7 @@ def empty_ref(ty: Reference, memory_space: Space | None = None, pin: bool = Fals
     Ref([3., 3.], dtype=float32)
     """
     aval = getattr(ty, "aval", ty)
-    if not isinstance(aval, ShapedArray):
+    if not (isinstance(aval, ShapedArray) or getattr(aval, "is_high", False)):
         raise TypeError(f"empty_ref: {ty!r} given; a ShapeDtypeStruct is required; say a shape and "
                         "a dtype.")
     return empty_ref_p.bind(ty=aval, memory_space=_space(memory_space), pin=bool(pin))

@@ -18,6 +18,9 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..control.bodies import check_callable
+from ..control_flow.associative_scan import associative_scan
+from ..control_flow.scan import scan
+from ..control_flow.while_loop import fori_loop
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused, named
@@ -25,9 +28,6 @@ from ..jit.tracing import eval_shape
 from ..lax import creation as lax_creation
 from ..lax import shape as lax_shape
 from ..lax import slicing
-from ..loops.associative_scan import associative_scan
-from ..loops.scan import scan
-from ..loops.while_loop import fori_loop
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import canonical_axes, definitely_equal, prod, static_int

@@ -14,10 +14,10 @@ import numpy as np
 from ..base import source
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
+from ..control_flow.while_loop import while_loop
 from ..core.trace import typeof
 from ..lax import creation
 from ..lax.indexing import GatherScatterMode
-from ..loops.while_loop import while_loop
 from ..runtime.eager import FAILURES
 from ..types import dtypes
 from ..types.shape import prod

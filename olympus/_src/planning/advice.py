@@ -51,8 +51,8 @@ def advice(memory: MemoryPlan, arguments: Sequence[ArgumentMemory], lines: Seque
               "numbers: its last two axes are padded to tiles; give it larger last axes."
               for a in arguments if a.bytes > max(2 * a.data, _SMALL)][:_MOST]
     if float64 is not None:
-        found.append(f"{line_of(float64)} computes in 64 bits, of which a TPU makes pairs of "
-                     "float32, slow and with float32's range; use 32 bits.")
+        found.append(f"{line_of(float64)} computes in 64 bits; a TPU computes with pairs of "
+                     "float32 instead, slow and with float32's range; use 32 bits.")
     return found
 
 

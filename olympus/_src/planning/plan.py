@@ -275,7 +275,7 @@ class _Run(NamedTuple):
             except lib.XlaRuntimeError:
                 pass
             else:
-                notes.append(f"figures are of {found.name}, for which the program compiles.")
+                notes.append(f"figures describe {found.name}, for which the program compiles.")
                 return _report(self.where, sizes, again, compiled, time.perf_counter() - start,
                                notes)
         return _refused(self.where, sizes, lowered, time.perf_counter() - start, notes)

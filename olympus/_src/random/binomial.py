@@ -7,6 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, PyTree, Shape
+from ..control_flow.scan import scan
+from ..control_flow.while_loop import while_loop
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -18,8 +20,6 @@ from ..lax.creation import full, full_like
 from ..lax.cumulative import cumsum
 from ..lax.sharding import constrain
 from ..lax.transcendental import log, log1p, sqrt
-from ..loops.scan import scan
-from ..loops.while_loop import while_loop
 from ..numpy import promote
 from ..numpy.conditions import where
 from ..numpy.indexing import take

@@ -11,7 +11,7 @@ import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
-from ..control.cond import cond
+from ..control_flow.branches import cond
 from ..core.ir import Literal
 from ..core.trace import typeof
 from ..jit.fused import fused
@@ -368,7 +368,7 @@ def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape 
         return drawn if out_sharding is None else constrain("categorical", drawn, out_sharding)
     if less(own[axis], prod(shape[:lead])):
         raise ValueError(f"categorical: Number of samples without replacement, "
-                         f"{prod(shape[:lead])}, above {own[axis]}, that of categories; draw "
+                         f"{prod(shape[:lead])}, above the {own[axis]} categories; draw "
                          "fewer, or pass replace=True.")
     drawn = _categorical_distinct(key, logits, shape=shape, axis=axis, mode=mode)
     return drawn if out_sharding is None else constrain("categorical", drawn, out_sharding)

@@ -16,7 +16,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, DTypeLike, IrValue, Shape
-from ..control.cond import cond
+from ..control_flow.branches import cond
+from ..control_flow.map import map as map_
+from ..control_flow.while_loop import while_loop
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..lax import arithmetic, transcendental
@@ -27,8 +29,6 @@ from ..lax.slicing import index_in_dim
 from ..lax.special import classical as special
 from ..lax.special import incomplete_gamma
 from ..lax.transcendental import exp, log, sqrt
-from ..loops.map import map as map_
-from ..loops.while_loop import while_loop
 from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -126,8 +126,8 @@ class RandomGamma(Primitive):
 
     def infer(self, keys: ShapedArray, a: ShapedArray, *, log_space: bool) -> ShapedArray:
         if not dtypes.is_key(keys.dtype) or a.shape[:keys.ndim] != keys.shape:
-            raise TypeError(f"random_gamma: keys {keys} and a {a} given; typed keys, whose shape "
-                            "begins that of a, are required; make them with random.key.")
+            raise TypeError(f"random_gamma: keys {keys} and a {a} given; typed keys are required, "
+                            "with the leading axes of a; make them with random.key.")
         return make_aval(a.shape, a.dtype)
 
     def lower(self, b: Builder, keys: IrValue, a: IrValue, *, log_space: bool) -> IrValue:

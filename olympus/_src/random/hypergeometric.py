@@ -9,6 +9,8 @@ import math
 from collections.abc import Callable
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, PyTree, Shape
+from ..control_flow.scan import scan
+from ..control_flow.while_loop import while_loop
 from ..core.trace import typeof
 from ..jit.fused import fused
 from ..lax import arithmetic
@@ -20,8 +22,6 @@ from ..lax.reduce import reduce_min
 from ..lax.shape import reduce_sum
 from ..lax.sharding import constrain
 from ..lax.transcendental import log, log1p, sqrt
-from ..loops.scan import scan
-from ..loops.while_loop import while_loop
 from ..numpy.conditions import where
 from ..numpy.manipulation import moveaxis
 from ..types import dtypes

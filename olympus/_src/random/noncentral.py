@@ -6,13 +6,13 @@
 from __future__ import annotations
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from ..control_flow.while_loop import fori_loop
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
 from ..lax.barriers import stop_gradient
 from ..lax.convert import convert_element_type
 from ..lax.creation import full_like
 from ..lax.transcendental import exp, sqrt
-from ..loops.while_loop import fori_loop
 from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.sharding import ShardingLike

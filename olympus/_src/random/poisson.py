@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from ..control_flow.while_loop import while_loop
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import floor
@@ -18,7 +19,6 @@ from ..lax.convert import convert_element_type
 from ..lax.creation import full, full_like
 from ..lax.special import classical as special
 from ..lax.transcendental import log, log1p, sqrt
-from ..loops.while_loop import while_loop
 from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.sharding import ShardingLike

@@ -10,13 +10,13 @@ import math
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DTypeLike, PyTree, Shape
+from ..control_flow.while_loop import while_loop
 from ..core.trace import typeof
 from ..custom.jvp import custom_jvp
 from ..lax.barriers import stop_gradient
 from ..lax.creation import full_like
 from ..lax.special import classical as special
 from ..lax.transcendental import atan, exp, log, sin, sqrt, tan
-from ..loops.while_loop import while_loop
 from ..numpy.arithmetic import mod
 from ..numpy.conditions import where
 from ..types import dtypes

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, Shape
+from ..control_flow.while_loop import while_loop
 from ..core.trace import typeof
 from ..lax import arithmetic
 from ..lax.arithmetic import floor
 from ..lax.convert import convert_element_type
 from ..lax.creation import full_like
 from ..lax.transcendental import exp, expm1, log, log1p
-from ..loops.while_loop import while_loop
 from ..numpy.conditions import where
 from ..types import dtypes
 from ..types.sharding import ShardingLike

@@ -614,7 +614,7 @@ def _keep(directory: Directory, key: str, name: str, xla: LoadedExecutable, took
         loaded = lib.deserialize_executable(xla.client, found[0], xla.local_devices(),
                                             host_callbacks=hosts)
         if _instructions(loaded) != _instructions(xla):
-            raise RuntimeError(f"entry {key} is of another program than the one that was compiled "
+            raise RuntimeError(f"entry {key} holds another program than the one compiled "
                                "now; delete the directory")
     elif took < least:
         LOGGER.log(level, "Not writing persistent cache entry for '%s' because it took < %.2f "

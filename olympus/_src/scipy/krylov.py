@@ -16,12 +16,12 @@ from ..autodiff.derivatives import linear_transpose
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import name_of, real_number
+from ..control_flow.while_loop import fori_loop, while_loop
 from ..core.trace import Tracer, typeof
 from ..custom.solves import custom_linear_solve
 from ..lax.barriers import stop_gradient
 from ..lax.contract import dot_general
 from ..lax.linalg.solve import triangular_solve
-from ..loops.while_loop import fori_loop, while_loop
 from ..numpy.arithmetic import abs as absolute
 from ..numpy.arithmetic import maximum, minimum
 from ..numpy.creation import zeros, zeros_like

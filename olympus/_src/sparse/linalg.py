@@ -9,12 +9,12 @@ import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike
+from ..control_flow.while_loop import while_loop
 from ..core.trace import typeof
 from ..custom.solves import custom_linear_solve
 from ..host.callbacks import pure_callback
 from ..lax.linalg.eigh import eigh
 from ..lax.linalg.qr import qr
-from ..loops.while_loop import while_loop
 from ..numpy.creation import asarray
 from ..numpy.joining import concatenate
 from ..numpy.linalg.norms import norm

@@ -326,7 +326,7 @@ def _varying(what: str, given: ManualAxisType | None) -> frozenset[str]:
         return _EMPTY
     if given.unreduced or given.reduced:
         raise ValueError(f"{what}: {given} given; only varying axes are known of a manual mesh; "
-                         "say what is unreduced with a PartitionSpec.")
+                         "name unreduced axes in a PartitionSpec.")
     return given.varying
 
 
@@ -580,8 +580,8 @@ class ShapeDtypeStruct(ByKey):
         if isinstance(sharding, Format):
             if sharding.layout is AUTO:
                 raise TypeError(f"ShapeDtypeStruct: {sharding} given; `Layout.AUTO` cannot be used "
-                                "in place of a device-local layout in a `ShapeDtypeStruct`: what "
-                                "an array has is required; leave it out.")
+                                "in place of a device-local layout in a `ShapeDtypeStruct`: an "
+                                "array's layout is required; leave it out.")
             sharding, self.layout = sharding.sharding, sharding.layout
         self._sharding, self.weak_type = sharding, weak_type
         self.vma = _varying("ShapeDtypeStruct", manual_axis_type)

@@ -200,8 +200,8 @@ class NamedSharding(lib.GSPMDSharding):
         axes = [name for entry in spec for name in axes_of(entry)]
         sums = spec.unreduced | spec.reduced
         if not sums.isdisjoint(mesh.auto_axes):
-            raise ValueError(f"NamedSharding: {spec} given for {mesh}; what is unreduced or "
-                             "reduced is not said of Auto axes; name some of "
+            raise ValueError(f"NamedSharding: {spec} given for {mesh}; Auto axes cannot be "
+                             "unreduced or reduced; name some of "
                              f"{(*mesh.explicit_axes, *mesh.manual_axes)}.")
         for name in (*axes, *sums):
             if name not in mesh.axis_names:

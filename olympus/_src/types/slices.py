@@ -1,4 +1,4 @@
-"""Slices of static size at computed starts, as indices of references."""
+"""Slices of static size at computed starts, as indices of arrays and references."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Static = tuple[tuple[bool, ArrayLike | None], ...]      # for each part whether 
 
 
 class Slice(ByKey):
-    """`size` elements from `start` on, `stride` apart: an index of references, made by `ds`.
+    """`size` elements from `start` on, `stride` apart: an index, made by `ds`.
 
     The start may be a traced integer. The size may be, too, where an index map returns it for a
     `BoundedSlice`.
@@ -34,10 +34,8 @@ class Slice(ByKey):
         if not isinstance(stride, int) or stride < 1:
             raise ValueError(f"ds: stride {clipped(stride)} given: `stride` must be >= 1; an int "
                              "is required.")
-        for name, value in (("start", start), ("size", size)):
-            if isinstance(value, int) and value < 0:
-                raise ValueError(f"ds: {name} {value} given: `{name}` must be >= 0; count from "
-                                 "the front.")
+        if isinstance(size, int) and size < 0:
+            raise ValueError(f"ds: size {size} given: `size` must be >= 0.")
         self.start: Any = start
         self.size: Any = size
         self.stride: Any = stride
@@ -88,23 +86,26 @@ register_pytree_node(Slice, _parts, _of_parts)
 @api_boundary
 def dslice(start: ArrayLike | None, size: ArrayLike | None = None, stride: int | None = None
            ) -> slice | Slice:
-    """An index of a reference: `size` elements from `start` on.
+    """An index of an array or reference: `size` elements from `start` on.
 
     Args:
       start: the first element, an int or a traced integer; without a size, the number of elements
-        from 0 on, and None is all of them.
+        from 0 on, and None is all of them. A negative one counts from the end of an array.
       size: how many elements, an int.
       stride: the distance between two elements, an int.
 
     Returns:
       A `Slice`; a Python slice if all elements are meant.
 
-    A window that would reach outside of the reference is moved inside, as by `dynamic_slice`.
+    A traced window that would reach outside is moved inside, as by `dynamic_slice`, and
+    `x.at[ds(i, n)].set(y)` writes nothing then. Raises IndexError for a known window of an array
+    that reaches outside, ValueError for a negative size and for a stride that is not positive.
 
-    >>> from olympus.experimental import pallas as pl
-    >>> ref = olympus.new_ref(onp.arange(6))
-    >>> print(ref[pl.ds(2, 3)], ref[pl.ds(0, 2, 3)])
-    [2 3 4] [0 3]
+    >>> x = onp.arange(6)
+    >>> print(x[olympus.ds(2, 3)], olympus.jit(lambda x, i: x[olympus.ds(i, 2)])(x, 3))
+    [2 3 4] [3 4]
+    >>> print(olympus.new_ref(x)[olympus.ds(0, 2, 3)])
+    [0 3]
     """
     if start is None:
         return slice(None, None, stride)

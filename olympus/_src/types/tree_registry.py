@@ -382,8 +382,8 @@ def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
             found += f" Unexpected fields: {{{', '.join(map(repr, sorted(unexpected)))}}}."
         raise ValueError(
             f"{what}: data_fields and meta_fields must include all dataclass fields with "
-            f"``init=True`` and only them: {nodetype.__name__}.{found} Name in drop_fields what is "
-            "to be left out."
+            f"``init=True`` and only them: {nodetype.__name__}.{found} Name in drop_fields "
+            "the fields to leave out."
         )
 
 

@@ -15,7 +15,7 @@ from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...core.trace import literal, typeof
 from ...types import dtypes
-from ...types.avals import make_aval
+from ...types.avals import ShapedArray, make_aval
 from ...types.shape import prod
 from ..arithmetic import mul
 from ..bits import bitwise_and, bitwise_or
@@ -40,6 +40,10 @@ Dims = tuple[int, ...]
 LEAST_COLUMNS, LEAST_ELEMENTS = 2048, 32768
 # With axes in front of the summed ones, more columns are needed.
 LEAST_COLUMNS_BEHIND = 16384
+# Numbers of a row that are added by slices, from so many rows on; columns that are added one after
+# another, from so many numbers on.
+SHORT_ROW, LEAST_ROWS = 12, 1024
+FEW_COLUMNS, LEAST_ROW = 3, 64
 # So many slices are added at once, and the sums of so many from then on.
 WHOLE, PIECES = 64, 16
 # Pieces of a count; sixteen streams are slow from 10⁷ elements on.
@@ -71,8 +75,7 @@ def _run(shape: Sequence[int], axes: Dims) -> tuple[int, int, int] | None:
 def _of_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
     aval = b.avals_in[0]
     sizes = _run(aval.shape, axes) if axes else None
-    if sizes is None or dtypes.itemsize_bits(aval.dtype) < 32 or (
-            dtypes.is_complex(aval.dtype)):     # whose zeros have signs in either part
+    if sizes is None or not _is_real(aval):
         return False
     before, n, behind = sizes
     return n > 1 and behind >= (LEAST_COLUMNS if before == 1 else LEAST_COLUMNS_BEHIND) and (
@@ -89,9 +92,9 @@ def _add_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> I
     return b.op("stablehlo.reshape", [x], None, b.avals_out[0])
 
 
-def _slices(x: Array) -> Array:
-    """The sum along the middle axis, slice by slice, from 0: a sum of -0.0 alone is 0.0."""
-    found = tree(add, [slice_in_dim(x, i, i + 1, 1, 1) for i in range(typeof(x).shape[1])])
+def _slices(x: Array, axis: int = 1) -> Array:
+    """The sum along an axis, slice by slice, from 0: a sum of -0.0 alone is 0.0."""
+    found = tree(add, [slice_in_dim(x, i, i + 1, 1, axis) for i in range(typeof(x).shape[axis])])
     zeros = zeros_of(typeof(found))
     return select(eq(found, zeros), zeros, found)
 
@@ -119,6 +122,54 @@ def pieces(combine: Combine, q: int, axis: int, x: Array) -> Array:
         return found
     head = combine(slice_in_dim(found, 0, rest, 1, axis), slice_in_dim(x, n - rest, n, 1, axis))
     return concatenate([head, slice_in_dim(found, rest, q, 1, axis)], axis)
+
+
+# Along a short last axis, or along the axes before one
+
+def _of_short_rows(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    aval = b.avals_in[0]
+    last = tuple(range(aval.ndim - len(axes), aval.ndim))
+    return tuple(sorted(axes)) == last and aval.dtype.kind == "f" and _is_real(aval) and (
+        1 < _size(aval, axes) <= SHORT_ROW) and b.avals_out[0].size >= LEAST_ROWS
+
+
+def _is_real(aval: ShapedArray) -> bool:
+    """Whether sums are of one part, and of 32 bits or more, as XLA adds narrower floats in 32."""
+    return dtypes.itemsize_bits(aval.dtype) >= 32 and not dtypes.is_complex(aval.dtype)
+
+
+def _size(aval: ShapedArray, axes: Dims) -> int:
+    return prod([aval.shape[i] for i in axes])
+
+
+def _add_short_rows(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
+    aval, out = b.avals_in[0], b.avals_out[0]
+    rows = aval.update(shape=(*out.shape, _size(aval, axes)))
+    if rows.shape != aval.shape:
+        x = b.op("stablehlo.reshape", [x], None, rows)
+    (x,) = b.traced(functools.partial(_slices, axis=len(out.shape)), [x], [rows])
+    return b.op("stablehlo.reshape", [x], None, out)
+
+
+def _of_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    aval = b.avals_in[0]
+    return aval.ndim - 1 not in axes and aval.ndim - 2 in axes and _is_real(aval) and (
+        1 < aval.shape[-1] <= FEW_COLUMNS) and _size(aval, axes) >= LEAST_ROW and (
+        aval.size >= LEAST_ELEMENTS)
+
+
+def _add_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
+    return b.by_rule(functools.partial(_column_sums, axes), [x], b.avals_in)[0]
+
+
+def _column_sums(axes: Dims, x: Array) -> Array:
+    shape = typeof(x).shape
+    last, columns = len(shape) - 1, list[Array]()
+    for i in range(shape[last]):
+        column = reshape(slice_in_dim(x, i, i + 1, 1, last), shape[:last])
+        found = reduce_sum(column, axes)
+        columns.append(reshape(found, (*typeof(found).shape, 1)))
+    return concatenate(columns, len(shape) - 1 - len(axes))
 
 
 def _of_narrow(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
@@ -261,6 +312,10 @@ _SLOW = "XLA reads one column after another"
 KERNELS = {
     "reduce_sum": (
         Kernel("sum of slices", _SLOW, _of_columns, _add_columns),
+        Kernel("sum of short rows by slices", "XLA makes no vectors along a short axis",
+               _of_short_rows, _add_short_rows),
+        Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_columns,
+               _add_few_columns),
         Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_narrow,
                _count)),
     "reduce_or": (Kernel("any in pieces", "XLA makes no vectors of booleans", _of_booleans, _any),),

@@ -98,7 +98,7 @@ class Eig(MatrixOperation):
         if (left or right) and not enable_eigvec_derivs:
             raise NotImplementedError(
                 f"eig: derivative of eigenvectors of {typeof(primals[0])} asked for; they have one "
-                "only where all eigenvalues differ, and it is that of LAPACK's normalisation; pass "
+                "only where all eigenvalues differ, and it assumes LAPACK's normalisation; pass "
                 "enable_eigvec_derivs=True, or leave the eigenvectors out.")
         # Derivatives of the eigenvalues do not depend on how eigenvectors are normalised.
         w, *vectors = self.bind(

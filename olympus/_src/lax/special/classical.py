@@ -46,7 +46,7 @@ erfc_p = Erfc("erfc", "chlo.erfc", FLOATING,
               (lambda t, y, x: mul(t, mul(-_TWO_OVER_SQRT_PI, exp(neg(square(x))))),), pace=4.0)
 erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
                         lambda t, y, x: mul(t, mul(1.0 / _TWO_OVER_SQRT_PI, exp(square(y)))),
-                        fusion="long", pace=20.0)
+                        domain=(-1.0, 1.0), fusion="long", pace=20.0)
 
 
 def erf(x: ArrayLike) -> Array:

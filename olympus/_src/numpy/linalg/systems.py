@@ -9,8 +9,8 @@ from typing import Any, Literal, NamedTuple, overload
 from ...autodiff.derivatives import jvp
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, DType
-from ...control.cond import cond
-from ...control.platform import platform_dependent
+from ...control_flow.branches import cond
+from ...control_flow.platform import platform_dependent
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...jit.fused import fused
@@ -150,7 +150,7 @@ def tensorsolve(a: ArrayLike, b: ArrayLike, axes: tuple[int, ...] | None = None)
     rest = a.shape[n:]
     if a.shape[:n] != b.shape and prod(a.shape[:n]) != prod(b.shape) or prod(rest) != prod(b.shape):
         raise ValueError(f"tensorsolve: {typeof(a)} and {typeof(b)} given; the first {n} axes of a "
-                         "must be those of b, and the others must have as many elements.")
+                         "must equal b's axes, and the others must have as many elements.")
     size = prod(rest)
     return reshape(lu_solve(reshape(a, (size, size)), reshape(b, (size, 1))), rest)
 

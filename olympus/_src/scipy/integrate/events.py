@@ -9,9 +9,9 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike, PyTree
 from ...control.bodies import check_callable
+from ...control_flow.while_loop import fori_loop
 from ...core.trace import typeof
 from ...custom.solves import custom_root
-from ...loops.while_loop import fori_loop
 from ...mapping.vmap import vmap
 from ...numpy.arithmetic import sign
 from ...numpy.creation import asarray, full, ones_like, zeros_like

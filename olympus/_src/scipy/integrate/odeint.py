@@ -20,13 +20,13 @@ from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import merged, name_of, real_number
+from ...control_flow.scan import scan
+from ...control_flow.while_loop import while_loop
 from ...core.trace import typeof
 from ...custom.gradient import closure_convert, linear_call
 from ...custom.jvp import custom_jvp
 from ...custom.rules import SymbolicZero
 from ...jit.jit import jit
-from ...loops.scan import scan
-from ...loops.while_loop import while_loop
 from ...mapping.vmap import vmap
 from ...numpy.arithmetic import real
 from ...numpy.creation import asarray, is_sequence

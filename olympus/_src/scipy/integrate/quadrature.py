@@ -11,13 +11,13 @@ import numpy as np
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import real_number
+from ...control_flow.while_loop import while_loop
 from ...core.trace import typeof
 from ...custom.gradient import closure_convert
 from ...jit.arguments import check_callable
 from ...jit.fused import fused, unasked
 from ...jit.jit import jit
 from ...lax.barriers import stop_gradient
-from ...loops.while_loop import while_loop
 from ...mapping.vmap import vmap
 from ...numpy.arithmetic import absolute, maximum
 from ...numpy.creation import asarray, full, full_like, zeros

@@ -16,8 +16,8 @@ import numpy as np
 
 from ...autodiff.jacobians import jacfwd
 from ...base.typing import Array, ArrayLike
+from ...control_flow.while_loop import while_loop
 from ...custom.solves import custom_root
-from ...loops.while_loop import while_loop
 from ...numpy.arithmetic import absolute, imag, minimum, real
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros

@@ -14,13 +14,13 @@ from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, DTypeLike, PyTree
 from ...base.util import real_number
+from ...control_flow.scan import scan
+from ...control_flow.while_loop import while_loop
 from ...core.trace import Tracer, typeof
 from ...custom.gradient import closure_convert
 from ...custom.jvp import custom_jvp
 from ...jit.jit import jit
 from ...lax.shape import zeros_of
-from ...loops.scan import scan
-from ...loops.while_loop import while_loop
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, full, zeros, zeros_like
 from ...numpy.joining import concatenate
@@ -196,7 +196,7 @@ def _settings(method: str, rtol: object, atol: Any, max_step: object, first_step
     else:
         least = atol = real_number(atol, "solve_ivp: atol")
     if least < 0:
-        raise ValueError(f"solve_ivp: atol {least} given; what is not negative is required.")
+        raise ValueError(f"solve_ivp: atol {least} given; numbers from 0 on are required.")
     longest = real_number(max_step, "solve_ivp: max_step")
     if not longest > 0:
         raise ValueError(f"solve_ivp: max_step {max_step} given; a positive number is required.")

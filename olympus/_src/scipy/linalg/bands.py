@@ -9,11 +9,11 @@ import numpy as np
 from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import pair
-from ...control.cond import cond
+from ...control_flow.branches import cond
+from ...control_flow.scan import scan
 from ...core.trace import typeof
 from ...custom.solves import custom_linear_solve
 from ...jit.fused import fused
-from ...loops.scan import scan
 from ...mapping.vmap import vmap
 from ...numpy.arithmetic import abs as absolute
 from ...numpy.arithmetic import less

@@ -9,6 +9,7 @@ import numpy as np
 from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
+from ...control_flow.while_loop import fori_loop
 from ...core.trace import typeof
 from ...custom.solves import custom_linear_solve
 from ...jit.fused import fused
@@ -18,7 +19,6 @@ from ...lax.linalg.eig import eig
 from ...lax.linalg.solve import triangular_solve
 from ...lax.linalg.spectra import left_divided
 from ...lax.slicing import dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from ...loops.while_loop import fori_loop
 from ...matrix.schur import schur
 from ...numpy import reductions
 from ...numpy.arithmetic import abs as absolute

@@ -10,6 +10,7 @@ import numpy as np
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
+from ...control_flow.while_loop import fori_loop
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.creation import iota
@@ -19,7 +20,6 @@ from ...lax.linalg import qr as lax_qr
 from ...lax.linalg import svd as lax_svd
 from ...lax.linalg.core import adjoint, eye, matmul, tril, triu
 from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from ...loops.while_loop import fori_loop
 from ...matrix import hessenberg as reduction
 from ...matrix import schur as lax_schur
 from ...matrix.polar import qdwh

@@ -12,7 +12,9 @@ from ...autodiff.derivatives import jvp, linearize
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike
 from ...base.util import real_number
-from ...control.cond import cond, switch
+from ...control_flow.branches import cond, switch
+from ...control_flow.scan import scan
+from ...control_flow.while_loop import while_loop
 from ...core.trace import typeof
 from ...custom.jvp import custom_jvp
 from ...custom.solves import custom_linear_solve
@@ -22,8 +24,6 @@ from ...lax.barriers import stop_gradient
 from ...lax.linalg.core import adjoint, eye, matmul, matrix_transpose, triu
 from ...lax.linalg.lu import lu_solve
 from ...lax.linalg.solve import triangular_solve
-from ...loops.scan import scan
-from ...loops.while_loop import while_loop
 from ...matrix.schur import schur
 from ...numpy import reductions
 from ...numpy.arithmetic import abs as absolute

@@ -228,8 +228,8 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
     rates, kept = _edges("leslie", f, s)
     n = size_of(rates)
     if definitely_equal(n, 1) or not definitely_equal(size_of(kept), n - 1):
-        raise ValueError(f"leslie: {typeof(rates)} and {typeof(kept)} given; one rate of survival "
-                         "less than birth rates, of which there are two or more, is required.")
+        raise ValueError(f"leslie: {typeof(rates)} and {typeof(kept)} given; two or "
+                         "more birth rates, and one rate of survival less, are required.")
     below = where(eye(n - 1, n, dtype=bool), kept[..., :, None], 0)
     return concatenate([rates[..., None, :], below], -2)
 

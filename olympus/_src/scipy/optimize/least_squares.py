@@ -21,12 +21,12 @@ from ...autodiff.jacobians import jacfwd
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import pair, real_number
+from ...control_flow.while_loop import while_loop
 from ...core.trace import typeof
 from ...custom.solves import custom_root
 from ...jit.arguments import check_callable
 from ...jit.jit import jit
 from ...lax.linalg.solve import triangular_solve
-from ...loops.while_loop import while_loop
 from ...numpy.arithmetic import absolute, maximum
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from ...base.typing import Array, ArrayLike
-from ...loops.while_loop import while_loop
+from ...control_flow.while_loop import while_loop
 from ...numpy.arithmetic import absolute, maximum
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray

@@ -19,13 +19,13 @@ from ...autodiff.derivatives import grad, jvp, value_and_grad
 from ...base.source import api_boundary
 from ...base.typing import Array, ArrayLike, PyTree
 from ...base.util import real_number
+from ...control_flow.scan import scan
+from ...control_flow.while_loop import while_loop
 from ...core.trace import typeof
 from ...custom.solves import custom_root
 from ...jit.arguments import check_callable
 from ...jit.jit import jit
 from ...lax import arithmetic
-from ...loops.scan import scan
-from ...loops.while_loop import while_loop
 from ...mapping.vmap import vmap
 from ...numpy.arithmetic import absolute, conj, maximum, minimum
 from ...numpy.conditions import clip

@@ -9,10 +9,10 @@ import numpy as np
 
 from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike, DType
+from ...control_flow.scan import scan
 from ...core.trace import typeof
 from ...jit.fused import fused, unasked
 from ...lax.conv import conv_general_dilated
-from ...loops.scan import scan
 from ...numpy import reductions
 from ...numpy.creation import asarray, zeros
 from ...numpy.elementary import exp

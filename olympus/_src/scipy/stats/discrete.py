@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from ...base.typing import Array, ArrayLike, DType, Shape
-from ...loops.while_loop import fori_loop
+from ...control_flow.while_loop import fori_loop
 from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, expm1, floor, log, log1p

@@ -18,11 +18,11 @@ from typing import Any, TypeAlias
 
 from ...autodiff.derivatives import jvp
 from ...base.typing import Array, ArrayLike, DTypeLike
+from ...control_flow.while_loop import while_loop
 from ...custom.jvp import custom_jvp
 from ...lax.barriers import stop_gradient
 from ...lax.bits import shift_right_arithmetic
 from ...lax.convert import bitcast_convert_type
-from ...loops.while_loop import while_loop
 from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, floor, log

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ...base.typing import Array, ArrayLike, DType, Shape
-from ...loops.while_loop import fori_loop
+from ...control_flow.while_loop import fori_loop
 from ...numpy.arithmetic import absolute
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, log, log1p, sqrt

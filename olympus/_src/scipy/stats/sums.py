@@ -15,10 +15,10 @@ import numpy as np
 
 from ...autodiff.derivatives import jvp
 from ...base.typing import Array, ArrayLike
+from ...control_flow.while_loop import while_loop
 from ...custom.jvp import custom_jvp
 from ...custom.rules import SymbolicZero
 from ...lax.barriers import stop_gradient
-from ...loops.while_loop import while_loop
 from ...numpy.conditions import where
 from ...numpy.creation import ones_like
 from ...numpy.manipulation import broadcast_arrays

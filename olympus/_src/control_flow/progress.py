@@ -17,11 +17,11 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree
 from ..base.util import lazy_module, wraps
-from ..control.cond import cond
 from ..core.effects import DebugEffect, Effect
 from ..core.ir import Literal
 from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent
 from ..core.trace import literal, typeof
+from ..host.callbacks import DebugCallback, FlatCallback, flat_callback
 from ..interpreters.batching import to_axis
 from ..lax import arithmetic
 from ..lax.arithmetic import div, rem, sub
@@ -32,7 +32,7 @@ from ..lax.reduce import reduce_max
 from ..types.avals import ShapedArray
 from ..types.dtypes import scalar_kind
 from ..types.tree import tree_flatten, tree_unflatten
-from .callbacks import DebugCallback, FlatCallback, flat_callback
+from .branches import cond
 
 UPDATES = 50    # calls of the host for one loop, about
 

@@ -18,7 +18,6 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..base.util import cut, merged
-from ..control.cond import cond
 from ..control.groups import Loop
 from ..control.while_primitive import While, loop, while_p
 from ..core.evaluate import eval_closed
@@ -38,6 +37,7 @@ from ..lax.families import add
 from ..lax.shape import broadcast, instantiate, zeros_of
 from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..types.avals import make_aval
+from .branches import cond
 
 INT = np.dtype(np.int32)
 INDEX = make_aval((), INT)
@@ -68,8 +68,8 @@ class CheckpointedWhile(While):
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> Sequence[Cotangent]:
         raise ValueError(
-            "while_loop: transposed with a condition that reads what it is linear in; a number of "
-            "iterations that does not depend on that is required; use vjp instead.")
+            "while_loop: transposed with a condition that reads its linear operands; a number of "
+            "iterations that does not depend on them is required; use vjp instead.")
 
     def _counting(self, *args: ArrayLike, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
                   body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Hashable

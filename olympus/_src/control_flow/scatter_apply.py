@@ -13,7 +13,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, PyTree, Shape
-from ..control.reduce import elementwise, scalar_program
+from ..control.reduce import elementwise
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
@@ -39,6 +39,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape
 from ..types.tree import tree_flatten
+from .reduce import scalar_program
 from .while_loop import while_loop
 
 UINT32 = dtypes.as_dtype("uint32")

@@ -15,14 +15,7 @@ import numpy as np
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DType, IrValue, PyTree
 from ..control.bodies import flatten
-from ..control.reduce import (
-    combined_by,
-    initial_values,
-    is_known,
-    monoid_of,
-    reduce_p,
-    scalar_program,
-)
+from ..control.reduce import combined_by, reduce_p
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
@@ -52,6 +45,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import prod
 from ..types.tree import tree_unflatten
 from .map import map as map_over
+from .reduce import initial_values, is_known, monoid_of, scalar_program
 
 Dims = tuple[int, ...]
 BOOL = dtypes.as_dtype(bool)

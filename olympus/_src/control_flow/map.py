@@ -40,8 +40,8 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     if not leaves or any(not a.shape for a in avals):
         shown = ", ".join(str(a) for a in avals) or "empty"
         raise ValueError(f"map: scan got value with no leading axis to scan over: xs is {shown}; "
-                         "arrays with a leading axis are required; add an axis, or close over what "
-                         "has none.")
+                         "arrays with a leading axis are required; add an axis, or close over the "
+                         "arrays without one.")
     size = avals[0].shape[0]
     if not all(definitely_equal(a.shape[0], size) for a in avals):
         shown = ", ".join(f"{n}: {a.shape[0]}"

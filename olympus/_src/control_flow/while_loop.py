@@ -13,11 +13,10 @@ from ..base.config import jit_disabled
 from ..base.errors import ConcretizationTypeError
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, T
-from ..base.util import name_of
+from ..base.util import lazy_module, name_of
 from ..control.bodies import Derived, cast, check_callable, flatten
 from ..control.while_primitive import loop, while_p
 from ..core.trace import Tracer, literal, typeof
-from ..host.progress import shown_fori
 from ..lax.barriers import stop_gradient
 from ..lax.comparison import lt
 from ..lax.families import add
@@ -26,6 +25,8 @@ from ..types.avals import ShapedArray, scalar_aval
 from ..types.shape import SymbolicDim, maximum
 from .checkpointed import checkpointed_while_p
 from .scan import scan
+
+_progress: Any = lazy_module("olympus._src.control_flow.progress")     # under progress=
 
 
 @api_boundary
@@ -115,8 +116,8 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     flatten("fori_loop: init_val", init_val)
     aval = _index_aval(lower, upper)
     if progress:
-        body_fun = shown_fori(body_fun, progress if isinstance(progress, str) else "fori_loop",
-                              _index(lower, aval), _index(upper, aval))
+        label = progress if isinstance(progress, str) else "fori_loop"
+        body_fun = _progress.shown_fori(body_fun, label, _index(lower, aval), _index(upper, aval))
     # The staged program depends on body_fun and the index's type alone, so a later call finds it
     # (`Derived`): the index is carried, and no bound closed over.
     bounds = _concrete(lower), _concrete(upper)

@@ -27,7 +27,6 @@ from ..control.scan_primitive import scan_p
 from ..core.ir import ClosedOlympuspr, derived
 from ..core.staging import stage
 from ..core.trace import literal, typeof
-from ..host.progress import shown_scan, shown_stretches
 from ..lax.creation import iota
 from ..lax.families import add
 from ..lax.shape import expand_dims, reshape, rev
@@ -40,6 +39,7 @@ from ..types.tree_registry import PyTreeDef
 INDEX = np.dtype(np.int32)
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _refs: Any = lazy_module("olympus._src.lax.refs")
+_progress: Any = lazy_module("olympus._src.control_flow.progress")     # under progress=
 
 
 @api_boundary
@@ -77,7 +77,7 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     label = progress if isinstance(progress, str) else "scan" if progress else ""
     # With `checkpoint` the bar belongs to the loop over stretches, where nothing is repeated.
     if label and (checkpoint is None or jit_disabled.value):
-        f = shown_scan(f, label, literal(n, INDEX, False))
+        f = _progress.shown_scan(f, label, literal(n, INDEX, False))
         order = rev(iota(INDEX, n), (0,)) if reverse else iota(INDEX, n)
         x_leaves, x_avals, x_tree = flatten("scan: xs", (xs, order))
     if jit_disabled.value and n:
@@ -158,7 +158,7 @@ def _in_stretches(args: Sequence[ArrayLike], length: int, stretch: int, label: s
     parts = [reshape(x, (whole, stretch, *typeof(x).shape[1:])) for x in parts]
     run, rounds, show = _stretched(olympuspr, stretch, *how), whole + bool(left), None
     if label:
-        run, show = shown_stretches(run, label, rounds, stretch, length, num_carry)
+        run, show = _progress.shown_stretches(run, label, rounds, stretch, length, num_carry)
         parts.append(rev(iota(INDEX, whole), (0,)) if reverse else iota(INDEX, whole))
     avals = [*map(typeof, (*consts, *carry)), *(typeof(x).without_axis(0) for x in parts)]
     # A bar is part of the program, and no two calls have the same one.

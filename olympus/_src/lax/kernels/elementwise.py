@@ -1,0 +1,424 @@
+"""Functions of float32, and of narrower floats, for which XLA:CPU calls the C library per element.
+
+Here they are polynomials in float64, which XLA makes vectors of, rounded once: so they err by
+0.5 ULP of float32 and some thousandths. The coefficients interpolate at Chebyshev's nodes, with
+relative errors below 2**-33.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+from collections.abc import Callable, Hashable, Sequence
+
+import numpy as np
+
+from ...base import config
+from ...base.typing import Array, IrValue
+from ...core.ir import Literal
+from ...core.kernels import Kernel
+from ...core.primitive import Builder
+from ...core.trace import typeof
+from ...types import dtypes
+from ..arithmetic import RoundingMethod, abs, div, is_finite, mul, neg, round, round_to_zero, sub
+from ..bits import (
+    bitwise_and,
+    bitwise_not,
+    bitwise_or,
+    bitwise_xor,
+    shift_left,
+    shift_right_arithmetic,
+    shift_right_logical,
+)
+from ..comparison import eq, ge, gt, lt, ne, select
+from ..convert import bitcast_convert_type_p, in_dtype
+from ..creation import full
+from ..families import add
+from ..reduce import reduce_or
+from ..shape import zeros_of
+from ..transcendental import sqrt
+
+FLOAT32, FLOAT64, INT32, INT64 = map(dtypes.as_dtype, ("float32", "float64", "int32", "int64"))
+# Found with tools/kernel_table.py: of fewer elements, the C library's functions are as fast; those
+# that take it 3 ns, where the processor foresees their branches, and powers, from more on.
+LEAST, LEAST_QUICK, LEAST_POWERS = 1024, 16384, 65536
+
+
+def _is_narrow(b: Builder, *xs: IrValue, accuracy: Hashable = None, **params: Hashable) -> bool:
+    """Whether a result of floats has enough elements and float64 has twice their digits."""
+    out = b.avals_out[0]
+    return out.size >= LEAST and accuracy is None and dtypes.scalar_kind(out.dtype) == "f" and (
+        16 <= dtypes.itemsize_bits(out.dtype) <= 32)
+
+
+def _are_many(least: int, b: Builder, *xs: IrValue, **params: Hashable) -> bool:
+    return b.avals_out[0].size >= least and _is_narrow(b, *xs, **params)
+
+
+def _by_formula(formula: Callable[..., Array], b: Builder, *xs: IrValue, **params: Hashable
+                ) -> IrValue:
+    out, wide = b.avals_out[0], b.avals_out[0].update(dtype=FLOAT32)
+    given = _in_float32(b, xs)
+    with config.enable_x64(True):       # else some functions take float64 for float32
+        (found,) = b.by_rule(formula, given, [wide] * len(xs))
+    return found if out.dtype == FLOAT32 else b.convert(found, out)
+
+
+def _in_float32(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
+    """The operands in float32, and in the shape of the result."""
+    xs, wide = b.expand(xs) if len(xs) > 1 else xs, b.avals_out[0].update(dtype=FLOAT32)
+    return [x if b.avals_out[0].dtype == FLOAT32 else b.convert(x, wide) for x in xs]
+
+
+def _polynomial(z: Array, coefficients: Sequence[float]) -> Array:
+    """Horner's scheme; the coefficient of the highest power is the last one."""
+    found = mul(z, coefficients[-1])
+    for c in coefficients[-2:0:-1]:
+        found = mul(add(found, c), z)
+    return add(found, coefficients[0])
+
+
+def _wide(x: Array) -> Array:
+    return in_dtype(x, FLOAT64)
+
+
+def _like(value: float, x: Array) -> Array:
+    return full(typeof(x).shape, value, typeof(x).dtype)
+
+
+def _rounded(x: Array) -> Array:
+    return in_dtype(x, FLOAT32)
+
+
+def _bits(x: Array) -> Array:
+    return bitcast_convert_type_p.bind(x, new_dtype=INT32)
+
+
+def _size(x: Array) -> Array:
+    """|x| in float64, also of subnormals, which XLA:CPU converts to 0."""
+    bits = bitwise_and(_bits(x), ~_SIGN)
+    return select(lt(bits, _NORMAL), mul(_wide(bits), _LEAST_SUBNORMAL), _wide(abs(x)))
+
+
+_SIGN, _NORMAL, _LEAST_SUBNORMAL = -1 << 31, 1 << 23, 2.0 ** -149
+_HALF_PI = math.pi / 2
+
+
+def _or_tiny(found: Array, x: Array) -> Array:
+    """The result at x, which is x for subnormals: XLA:CPU converts them to 0."""
+    return select(lt(abs(x), _TINY), x, found)
+
+
+_TINY = float(np.finfo(np.float32).tiny)
+
+
+def _signed(x: Array, sign: Array) -> Array:
+    """A float32 with its sign changed where the highest bit of `sign` is 1."""
+    return bitcast_convert_type_p.bind(bitwise_xor(_bits(x), bitwise_and(sign, _SIGN)),
+                                       new_dtype=FLOAT32)
+
+
+# Sine, cosine, tangent
+
+# 2 / π in pieces of 29 bits, whose products with float32 numbers are exact; 53 bits after three.
+_PIECES = tuple(map(float.fromhex, (
+    "0x1.45f306dp-1", "0x1.9391054p-30", "0x1.4fe13abp-59", "0x1.d1f534dp-88", "0x1.b81b6c5p-117",
+    "0x1.5993c4p-148")))
+_LAST = tuple(map(float.fromhex, (
+    "0x1.d1f534ddc0db6p-88", "0x1.b81b6c52b3279p-117", "0x1.5993c439041fep-148",
+    "0x1.c820ff28b1d5fp-175")))
+# From these numbers on, products with the pieces before are multiples of 4.
+_STARTS = (2.0 ** 54, 2.0 ** 83, 2.0 ** 112)
+_SIN = (1.0, -0.16666666666663885, 0.008333333331078323, -0.00019841266916110632,
+        2.7555990664728965e-06, -2.4805611712122078e-08)
+_COS = (1.0, -0.49999999999963873, 0.041666666637384386, -0.0013888885090262895,
+        2.4799861846361443e-05, -2.7237108576244566e-07)
+
+
+def _turned(x: Array) -> tuple[Array, Array, Array]:
+    """Sine and cosine of |x| less the nearest multiple of a quarter turn, and which that is.
+
+    Payne and Hanek (1983), Radian reduction for trigonometric functions: the digits of 2 / π that
+    make whole turns are left out.
+    """
+    w = _wide(abs(x))
+    later = [ge(w, start) for start in _STARTS]
+    products = []
+    for words in (*[_PIECES[i:i + len(_LAST)] for i in range(3)], _LAST):
+        word = _like(words[0], w)
+        for above, value in zip(later, words[1:], strict=True):
+            word = select(above, _like(value, w), word)
+        products.append(mul(w, word))
+    first, second = [sub(v, mul(_nearest(mul(v, 0.25)), 4.0)) for v in products[:2]]
+    k = _nearest(add(first, second))
+    rest = functools.reduce(add, [sub(first, k), second, *products[2:]])
+    r = mul(rest, _HALF_PI)
+    z = mul(r, r)
+    return mul(r, _polynomial(z, _SIN)), _polynomial(z, _COS), in_dtype(k, INT32)
+
+
+def _nearest(x: Array) -> Array:
+    return round(x, RoundingMethod.TO_NEAREST_EVEN)
+
+
+def _is_odd(k: Array) -> Array:
+    return eq(bitwise_and(k, 1), 1)
+
+
+def _sin(x: Array) -> Array:
+    s, c, k = _turned(x)
+    found = _rounded(select(_is_odd(k), c, s))
+    return _or_tiny(_signed(found, bitwise_xor(_bits(x), shift_left(k, 30))), x)
+
+
+def _cos(x: Array) -> Array:
+    s, c, k = _turned(x)
+    return _signed(_rounded(select(_is_odd(k), s, c)), shift_left(add(k, 1), 30))
+
+
+def _tan(x: Array) -> Array:
+    s, c, k = _turned(x)
+    odd = _is_odd(k)
+    found = div(select(odd, c, s), select(odd, s, c))
+    return _or_tiny(_signed(_rounded(found), bitwise_xor(_bits(x), shift_left(k, 31))), x)
+
+
+# Inverse functions
+
+_ATAN = (0.9999999999292967, -0.3333333129088999, 0.1999990110217155, -0.14283813255743144,
+         0.1109192296368298, -0.08974171958362588, 0.07228278345373912, -0.05395668057131507,
+         0.03382621895272417, -0.015828322749105783, 0.004732484193404601, -0.0006633954571074873)
+_ASIN = (1.0, 0.16666666665495086, 0.07500000598829049, 0.044642358484883155, 0.03039763413058142,
+         0.022132443623419724, 0.019306260869405265, 0.005443185102648374, 0.029305239705442607)
+
+
+def _small_atan(v: Array) -> Array:
+    return mul(v, _polynomial(mul(v, v), _ATAN))
+
+
+def _atan(x: Array) -> Array:
+    w = _wide(abs(x))
+    large = gt(w, 1.0)
+    found = _small_atan(div(select(large, _like(1.0, w), w), select(large, w, _like(1.0, w))))
+    found = select(large, sub(_HALF_PI, found), found)
+    return _or_tiny(_signed(_rounded(found), _bits(x)), x)
+
+
+def _atan2(y: Array, x: Array) -> Array:
+    a, c = _size(y), _size(x)
+    steep = gt(a, c)
+    high, low = select(steep, a, c), select(steep, c, a)
+    # 0 over 0 is taken for 0 and infinity over infinity for 1.
+    ratio = div(low, select(eq(high, 0.0), _like(1.0, high), high))
+    ratio = select(bitwise_and(eq(low, high), gt(low, 0.0)), _like(1.0, low), ratio)
+    found = _small_atan(ratio)
+    found = select(steep, sub(_HALF_PI, found), found)
+    found = select(lt(_bits(x), 0), sub(math.pi, found), found)
+    return _signed(_rounded(found), _bits(y))
+
+
+def _arc(w: Array) -> tuple[Array, Array]:
+    """The arcsine of w in [0, ½]; above, half the arccosine, and whether it is that."""
+    large = gt(w, 0.5)
+    z = select(large, mul(sub(1.0, w), 0.5), mul(w, w))
+    return mul(select(large, sqrt(z), w), _polynomial(z, _ASIN)), large
+
+
+def _asin(x: Array) -> Array:
+    found, large = _arc(_wide(abs(x)))
+    found = select(large, sub(_HALF_PI, mul(found, 2.0)), found)
+    return _or_tiny(_signed(_rounded(found), _bits(x)), x)
+
+
+def _acos(x: Array) -> Array:
+    w = _wide(x)
+    found, large = _arc(abs(w))
+    negative = lt(w, 0.0)
+    far = select(negative, sub(math.pi, mul(found, 2.0)), mul(found, 2.0))
+    near = select(negative, add(_HALF_PI, found), sub(_HALF_PI, found))
+    return _rounded(select(large, far, near))
+
+
+# Others
+
+def _cbrt(x: Array) -> Array:
+    """Two steps of Halley's method from a third of the exponent, as in fdlibm's s_cbrt.c."""
+    w = _size(x)
+    high = shift_right_logical(bitcast_convert_type_p.bind(w, new_dtype=INT64), 32)
+    high = add(in_dtype(mul(_wide(in_dtype(high, INT32)), 1 / 3), INT32), 715094163)
+    t = bitcast_convert_type_p.bind(shift_left(in_dtype(high, INT64), 32), new_dtype=FLOAT64)
+    for _ in range(2):
+        cube = mul(mul(t, t), t)
+        t = mul(t, div(add(cube, mul(w, 2.0)), add(mul(cube, 2.0), w)))
+    ordinary = bitwise_and(is_finite(w), gt(w, 0.0))
+    return select(ordinary, _signed(_rounded(t), _bits(x)), x)
+
+
+# 2**f, |f| <= ½, and log2((1 + s) / (1 - s)) / s by s².
+_EXP2 = (0.9999999999595618, 0.6931471805568324, 0.24022651213498092, 0.055504109063258665,
+         0.009618025613318034, 0.0013333478473685416, 0.00015469729214118296,
+         1.5303700711365693e-05)
+_LOG2 = (2.885390081777927, 0.9617966939243345, 0.5770780172463286, 0.4121984020482752,
+         0.32061638813224547, 0.2614442493522915, 0.2429160853987535)
+_MOST = 256.0       # powers of 2 beyond are infinite, or 0, in float32
+_MANTISSA, _BIAS = 52, 1023
+
+
+def _power_of_2(w: Array) -> Array:
+    w = select(gt(w, _MOST), _like(_MOST, w), select(lt(w, -_MOST), _like(-_MOST, w), w))
+    k = _nearest(w)
+    # By way of int32: there are no vectors of conversions of int64.
+    bits = shift_left(in_dtype(add(in_dtype(k, INT32), _BIAS), INT64), _MANTISSA)
+    return mul(_polynomial(sub(w, k), _EXP2), bitcast_convert_type_p.bind(bits, new_dtype=FLOAT64))
+
+
+def _exp2(x: Array) -> Array:
+    return _rounded(_power_of_2(_wide(x)))
+
+
+# Below, the series; so that no digits are lost in the difference.
+_FEW = 2.0 ** -4
+_SINH = (1.0, 1 / 6, 1 / 120, 1 / 5040)
+
+
+def _sinh(x: Array) -> Array:
+    w = _wide(abs(x))
+    e = _power_of_2(mul(w, 1 / math.log(2)))
+    found = mul(sub(e, div(1.0, e)), 0.5)
+    small = mul(w, _polynomial(mul(w, w), _SINH))
+    return _or_tiny(_signed(_rounded(select(lt(w, _FEW), small, found)), _bits(x)), x)
+
+
+def _log2(w: Array) -> Array:
+    """The logarithm of a positive number: the exponent, and a series for a mantissa near 1."""
+    bits = bitcast_convert_type_p.bind(w, new_dtype=INT64)
+    high = in_dtype(shift_right_logical(bits, 32), INT32)
+    e = shift_right_arithmetic(sub(high, _ROOT_BITS), _MANTISSA - 32)
+    m = sub(bits, shift_left(in_dtype(e, INT64), _MANTISSA))
+    m = bitcast_convert_type_p.bind(m, new_dtype=FLOAT64)
+    s = div(sub(m, 1.0), add(m, 1.0))
+    return add(_wide(e), mul(s, _polynomial(mul(s, s), _LOG2)))
+
+
+_ROOT_BITS = int(np.float64(math.sqrt(0.5)).view(np.int64)) >> 32
+
+
+def _is_power(b: Builder, *xs: IrValue) -> bool:
+    """Whether the exponent is not one of those for which XLA multiplies or takes a root."""
+    exponent = b.eqn.invars[1]
+    return _are_many(LEAST_POWERS, b) and b.avals_in[1].dtype == b.avals_in[0].dtype and not (
+        type(exponent) is Literal and float(exponent.val) % 0.5 == 0)
+
+
+def _pow(x: Array, y: Array) -> Array:
+    w, v = _size(x), _size(y)
+    v = select(lt(_bits(y), 0), neg(v), v)
+    log = select(eq(w, 0.0), _like(-math.inf, w), select(is_finite(w), _log2(w), w))
+    one = bitwise_or(eq(w, 1.0), eq(v, 0.0))
+    found = _power_of_2(select(one, _like(0.0, w), mul(v, log)))
+    whole = eq(v, _nearest(v))
+    ordinary = bitwise_and(is_finite(w), gt(w, 0.0))
+    no_power = bitwise_and(bitwise_and(lt(_bits(x), 0), ordinary), bitwise_not(whole))
+    half = mul(v, 0.5)
+    odd = bitwise_and(whole, ne(half, _nearest(half)))
+    found = select(no_power, _like(math.nan, w), found)
+    return _signed(_rounded(found), select(odd, _bits(x), zeros_of(typeof(_bits(x)))))
+
+
+# With more products the error of all is no longer far below float32's.
+_MOST_HALVES = 8
+
+
+def _is_half(b: Builder, *xs: IrValue) -> bool:
+    """Whether the exponent is -½ or another half of an odd number, but not ½, which XLA knows."""
+    base, exponent = b.eqn.invars
+    if not _is_narrow(b) or type(exponent) is not Literal or type(base) is Literal or (
+            b.avals_in[1].dtype != b.avals_in[0].dtype):
+        return False
+    value = float(exponent.val)
+    return builtins.abs(value) < _MOST_HALVES and value % 1 == 0.5 and value != 0.5
+
+
+def _half_power(b: Builder, *xs: IrValue) -> IrValue:
+    exponent = b.eqn.invars[1]
+    assert type(exponent) is Literal
+    fun = functools.partial(_power, exponent=float(exponent.val))
+    wide = b.avals_out[0].update(dtype=FLOAT32)
+    with config.enable_x64(True):
+        return b.traced(fun, _in_float32(b, xs)[:1], [wide])[0]
+
+
+def _power(x: Array, *, exponent: float) -> Array:
+    """Zeros and -inf have no sign (C23, F.10.4.5)."""
+    w = _size(x)
+    ordinary = bitwise_and(is_finite(w), gt(w, 0.0))
+    w = select(bitwise_and(lt(_bits(x), 0), ordinary), _like(math.nan, w), w)
+    found = sqrt(w)
+    for _ in range(int(builtins.abs(exponent))):
+        found = mul(found, w)
+    return _rounded(div(1.0, found) if exponent < 0 else found)
+
+
+# So large quotients, and products of them and float32 numbers, are exact in float64.
+LARGEST_QUOTIENT = 2.0 ** 28
+
+
+def _rem(x: Array, y: Array) -> Array:
+    v, w = _wide(abs(x)), _wide(abs(y))
+    r = sub(v, mul(round_to_zero(div(v, w)), w))
+    # The quotient may have been rounded up, to an integer.
+    r = select(lt(r, 0.0), add(r, w), r)
+    r = select(bitwise_and(is_finite(v), eq(w, math.inf)), v, r)
+    return _signed(_rounded(r), _bits(x))
+
+
+def _has_large_quotient(x: Array, y: Array) -> Array:
+    v = abs(x)
+    large = bitwise_and(ge(v, mul(abs(y), LARGEST_QUOTIENT)), bitwise_and(
+        is_finite(x), bitwise_and(gt(v, 0.0), gt(abs(y), 0.0))))
+    return in_dtype(reduce_or(large, tuple(range(typeof(x).ndim))), INT32)
+
+
+def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], b: Builder,
+                *xs: IrValue, **params: Hashable) -> IrValue:
+    """The formula, but the rule of the primitive for all elements where one is an exception."""
+    out, wide = b.avals_out[0], b.avals_out[0].update(dtype=FLOAT32)
+    given = b.expand(xs) if len(xs) > 1 else xs
+    narrow = _in_float32(b, xs)
+    avals = [wide] * len(xs)
+    (which,) = b.by_rule(exception, narrow, avals)
+
+    def usual() -> list[IrValue]:
+        with config.enable_x64(True):
+            (found,) = b.by_rule(formula, narrow, avals)
+        return [found if out.dtype == FLOAT32 else b.convert(found, out)]
+
+    def other() -> list[IrValue]:
+        return [b.eqn.primitive.lower(b, *given, **params)]
+
+    return b.case(which, [usual, other], [b.type(out)])[0]
+
+
+def _formula(name: str, formula: Callable[..., Array], least: int = LEAST) -> tuple[Kernel, ...]:
+    return (Kernel(name, _SLOW, functools.partial(_are_many, least),
+                   functools.partial(_by_formula, formula)),)
+
+
+_SLOW = "XLA calls the C library for each element"
+_POLYNOMIAL = "polynomial in float64"
+KERNELS = {
+    "sin": _formula(_POLYNOMIAL, _sin, LEAST_QUICK),
+    "cos": _formula(_POLYNOMIAL, _cos, LEAST_QUICK),
+    "tan": _formula(_POLYNOMIAL, _tan),
+    "asin": _formula(_POLYNOMIAL, _asin),
+    "acos": _formula(_POLYNOMIAL, _acos),
+    "atan": _formula(_POLYNOMIAL, _atan),
+    "atan2": _formula(_POLYNOMIAL, _atan2),
+    "cbrt": _formula("Halley's method in float64", _cbrt),
+    "pow": (Kernel("root and products in float64", _SLOW, _is_half, _half_power),
+            Kernel(_POLYNOMIAL, _SLOW, _is_power, functools.partial(_by_formula, _pow))),
+    "exp2": _formula(_POLYNOMIAL, _exp2, LEAST_QUICK),
+    "sinh": _formula(_POLYNOMIAL, _sinh, LEAST_QUICK),
+    "rem": (Kernel("quotient in float64", _SLOW, functools.partial(_are_many, LEAST_POWERS),
+                   functools.partial(_where_none, _rem, _has_large_quotient)),)}

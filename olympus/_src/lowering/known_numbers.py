@@ -1,0 +1,104 @@
+"""Numbers of constants that lowering knows, in the arithmetic of their dtypes."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import TypeAlias
+
+import numpy as np
+
+from ..base.typing import ArrayLike, DType
+from ..types import dtypes
+from ..types.avals import Aval
+from ..types.shape import SymbolicDim
+
+_SEARCHED = 1 << 16     # elements of a closed-over array; a larger one may have any
+
+Number: TypeAlias = float | complex | None      # None: not known
+
+
+@functools.cache
+def _limits(dtype: DType) -> tuple[float, float]:
+    """The least normal and the greatest number of a dtype."""
+    info = dtypes.finfo(dtype)
+    return float(info.smallest_normal), float(info.max)
+
+
+def has_no_reciprocal(numbers: ArrayLike | SymbolicDim, dtype: DType) -> bool:
+    """Whether the reciprocal of a finite number, or one of an array, is no normal number."""
+    if not dtypes.is_inexact(dtype) or isinstance(numbers, SymbolicDim):    # sizes have
+        return False
+    least, most = _limits(dtype)
+    if type(numbers) is float or type(numbers) is int:
+        size = abs(numbers)
+        return 0 < size < math.inf and not 1 / most <= size <= 1 / least
+    sizes = np.abs(np.asarray(numbers, np.complex128 if dtypes.is_complex(dtype) else np.float64))
+    sizes = sizes[(sizes > 0) & np.isfinite(sizes)]
+    return bool(((sizes > 1 / least) | (sizes < 1 / most)).any())
+
+
+def has_reciprocals(divisors: ArrayLike, aval: Aval) -> bool:
+    """Whether XLA may multiply by the reciprocals of an array, as all are normal numbers."""
+    return np.size(divisors) <= _SEARCHED and not has_no_reciprocal(divisors, aval.dtype)
+
+
+def is_nan(number: Number) -> bool:
+    return number is not None and number != number
+
+
+def is_infinite(number: Number) -> bool:
+    return number is not None and np.isinf(number)
+
+
+def rounded(number: complex, dtype: DType) -> complex:
+    """A number as a dtype holds it."""
+    with np.errstate(over="ignore"):
+        return dtype.type(number).item()
+
+
+def repeated_number(array: ArrayLike) -> Number:
+    """The number that each element of an array is, if it is one for all."""
+    x = np.asarray(array).reshape(-1)
+    if not x.size:
+        return None
+    first = x[0]
+    if first != first:
+        return math.nan if (x != x).all() else None
+    bits = first.tobytes()
+    if x.size > 1 and (x.size > _SEARCHED or x[-1].tobytes() != bits
+                       or x.tobytes() != bits * x.size):
+        return None
+    return first.item()
+
+
+def ratio(x: complex, y: complex) -> complex:
+    """x / y, also by zero: NaN where both are, else infinite."""
+    return x / y if y else math.nan if x == 0 or x != x else math.inf
+
+
+def size(number: complex) -> float:
+    """The absolute value; infinite where Python's `abs` of a complex number overflows."""
+    return math.hypot(number.real, number.imag)
+
+
+def is_safe(a: Number, b: Number, dtype: DType) -> bool:
+    """Whether a product of constants is a normal number, or one of them is 0."""
+    if a is None or b is None:
+        return False
+    if isinstance(a * b, complex) and (a * b).imag:     # the parts of a product cancel
+        return False
+    least, most = _limits(dtype)
+    return least <= size(a * b) <= most or a == 0 or b == 0
+
+
+def is_joint(a: Number, b: Number, dtype: DType) -> bool:
+    """Whether terms of one sign have an exact sum: others may have been there to round."""
+    if a is None or b is None or isinstance(a, complex) or isinstance(b, complex):
+        return False
+    # The rounding error of a sum, in float64: Knuth (1997), Seminumerical Algorithms, 4.2.2,
+    # theorem B.
+    x, y = float(dtype.type(a)), float(dtype.type(b))
+    s = x + y
+    rest = (x - (s - (s - x))) + (y - (s - x))
+    return x * y >= 0 and rest == 0 and abs(s) <= _limits(dtype)[1] and float(dtype.type(s)) == s

@@ -1,0 +1,111 @@
+"""Elementwise functions by formulas in float64 on one CPU, beside NumPy's of longer numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import olympus
+from olympus import grad, jit, lax, vmap
+from olympus._src.base.config import enable_x64, kernels
+
+
+def taken(fun: Callable[..., Any], *args: Any) -> list[str]:
+    """The names of the kernels that a function's program is lowered by."""
+    return [t.kernel.name for t in jit(lambda *xs: fun(*xs)).lower(*args)._context.taken]
+
+
+def near(found: Any, wanted: Any) -> None:
+    np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-6)
+
+
+def wide_fun(name: str, *xs: Any) -> Any:
+    """NumPy's function of numbers of 64 bits of mantissa."""
+    with np.errstate(all="ignore"):
+        return getattr(np, name)(*[np.asarray(x).astype(np.longdouble) for x in xs])
+
+
+# Zeros, subnormals, and numbers where the formulas change.
+EDGES = np.float32([
+    0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, 3, -3, 2.5, 1e-40, -1e-40, 3e38, -3e38,
+    1 + 2 ** -23, 1 - 2 ** -24, 0.5 + 2 ** -24, 2 ** -126, 1e-4, 0.0625, 100, -100, 127.5, 128,
+    -149, 2 ** 20, 2 ** 54, 2 ** 55, 2 ** 83, 2 ** 112, 16367173 * 2.0 ** 72, 1.5707964, 3.1415927])
+# lax's function and NumPy's, how many operands, and numbers of which size.
+FUNCTIONS = {
+    "sin": ("sin", 1, 1e6), "cos": ("cos", 1, 1e6), "tan": ("tan", 1, 1e6),
+    "asin": ("arcsin", 1, 1), "acos": ("arccos", 1, 1), "atan": ("arctan", 1, 1e3),
+    "atan2": ("arctan2", 2, 1e3), "cbrt": ("cbrt", 1, 1e30), "exp2": ("exp2", 1, 150),
+    "sinh": ("sinh", 1, 90), "rem": ("fmod", 2, 1e4), "pow": ("power", 2, 30)}
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_elementwise_formulas_round_once_and_keep_the_edges(
+        name: str, dtype: str, rng: np.random.Generator) -> None:
+    theirs, count, size = FUNCTIONS[name]
+    fun, digits = getattr(lax, name), 24 if dtype == "float32" else 8
+    n = 65536 - len(EDGES) ** 2
+    numbers = [(rng.random(n) * 2 - 1) * size ** rng.random(n) for _ in range(count)]
+    xs = [np.concatenate([edges.ravel(), v.astype(np.float32)]) for edges, v in zip(
+        np.meshgrid(EDGES, EDGES), numbers)]
+    xs = [np.asarray(olympus.numpy.asarray(x).astype(dtype)) for x in xs]
+    assert len(taken(fun, *xs)) == 1
+    found = np.asarray(jit(fun)(*xs)).astype(np.longdouble)
+    wanted = wide_fun(theirs, *xs)
+    least = np.finfo(np.float32).tiny       # XLA takes smaller results, and divisors, for 0
+    if name == "rem":
+        wanted = np.where(abs(xs[1].astype(np.float32)) < least, np.nan, wanted)
+    normal = (abs(wanted) >= least) & (abs(wanted) < 3e38)
+    unit = 2.0 ** (np.frexp(wanted[normal])[1] - digits)
+    error = abs(found[normal] - wanted[normal]) / unit
+    assert error.max() < (0.51 if dtype == "float32" else 0.502)
+    with np.errstate(over="ignore"):
+        rounded = wanted.astype(np.float32)
+    same = (found == rounded) | np.isnan(found) & np.isnan(rounded) | normal
+    tiny = (abs(wanted) < least) & (abs(found) < least) | (abs(wanted) >= 3e38) & (found == rounded)
+    assert (same | tiny).all()
+    zero = (wanted == 0) & (found == 0)
+    assert (np.signbit(found) == np.signbit(wanted))[zero].all()
+
+
+def test_powers_of_half_integers_are_roots_and_products(rng: np.random.Generator) -> None:
+    x = np.concatenate([EDGES, rng.random(2000).astype(np.float32) * 9])
+    for exponent in (1.5, -0.5, -2.5, 6.5):
+        assert taken(lambda x: x ** exponent, x) == ["root and products in float64"]
+        found = np.asarray(jit(lambda x: x ** exponent)(x))
+        with np.errstate(over="ignore", under="ignore"):
+            wanted = wide_fun("power", x, exponent).astype(np.float32)
+        tiny = (abs(wanted) < 1.2e-38) & (found == 0)
+        close = np.isclose(found, wanted, rtol=1.2e-7, atol=0, equal_nan=True)
+        assert (close | tiny)[abs(x) >= 1e-38].all()
+    for exponent in (2.0, 0.5, 8.5):
+        assert taken(lambda x: x ** exponent, x) == []
+
+
+def test_elementwise_formulas_are_mapped_and_differentiated(rng: np.random.Generator) -> None:
+    x = rng.standard_normal((40, 500)).astype(np.float32)
+    args = (x, x + 3)
+    fun = lambda x, y: lax.sin(x) + lax.atan2(x, y) * lax.asin(x / 9)
+    assert len(taken(vmap(fun), *args)) == 3
+    slopes = jit(grad(lambda *xs: fun(*xs).sum(), (0, 1)))
+    near(jit(vmap(fun))(*args), jit(fun, kernels="off")(*args))
+    with kernels("off"):
+        plain = jit(grad(lambda *xs: fun(*xs).sum(), (0, 1)))(*args)
+    for found, wanted in zip(slopes(*args), plain):
+        near(found, wanted)
+    with enable_x64(True):      # the same formulas, whatever the option says
+        near(jit(fun)(*args), jit(vmap(fun))(*args))
+
+
+def test_a_wanted_accuracy_and_few_elements_leave_the_plain_form() -> None:
+    x = np.ones(1023, np.float32)
+    assert taken(lax.tan, x) == [] and taken(lax.tan, np.ones(1024, np.float32)) != []
+    assert taken(lax.sin, np.ones(16383, np.float32)) == []
+    assert taken(lax.sin, np.ones(16384, np.float32)) != []
+    highest = lax.AccuracyMode.HIGHEST
+    assert taken(lambda x: lax.tan(x, accuracy=highest), np.ones(2000, np.float32)) == []
+    with enable_x64(True):
+        assert taken(lax.tan, np.ones(2000)) == []
