@@ -24,7 +24,7 @@ from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, Params, T, Value
 from ..base.util import Memo, bit_key, lazy_module
 from ..core import reuse
-from ..core.ir import ClosedOlympuspr, Literal
+from ..core.ir import ClosedOlympuspr, Literal, high_types
 from ..core.primitive import Higher, Primitive, missing_rule, refuse_references
 from ..core.staging import stage
 from ..core.trace import (
@@ -377,7 +377,7 @@ class EvalTrace(Trace):
 
 def _evaluated(prim: Higher, params: Params) -> Callable[..., list[Value]] | None:
     """How a primitive with bodies is evaluated, if not by compiling it as it is."""
-    if HIGH and any(map(_parts.high_types, prim.bodies(params))):
+    if HIGH and any(map(high_types, prim.bodies(params))):
         return lambda *args: prim.in_parts(args, params)
     return prim.evaluated(params)
 
