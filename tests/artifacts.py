@@ -39,7 +39,7 @@ def total(fun):
 
 
 def write(folder, name, fun, args, gradient):
-    """Write an artifact and what it shall be called with."""
+    """Write an artifact and the arguments of its calls."""
     exported = export.export(olympus.jit(fun), disabled_checks=[
         export.DisabledSafetyCheck.custom_call("ALL")])(*args)
     Path(folder, f"{name}.bin").write_bytes(exported.serialize(vjp_order=int(gradient)))

@@ -193,7 +193,7 @@ def case_errors_say_jax():
     error = raises(AttributeError, lambda: jax.config.update("jax_enable_x6", True),
                    "jax_enable_x64")
     assert "olympus" not in str(error)
-    # Of a function that has no API boundary, and that the program catches.
+    # The error of a function without an API boundary, which the program catches.
     raises(TypeError, lambda: jnp.asarray([1, object()]), "jax.numpy.asarray")
 
 
@@ -224,7 +224,7 @@ def case_options_and_variables():
 
 
 def case_options_on_the_command_line_of_absl():
-    """By a stand-in for absl, with what is used of it."""
+    """By a stand-in for absl, with the names that are used."""
     class Flags(dict):
         def __call__(self, arguments, known_only):
             for argument in arguments[1:]:

@@ -22,7 +22,7 @@ from olympus.sharding import PartitionSpec as P
 LAYERS, ROWS, WIDTH = 3, 8, 2
 
 
-# Bodies: (step, h, ws) -> an array of which the loss is made -------------------------------------
+# Bodies: (step, h, ws) -> an array that the loss reads -------------------------------------
 
 def scan(step, h, ws, **options):
     return lax.scan(lambda h, w: (step(h, w), None), h, ws, **options)[0]

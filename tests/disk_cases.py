@@ -25,7 +25,7 @@ def several_programs():
 
 
 def sharded():
-    """A program of many devices, whose shardings are those of who compiled it."""
+    """A program for many devices, with the shardings of the process that compiled it."""
     mesh = Mesh(np.array(olympus.devices()), "x")
     x = olympus.device_put(np.arange(16, dtype=np.float32),
                            NamedSharding(mesh, PartitionSpec("x")))
@@ -99,7 +99,7 @@ def fill():
         directory.put(f"{os.getpid()}-{i}", os.urandom(4000), 1.0)
 
 
-# Of the user's own directory: what compiles, and how it ends -------------------------------------
+# The user's own directory: processes that compile, and their ends --------------------------------
 
 def ends(n=2):
     """A process compiles a program, and ends."""

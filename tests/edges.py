@@ -18,7 +18,7 @@ TIES = np.array([-0.0, 0, 1, -1, 1, 0, 2, -0.0, -1])
 
 
 def variants(row: Op, args: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """A row's arguments by what is special about them, all of the same shapes."""
+    """A row's arguments by the special numbers in them, all with the same shapes."""
     leaves, tree = olympus.tree.flatten(args)
     floats = [i for i, x in enumerate(leaves) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
 

@@ -310,7 +310,7 @@ def case_terms_along_one_axis_become_terms_along_another():
 
 
 def case_layers_that_are_read_by_index_have_gradients_of_their_own():
-    """Of weights that are reduced, eagerly and under jit; rows are scaled, so that layers differ.
+    """Reduced weights, eagerly and under jit; rows are scaled, so that layers differ.
     """
     x = np.arange(1, 9, dtype=np.float32).reshape(4, 2)
     column = np.tile(x.sum(0)[:, None], (1, 2))
@@ -378,7 +378,7 @@ def case_loops_hand_on_terms_without_summing_them():
 
 
 def case_gradients_of_batches_are_summed_over_devices_once():
-    """Of layers with reduced weights, in a loop over parts of a batch: one exchange, as of JAX."""
+    """Layers with reduced weights, in a loop over parts of a batch: one exchange, as of JAX."""
     rng = np.random.default_rng(0)
     ws, xs = rng.normal(size=(3, 4, 4)).astype("f"), rng.normal(size=(4, 8, 4)).astype("f")
 
@@ -400,7 +400,7 @@ def case_gradients_of_batches_are_summed_over_devices_once():
                 ws, xs, olympus.checkpoint(loss, policy=kept))).lower(*placed).compile()
             assert program.as_text().count(" all-reduce(") == 1
             np.testing.assert_allclose(np.asarray(program(*placed)), want, rtol=2e-5, atol=1e-5)
-        # As does a rule of a user's, whose gradient of the weight is of terms.
+        # So does a rule of a user's, whose gradient of the weight has terms.
         ruled = olympus.custom_vjp(onp.matmul)
         ruled.defvjp(lambda x, w: (x @ w, (x, w)), lambda res, ct: (
             ct @ res[1].T, onp.einsum("bi,bj->ij", res[0], ct, out_sharding=P(unreduced={"x"}))))

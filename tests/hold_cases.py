@@ -52,7 +52,7 @@ def field(y):
 
 
 def step(y):
-    """Of the method of Runge and Kutta, in fourth order."""
+    """A step of Runge and Kutta's method, in fourth order."""
     a = field(y)
     b = field(y + 0.005 * a)
     c = field(y + 0.005 * b)
@@ -78,7 +78,7 @@ def layer_norm(x):
 
 
 def layer(p, x):
-    """Of a transformer, of one head."""
+    """A transformer's layer, with one head."""
     q, k, v = (layer_norm(x) @ p[n] for n in "qkv")
     x = x + olympus.nn.softmax(q @ k.swapaxes(1, 2)) @ v
     return x + olympus.nn.gelu(layer_norm(x) @ p["a"]) @ p["b"]
@@ -115,7 +115,7 @@ def case_cut_parameters():
 
 
 def case_integrators():
-    """Of states of which each device has some."""
+    """States, some on each device."""
     for count in 2, 8:
         assert not check(olympus.grad(squared(integrated)),
                          put(states(3, 16), mesh(d=count), None, "d"))
@@ -143,7 +143,7 @@ def case_loops_in_manual_computations():
 
 
 def case_partly_manual_computations():
-    """Along the other axis XLA divides what is within."""
+    """Along the other axis XLA divides the layer's inside."""
     on = mesh(d=2, t=4)
     gradient = olympus.grad(squared(transformer))
     part = olympus.shard_map(
@@ -249,7 +249,7 @@ def case_exports_over_several_devices_have_no_holds():
 
 
 def case_keys_say_what_is_held():
-    """Programs that differ in what is held are compiled apart."""
+    """Programs with other held values are compiled apart."""
     fun = olympus.grad(squared(integrated))
     keys = set()
     for spec in (None, "d"), ():

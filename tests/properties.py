@@ -4,8 +4,8 @@ A module of `tests/rows` names its table and imports the properties; `conftest.p
 property the rows of that table that it is about. `tools/mutate_rules.py` makes every derivative,
 transposition and batching rule wrong in turn and asks whether a property notices.
 
-Nearly all the time of these tests is XLA's, and much of what it takes is per program. So what the
-properties of a row compare in one dtype are parts of one program, of which each reads its own.
+Nearly all the time of these tests is XLA's, much of it per program. So the results that the
+properties of a row compare in one dtype are parts of one program; each property reads its own.
 """
 
 from __future__ import annotations

@@ -204,7 +204,7 @@ class OnArrays:
 
 
 Fun = Callable[[Any], Any]
-#: Of a function of x with a scalar result another one.
+#: Another function of x, from one with a scalar result.
 TRANSFORMATIONS: dict[str, Callable[[Fun], Fun]] = {
     "same": lambda f: f,
     "jit": olympus.jit,

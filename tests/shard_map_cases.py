@@ -15,7 +15,7 @@ from olympus import export, lax
 from olympus._src.core import staging
 from olympus._src.interpreters import partial_eval
 from olympus.ad_checkpoint import checkpoint_name
-from olympus.experimental import checkify, io_callback
+from olympus.experimental import checkify, io_callback, sparse
 from olympus.experimental.pallas.ops.tpu import splash_attention as splash
 from olympus.sharding import AxisType, Mesh, NamedSharding
 from olympus.sharding import PartitionSpec as P
@@ -48,6 +48,22 @@ def case_parts_go_in_and_come_out_as_specifications_say():
         close(out, X * 2)
         assert set(seen) == {shape}, seen
         assert out.sharding.is_equivalent_to(NamedSharding(mesh(), spec), 2), out.sharding
+
+
+def case_sparse_arrays_are_cut_along_batch_axes():
+    # With one batch on each device the shape stayed the whole one.
+    whole = np.zeros((8, 3, 4), np.float32)
+    whole[:, 1, 2] = whole[:, 0, 1] = np.arange(1, 9)
+    line = Mesh(np.array(olympus.devices()), "x")
+    for made in (sparse.BCOO, sparse.BCSR):
+        for batches in (8, 16):
+            seen = []
+            f = lambda m: (seen.append(m.shape) or m, m @ onp.ones(4))
+            want = np.concatenate([whole] * (batches // 8))
+            mat, product = olympus.shard_map(f, mesh=line, in_specs=P("x"), out_specs=P("x"))(
+                made.fromdense(want, n_batch=1))
+            close(product, want.sum(-1))
+            assert mat.shape == (batches, 3, 4) and set(seen) == {(batches // 8, 3, 4)}, seen
 
 
 def case_results_are_named_as_their_specifications():

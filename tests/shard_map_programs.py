@@ -43,7 +43,7 @@ def cut(x, spec, sizes, names):
 
 
 def together(parts, spec, sizes, names):
-    """The array that the parts make: along axes that are not named, those of position 0."""
+    """The array that the parts make: along axes that are not named, the parts at position 0."""
     mesh = len(sizes)
     parts = parts[tuple([slice(None) if any(n in _named(e) for e in spec) else slice(1)
                          for n in names])]

@@ -213,7 +213,7 @@ class Plain:
 
 
 class Forwarding(Plain):
-    """As flax's Variable: what it does not have itself it asks of the array."""
+    """Like flax's Variable: attributes that it lacks it asks of the array."""
 
     def __getattr__(self, name):
         return getattr(object.__getattribute__(self, "value"), name)

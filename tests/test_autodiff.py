@@ -89,7 +89,7 @@ def test_a_number_made_of_a_differentiated_value_does_not_lose_its_derivative(
             LOSSY[name](x * x)
         with pytest.raises(TypeError):
             LOSSY[name](x)
-        # Without a tangent it is a number, and so is what is piecewise constant.
+        # Without a tangent it is a number, and so are piecewise constant results.
         seen[:] = [LOSSY[name](y) for y in (lax.stop_gradient(x), onp.floor(x), x > 1, 0 * x > 0)]
         seen.append((bool(x), int(x), bool(x == 3), (x > 2).item(), x.item()))
         return x
@@ -392,3 +392,36 @@ def test_a_linear_map_that_jit_returns_holds_no_traced_value(linear):
         derivative = olympus.jit(linear)(0.5)
     found = olympus.tree.leaves(olympus.jit(lambda f, t: f(t))(derivative, 2.0))
     assert [float(x) for x in found] == [pytest.approx(2 * np.cos(0.5))]
+
+
+@pytest.mark.parametrize("derive", [
+    lambda f, x: olympus.grad(f, has_aux=True)(x)[1],
+    lambda f, x: olympus.value_and_grad(f, has_aux=True)(x)[0][1],
+    lambda f, x: olympus.vjp(f, x, has_aux=True)[2],
+    lambda f, x: olympus.jvp(f, (x,), (1.0,), has_aux=True)[2],
+    lambda f, x: olympus.linearize(f, x, has_aux=True)[2],
+    lambda f, x: olympus.jacfwd(f, has_aux=True)(x)[1],
+    lambda f, x: olympus.jacrev(f, has_aux=True)(x)[1],
+])
+def test_auxiliary_data_of_a_users_class_is_made_outside_of_the_transformation(derive):
+    """Flax's variables note the trace in which they are made, and are kept by no other."""
+    made = []
+
+    class Node:
+        def __init__(self, x):
+            self.x = x
+
+    def unflattened(_, children):
+        made.append(olympus.extend.core.get_opaque_trace_state())
+        return Node(*children)
+
+    olympus.tree_util.register_pytree_node(Node, lambda node: ((node.x,), None), unflattened)
+
+    def outer(x):
+        made.clear()
+        node = derive(lambda x: (x * x, Node(x + 1)), x)
+        assert made == [olympus.extend.core.get_opaque_trace_state()]
+        return node.x
+
+    assert outer(3.0) == olympus.jit(outer)(3.0) == 4
+    assert olympus.grad(outer)(3.0) == 1

@@ -146,7 +146,7 @@ KEEPING = [(name, fun) for name, fun in tool.functions()
 
 @pytest.mark.parametrize(("name", "fun"), KEEPING, ids=[name for name, _ in KEEPING])
 def test_a_keepdims_that_is_no_flag(name, fun):
-    """{} was False, "no" was True; NumPy's sums refuse both, JAX what has no hash."""
+    """{} was False, "no" was True; NumPy's sums refuse both, JAX values without a hash."""
     legal = tool.legal_call(name, fun)
     for bad in ("no", "", {}, [], 1.0, np.array(True), onp.array(False)):
         call = legal._replace(arguments={**legal.arguments, "keepdims": bad})

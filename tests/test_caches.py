@@ -106,7 +106,7 @@ told = [0.0]
 
 
 def tell(x):
-    """Reads what no cache knows of: whoever calls it again has traced it again."""
+    """Reads a value that no cache knows: whoever calls it again has traced it again."""
     return x + told[0]
 
 
@@ -321,7 +321,7 @@ def test_what_is_equal_is_not_the_same(apply, dtype):
     for _ in range(2):
         for k in NUMBERS:
             x = np.array([2, 3], dtype)
-            # A Python number takes the dtype of the array, unless it is of a higher kind.
+            # A Python number takes the dtype of the array, unless its kind is higher.
             higher = isinstance(k, float) and dtype == "int32"
             wanted = np.dtype("float32" if higher else dtype)
             expected = x.astype(wanted) * wanted.type(k)
@@ -362,7 +362,7 @@ def test_complex_numbers_are_told_apart_by_the_signs_of_their_zeros(apply, wrap)
 
 @pytest.fixture
 def work(monkeypatch):
-    """What was lowered and what was compiled, by name."""
+    """The programs lowered and compiled, by name."""
     done = {"lowered": [], "compiled": []}
     lower, compile_ = compile.lower_program, lib.compile
 
@@ -621,7 +621,7 @@ def test_wraps_does_not_carry_programs_along():
     assert pickle.loads(pickle.dumps(util.Owned(f))).memos == {}
 
 
-# Every cache there is: what it is looked up by, whose it is, and what bounds it.
+# Every cache: its key, its owner, and its bound.
 
 CACHES = {
     # programs and code

@@ -1,4 +1,4 @@
-"""The type checker of programs: it passes what tracing makes and names what is wrong otherwise."""
+"""The type checker of programs: it passes what tracing makes and names the fault otherwise."""
 
 import numpy as np
 import pytest
@@ -70,7 +70,7 @@ def eqn(prim, ins, outs, **params):
 
 
 def bad_programs():
-    """(id, program, what the message says)"""
+    """(id, program, words of the message)"""
     a, b, c = Var(SCALAR), Var(SCALAR), Var(SCALAR)
     v, w = Var(VECTOR), Var(VECTOR)
     body = olympus.make_olympuspr(lambda x: x + 1)(1.)

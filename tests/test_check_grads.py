@@ -69,7 +69,7 @@ def test_a_nan_is_right_where_the_difference_is_one():
 
 
 def test_tolerances_may_be_given_by_dtype():
-    """As the field's other library takes them: those of dtypes that are not named are the usual."""
+    """As JAX takes them: dtypes that are not named have the usual tolerances."""
     wide = {onp.float32: 2.0, "float64": 1e-9}
     for how in ({"atol": wide}, {"rtol": wide}):
         test_util.check_grads(halved, (2.0,), 1, **how)

@@ -171,7 +171,7 @@ def random_program(rng, length):
 
 
 def run(program, x, np, plant, fail):
-    """The program by NumPy or ours; at `plant` the operation gets what it fails of."""
+    """The program by NumPy or ours; at `plant` the operation gets the value that it fails on."""
     for i, (name, number) in enumerate(program):
         bad = i == plant
         if name == "add":
@@ -309,7 +309,7 @@ def test_what_an_element_does_not_run_does_not_fail():
     np.testing.assert_array_equal(g(np.array([-1., -2., -3.])), [1., 2., 3.])
 
 
-# Functions of a number, of which each element takes a branch, or iterations, of its own.
+# Functions of a number; each element takes a branch, or iterations, of its own.
 
 def one_of_two(x):
     return lax.cond(x > 0, lambda x: onp.log(x) + 1 / (x - 2),
@@ -381,7 +381,7 @@ def test_jit_raises_at_the_call():
         olympus.vmap(partial(f, n=1))(np.array([[1., 1.], [9., 1.]]))
     with pytest.raises(OlympusRuntimeError, match="-1.0"):
         olympus.grad(lambda x: f(x, n=1)["y"][0].sum())(np.array([-1., 1.]))
-    with pytest.raises(OlympusRuntimeError, match="-1.0"):     # an outer one takes what it found
+    with pytest.raises(OlympusRuntimeError, match="-1.0"):     # an outer one takes its findings
         olympus.jit(lambda x: f(x, n=1), checks=["user"])(np.array([-1., 1.]))
     with pytest.raises(ValueError, match="checks={'user'}"):
         olympus.jit(lambda x: f(x, n=1))(np.array([-1., 1.]))
@@ -476,7 +476,7 @@ BEHAVIORS = {"nan": "nan", "divide": "div", "oob": "index"}
 
 
 def noted(call, **behaviors):
-    """The message of what is noted of a call, or None; it does not raise itself."""
+    """The message of a call's noted error, or None; it does not raise itself."""
     with error_checking_behavior(**behaviors):
         call()
     try:

@@ -1,6 +1,6 @@
 """Collectives over named axes: each against NumPy, in groups, over several names, differentiated.
 
-A case is a function of one element and what it does to the stack of all; the properties run over
+A case is a function of one element and its effect on the stack of all; the properties run over
 all cases, and notice if a rule is replaced by a wrong one.
 """
 

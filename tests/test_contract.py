@@ -187,7 +187,7 @@ def test_convolutions_explain_themselves(call, error, message):
         call()
 
 
-# Sums are of the operands' kind, and those of integers may be floats.
+# Sums have the operands' kind; sums of integers may be floats.
 TAKEN = {"int8": ("float32", "int32"), "float16": ("float32",), "bfloat16": ("float32",),
          "complex64": ("complex64",), "bool": ("float32", "int32", "complex64")}
 

@@ -86,7 +86,7 @@ def test_rules_under_every_wrapper(fun, wrap):
     close(grad(wrap(fun))(x), 6 * np.cos(X))
     close(wrap(grad(fun))(x), 6 * np.cos(X))
     close(jit(grad(wrap(fun)))(x), 6 * np.cos(X))
-    # The second derivative is that of the first rule's output.
+    # The second derivative comes from the first rule's output.
     close(grad(lambda v: wrap(grad(fun))(v))(x), grad(grad(fun))(x))
 
 

@@ -488,7 +488,7 @@ def test_failures_name_the_process(capfd, case, status, process, match):
 
 
 def outcomes(case, count, *options, last=None):
-    """Each process's exit status and what it wrote; `last` is ended when the others have."""
+    """Each process's exit status and output; `last` is ended when the others have."""
     port = free_port()
     running = [subprocess.Popen(
         [sys.executable, CASES, case, *options], env=launch._environment(i, count, port, 1),

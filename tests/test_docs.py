@@ -34,7 +34,7 @@ OPTIONS = doctest.ELLIPSIS
 
 
 class Checker(doctest.OutputChecker):
-    """Of an error the words are compared, wherever its lines end."""
+    """The words of an error are compared, wherever its lines end."""
 
     def check_output(self, want, got, optionflags):
         if re.match(r"[\w.]*(Error|Operation|Warning): ", want):
@@ -140,6 +140,16 @@ def test_pictures_of_pages_are_drawn_by_an_example_small_and_shown():
     assert shown == {path.name for path in images.iterdir()}
 
 
+def test_the_tests_that_hold_faults_exist():
+    for line in (ROOT / "docs" / "faults.md").read_text().splitlines():
+        file = ""
+        for named, test in re.findall(r"`([\w/]+\.py)?(?:::(\w+))?`", line):
+            file = named or file
+            path = ROOT / "tests" / file
+            if file and (test or path.exists()):
+                assert f"def {test}" in path.read_text(), (file, test)
+
+
 def test_the_bars_beside_jax_are_those_of_the_table():
     """If not: python examples/pictures.py coming_from_jax --folder docs/images"""
     page = (ROOT / "docs" / "coming_from_jax.md").read_text(encoding="utf-8")
@@ -193,7 +203,7 @@ def lacking(value):
 
 
 def holes(module):
-    """{name: what its docstring lacks}; errors, and what is NumPy's or ml_dtypes', left out."""
+    """{name: the lack of its docstring}; errors, and names of NumPy or ml_dtypes, left out."""
     return {name: lacks for name, value in api_index.names(module)
             if not isinstance(value, OTHERWISE)
             and not (inspect.isclass(value) and issubclass(value, BaseException))

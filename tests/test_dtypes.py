@@ -268,7 +268,7 @@ def test_promotion_table(options, mode, x64):
 
 
 def test_the_table_in_the_docs_is_the_frozen_one():
-    """docs/dtypes.md, cell by cell; that it is what is printed, the page itself checks."""
+    """docs/dtypes.md, cell by cell; the page itself checks that it is printed so."""
     page = (Path(__file__).parent.parent / "docs" / "dtypes.md").read_text(encoding="utf-8")
     tables = [block.splitlines() for block in re.findall(r"(?m)^     \|(?:.*\n)+?(?=```)", page)]
     assert [len(table) for table in tables] == [19, 16]

@@ -249,7 +249,7 @@ def test_programs_lowered_by_hand_refuse_what_only_main_has():
 
     mlir.register_lowering(p, rule)
     assert olympus.jit(p.bind)(3.0) == 7.0
-    with pytest.raises(TypeError, match="what a lowering rule is given, or its module_context"):
+    with pytest.raises(TypeError, match="the ctx that a lowering rule receives"):
         mlir.olympuspr_subcomp(None, program.olympuspr, "", None, (), dim_var_values=(),
                                const_lowering=None, outer_traceback=None)
     found = mlir.lower_olympuspr_to_module(

@@ -39,7 +39,7 @@ def primitives() -> list[Primitive]:
 
 
 def is_of(answer: Any, kind: Any) -> bool:
-    """Whether an answer is of the type that the fact is annotated with."""
+    """Whether an answer has the type that the fact is annotated with."""
     among = typing.get_origin(kind)
     if among is typing.Literal:
         return answer in typing.get_args(kind)
@@ -82,6 +82,6 @@ def test_elementwise_operations_say_what_they_do_with_nan(primitives):
 
 
 def test_other_operations_that_hand_a_nan_on_have_a_row(primitives):
-    """Of `test_checkify`, which shows that they do; keys hold none."""
+    """`test_checkify` shows that they do; keys hold none."""
     assert {p.name for p in primitives if p.hands_on_nan and not p.elementwise} <= {
         *HANDING_ON, "random_clone"}

@@ -47,7 +47,7 @@ SQUARES = Program((of(50000, 3, dtype="int32"), Leaf("literal", np.int32(0))),
 @pytest.mark.parametrize(("program", "kind"), [
     (QUOTIENTS, "finite-zero"), (QUOTIENTS._replace(wrapper="scan"), "finite-zero")])
 def test_without_fences_xla_rewrites(monkeypatch, program, kind):
-    """So the tool finds what it is there to find; where XLA rewrites no more, fences can go."""
+    """So the tool finds rewriting; where XLA rewrites no more, fences can go."""
     assert not swept([program]).faults
     monkeypatch.setattr(ModuleContext, "fenced_from",
                         property(lambda self: None, lambda self, value: None))

@@ -207,7 +207,7 @@ def test_a_second_call_of_a_compiled_function_enters_one_frame():
 
 
 def test_the_body_of_a_loop_is_traced_once():
-    """As a jitted function: by identity, until its arguments have other types."""
+    """Like a jitted function: by identity, until its arguments have other types."""
     x, calls = onp.asarray(X), []
 
     def step(carry, y):

@@ -10,7 +10,7 @@ from olympus.experimental import hiolympus as hi
 
 
 class Base(hi.HiPrim):
-    """(x, {"y": y}) -> [x sin y, x], of which the third argument is an integer."""
+    """(x, {"y": y}) -> [x sin y, x]; the third argument is an integer."""
 
     def __init__(self, x, y):
         aval = olympus.typeof(x).strong()

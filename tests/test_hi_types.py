@@ -210,6 +210,19 @@ def test_a_reference_to_a_value_of_a_users_type(double):
     assert "<- a[...]" in str(olympus.make_olympuspr(lambda ref: ref[...])(ref))
 
 
+def test_an_empty_reference_to_a_users_type_has_parts_of_zeros():
+    def f(x):
+        ref = olympus.empty_ref(QType((3, 4)))
+        before = dequantise(ref[...]).sum()
+        ref[...] = quantise(x)
+        return before + 2 * dequantise(ref[...]).sum()
+
+    for g in f, olympus.jit(f), olympus.checkpoint(f), olympus.jit(olympus.checkpoint(f)):
+        np.testing.assert_allclose(g(X), 2 * X.sum(), rtol=0.1)
+        np.testing.assert_array_equal(olympus.grad(g)(X), np.full_like(X, 2))
+        np.testing.assert_array_equal(olympus.jit(olympus.grad(g))(X), np.full_like(X, 2))
+
+
 def test_programs_show_types_and_operations():
     text = str(olympus.make_olympuspr(lambda x: dequantise(quantise(x)))(onp.asarray(X)))
     assert "b:q8[3,4] = Quantise a" in text and "c:f32[3,4] = Dequantise b" in text
@@ -332,7 +345,7 @@ hi.register_hitype(Pair, lambda p: PairType(olympus.typeof(p.a).update(weak_type
 
 
 class OnParts(hi.HiPrim):
-    """A function of all parts, whose derivatives are those of the function."""
+    """A function of all parts, with the function's derivatives."""
 
     def __init__(self, fun, in_avals, out_aval):
         self.in_avals, self.out_aval, self.params = tuple(in_avals), out_aval, {"fun": fun}

@@ -52,7 +52,7 @@ def exponent(make, small, large):
     "residual_post_norm_gradient", "gated_rms_gradient", "dropout_gradient", "gru_gradient",
     "lstm_gradient"])
 def test_nets_grow_linearly(hold, name):
-    """Of 6 and 48 layers or steps. A jaxlib that takes no notice of a hold would fail here."""
+    """6 and 48 layers or steps. A jaxlib that takes no notice of a hold would fail here."""
     assert exponent(getattr(hold_corpus, name), 6, 48) < 1.1
 
 
@@ -284,6 +284,6 @@ def test_on_several_devices(results, case):
 
 @pytest.mark.slow
 def test_over_devices_programs_have_the_values_and_collectives_that_they_have_without():
-    """Generated ones, of which as much is held as can be, and integrators."""
+    """Generated ones, held as far as can be, and integrators."""
     eight_devices.python("tools/hold_sweep.py", "--count", "4", "--least", "1", "1",
                          "lorenz_gradient_2", "burgers_gradient_3")

@@ -282,7 +282,7 @@ def test_a_masked_read_with_a_fill_value_has_the_shape_of_the_mask(name):
         np.testing.assert_array_equal(found, expected)
     weights = np.linspace(1, 2, expected.size, dtype="f4").reshape(expected.shape)
     chosen = FILLED[name][1](np.arange(12).reshape(3, 4), mask)
-    slope = np.zeros(13, "f4")      # the last one is that of the fill value
+    slope = np.zeros(13, "f4")      # the last one is the fill value's
     np.add.at(slope, chosen, weights)
     for run in (lambda f: f, olympus.jit):
         found = run(olympus.grad(lambda x: (read(x, mask) * weights).sum()))(x)
@@ -346,7 +346,7 @@ def test_what_is_traced_and_outside_reads_the_nearest_element_and_drops_writes()
     np.testing.assert_array_equal(olympus.jit(lambda x, i: x[i])(x, 10), 5)
     np.testing.assert_array_equal(olympus.jit(lambda x, i: x[i])(x, np.array([10, -10])), [5, 1])
     np.testing.assert_array_equal(olympus.jit(lambda x, i: x.at[i].set(0))(x, 10), x)
-    for i in (10, np.array([10, 4])):       # the derivative is that of the element that was read
+    for i in (10, np.array([10, 4])):       # the derivative goes to the element that was read
         slope = olympus.jit(olympus.grad(lambda x, i: x[i].sum()))(x, i)
         np.testing.assert_array_equal(slope, [0, 0, 0, 0, np.size(i)])
 
@@ -589,7 +589,7 @@ def test_a_shape_that_traced_values_decide_is_refused_by_name(name):
 @pytest.mark.parametrize("op", ["add", "subtract", "multiply", "divide", "power"])
 @pytest.mark.parametrize("value", [2, 0.5, np.float32(-1), [1.0]])
 def test_numbers_combine_with_bools(index, op, value):
-    """As with 0 and 1; what is not divided or raised is a bool again."""
+    """As with 0 and 1; results are bools again, unless divided or raised."""
     x = np.array([True, False, True])
     want = x.astype(float)
     with np.errstate(all="ignore"):

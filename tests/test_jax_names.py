@@ -207,7 +207,7 @@ def two(x, y):
 
 
 def barriers(f, *args):
-    """Of each barrier the number of values that it holds."""
+    """The number of values that each barrier holds."""
     return [len(eqn.invars) for eqn in olympus.make_olympuspr(f)(*args).eqns
             if eqn.primitive.name == "optimization_barrier"]
 

@@ -166,7 +166,7 @@ class Payload:
 
 
 def use_a_function():
-    """Weak references to what a jitted function is and closes over, after its last use."""
+    """Weak references to a jitted function and the arrays it closes over, after its last use."""
     payload, array = Payload(), jnp.arange(1000.) * 2
 
     def f(x):
@@ -408,7 +408,7 @@ def test_what_no_result_takes_over_is_warned_of_and_not_deleted():
     f(jnp.ones(3), y)
     assert x.is_deleted() and not y.is_deleted()
     quiet = jit(lambda x, y, z: (x > 0, y.reshape(3, 1)), donate_argnums=(0, 1, 2))
-    for _ in range(2):      # by size XLA decides; what the program does not read is not passed
+    for _ in range(2):      # by size XLA decides; unread arguments are not passed
         x, y, z = jnp.ones(2), jnp.ones((1, 3)), jnp.ones(5)
         quiet(x, y, z)
         assert (x.is_deleted(), y.is_deleted(), z.is_deleted()) == (False, True, False)
@@ -635,7 +635,7 @@ def test_control_flow_inside_jit():
 
 
 def test_clear_caches_reaches_functions_that_are_jitted_again():
-    """C++ still ran what it kept of them, since no `jit` of theirs was alive."""
+    """C++ still ran the entries that it kept of them, since no `jit` of theirs was alive."""
     traced = []
 
     def f(x):

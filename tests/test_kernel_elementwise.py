@@ -28,7 +28,7 @@ def wide_fun(name: str, *xs: Any) -> Any:
         return getattr(np, name)(*[np.asarray(x).astype(np.longdouble) for x in xs])
 
 
-# Of zeros, subnormals, and where the formulas change.
+# Zeros, subnormals, and numbers where the formulas change.
 EDGES = np.float32([
     0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, 3, -3, 2.5, 1e-40, -1e-40, 3e38, -3e38,
     1 + 2 ** -23, 1 - 2 ** -24, 0.5 + 2 ** -24, 2 ** -126, 1e-4, 0.0625, 100, -100, 127.5, 128,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
 import sys
 from collections.abc import Callable
@@ -15,7 +14,6 @@ import scipy.linalg
 import olympus
 from olympus import grad, jit, lax, vmap
 from olympus._src.base.config import enable_x64, kernels
-from olympus._src.lax.sort import ranked_p
 
 RNG = np.random.default_rng(0)      # of a test; the rows' shapes have their own numbers
 # Bounds of the relative error of sums in each dtype, by the largest element.
@@ -424,7 +422,7 @@ linalg = olympus.numpy.linalg
 
 
 def matrices(n: int, count: int, dtype: str) -> Any:
-    """Well conditioned ones, some of which need exchanges of rows."""
+    """Well conditioned matrices; some need exchanges of rows."""
     x = RNG.uniform(-1, 1, (count, n, n)) + 2 * np.eye(n)[RNG.permutation(n)]
     return x.astype(dtype)
 
@@ -619,73 +617,10 @@ def test_long_cumulative_sums_are_exact_in_blocks_and_never_fall(shape: tuple[in
                                np.cumsum(x, 0) + np.cumsum(x[::-1], 0)[::-1], rtol=1e-4)
 
 
-# Sorting
-
-DIGITS = "sort by digits"
-FROM = 1 << 16      # elements
-
-
-def keys(n: int, dtype: str) -> np.ndarray:
-    """Numbers of which many are equal; floats with NaN, infinities, subnormal ones, both zeros."""
-    if dtype[0] in "iu":
-        kind = np.iinfo(dtype)
-        x = RNG.integers(kind.min, kind.max, n, dtype, endpoint=True)
-        x[::3] = RNG.integers(0, 9, len(x[::3]))
-        return x
-    x = RNG.standard_normal(n).astype("float32").astype(olympus.numpy.dtype(dtype))
-    for i, value in enumerate((-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, -1e-42)):
-        x[i::17] = value
-    return x
-
-
-# Elements, the dtype of the keys, and what is carried along; whether digits are sorted.
-SORTED: list[tuple[int, str, str, bool]] = [
-    (FROM - 1, "float32", "", False), (FROM, "float32", "", True),
-    (FROM, "float32", "int32 bfloat16 bool", True), (FROM, "int32", "int32", True),
-    (FROM, "uint32", "bfloat16", True), (FROM + 1, "bfloat16", "complex64", True),
-    (FROM, "float16", "", True), (FROM + 1, "int16", "bool", True)]
-
-
-@pytest.mark.parametrize(("n", "dtype", "carried", "used"), SORTED)
-def test_sorting_by_digits(n: int, dtype: str, carried: str, used: bool) -> None:
-    """Stable, and all bits stay as they were."""
-    x = keys(n, dtype)
-    order = np.argsort(x.astype("float64"), kind="stable")      # zeros are equal, NaN come last
-    rest = [np.arange(n).astype(olympus.numpy.dtype(name)) for name in carried.split()]
-
-    def run(*xs: Any) -> Any:
-        return lax.sort(xs)
-
-    assert taken(run, x, *rest)== [DIGITS] * used
-    for found, given in zip(jit(run)(x, *rest), (x, *rest), strict=True):
-        assert np.asarray(found).tobytes() == given[order].tobytes()
-
-
-def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> None:
-    x = keys(FROM, "float32")
-    x = np.where(np.isnan(x), 1, x)
-    assert taken(lambda x: lax.sort(x), x.reshape(1, FROM, 1)) == []
-    assert taken(lambda x: lax.sort(x, 1), x.reshape(1, FROM, 1)) == [DIGITS]
-    assert taken(lambda x: lax.sort(x), x.reshape(2, -1)) == []
-    assert taken(lambda x: lax.sort((x, x), num_keys=2), x) == []
-    assert taken(lambda x: lax.sort(x), x.astype("complex64")) == []
-    np.testing.assert_array_equal(jit(lambda x: lax.sort(x, 1))(x.reshape(1, FROM, 1))[0, :, 0],
-                                  np.sort(x))
-    order = np.argsort(x, kind="stable")
-    weights = np.arange(FROM, dtype="float32")
-    wanted = np.empty(FROM, "float32")
-    wanted[order] = weights
-    np.testing.assert_array_equal(
-        jit(grad(lambda x: (lax.sort(x) * weights).sum()))(x), wanted)
-    each = jit(lambda xs: lax.scan(lambda c, x: (c, lax.sort(x)), 0, xs)[1])(np.stack([x, -x]))
-    np.testing.assert_array_equal(each, np.sort(np.stack([x, -x]), 1))
-    np.testing.assert_array_equal(jit(vmap(lax.sort))(np.stack([x, -x])), each)
-
-
 # Convolutions of one feature
 
 SINGLE, LONG = "convolution of one feature", "convolution by Fourier transforms"
-# Elements, those of the kernel, mode, and the kernel that computes it.
+# Elements, the convolution kernel's elements, mode, and the kernel that computes it.
 VECTORS: list[tuple[int, int, str, list[str]]] = [
     (1365, 3, "same", []), (1366, 3, "same", [SINGLE]), (2048, 2, "same", []),
     (2000, 40, "full", [SINGLE]), (2000, 41, "full", []), (1000, 128, "full", [LONG]),
@@ -746,81 +681,6 @@ def test_convolutions_by_transforms_of_infinities_nan_zeros_and_signs() -> None:
     counts = [RNG.integers(0, 9, n).astype("float32") for n in (1000, 200)]
     np.testing.assert_array_equal(run(*counts), np.convolve(*map(wide, counts)))
     assert run(x * 0, y).tolist() == [0] * 1199
-
-
-# Order statistics
-
-RANKS = "ranks by counting"
-SORTED_RANKS: list[tuple[tuple[int, ...], Any, str, int, bool]] = [
-    ((32767,), None, "float32", 1, False), ((32768,), None, "float32", 1, True),
-    ((32769,), None, "float32", 6, True), ((32768,), None, "float32", 7, False),
-    ((33000,), None, "float64", 2, True), ((520, 63), 1, "float32", 1, False),
-    ((520, 64), 1, "float32", 2, True), ((2, 17000), 1, "float32", 3, True),
-    ((65, 600), 0, "float64", 2, True), ((3, 300, 40), (0, 2), "float32", 2, True)]
-
-
-@pytest.mark.parametrize(("shape", "axis", "dtype", "count", "used"), SORTED_RANKS)
-def test_order_statistics(shape: tuple[int, ...], axis: Any, dtype: str, count: int, used: bool
-                          ) -> None:
-    with enable_x64(dtype == "float64"):
-        x = RNG.standard_normal(shape).astype(dtype)
-        x[x > 1] = 1                                        # ties
-        q = np.array([0, 1, 0.5, 0.25, 0.9, 1 / 3, 0.07])[:count].astype(dtype)
-
-        def run(x: Any, q: Any) -> Any:
-            return olympus.numpy.quantile(x, q, axis, method="lower")       # elements themselves
-
-        assert taken(run, x, q) == [RANKS] * used
-        np.testing.assert_array_equal(jit(run)(x, q), np.quantile(x, q, axis, method="lower"))
-
-
-@pytest.mark.filterwarnings("ignore:All-NaN", "ignore:invalid value")
-def test_order_statistics_of_nan_infinities_zeros_and_ties() -> None:
-    x = np.array(normal((9, 5000)))
-    x[0, 7], x[1, 3:9], x[2], x[3, ::2], x[3, 1::2] = np.nan, -np.nan, np.nan, np.inf, -np.inf
-    x[4], x[5], x[6, ::2], x[6, 1::2] = 0.0, -0.0, np.inf, 1e-42
-    x[7] = np.float32(-1e-42)
-    onp = olympus.numpy
-    for fun, oracle in ((onp.median, np.median), (onp.nanmedian, np.nanmedian)):
-        run = functools.partial(fun, axis=1)
-        assert taken(run, x) == [RANKS]
-        # XLA takes subnormal numbers for zeros in products.
-        np.testing.assert_allclose(jit(run)(x), oracle(x, 1), rtol=0, atol=1e-40)
-    found = np.asarray(jit(lambda x: onp.quantile(x, 0.3, 1, method="lower"))(x))
-    assert list(np.signbit(found[4:6])) == [False, True]
-    outside = jit(lambda q: onp.quantile(x[8:], q, method="lower"))
-    assert [bool(np.isnan(outside(q))) for q in (np.nan, -0.1, 1.1)] == [True] * 3
-    for rank in (0, 1, 4998, 4999):
-        at = np.full((9, 1), rank, "int32")
-        wanted = np.sort(x, 1)[:, [rank, min(rank + 1, 4999)]]
-        pair = jit(ranked_p.bind)(x, at)
-        np.testing.assert_array_equal(np.concatenate(pair, 1), wanted)
-
-
-def test_order_statistics_of_integers() -> None:
-    for dtype in ("int32", "uint32"):
-        x = keys(40_000, dtype)
-        at = np.array([0, 1, 20_000, 39_999], "int32")
-        assert taken(ranked_p.bind, x, at) == [RANKS]
-        for found, places in zip(
-                jit(ranked_p.bind)(x, at), (at, np.minimum(at + 1, 39_999)), strict=True):
-            np.testing.assert_array_equal(found, np.sort(x)[places])
-
-
-def test_order_statistics_in_transformations() -> None:
-    onp = olympus.numpy
-    x = np.asarray(normal((3, 40_000)))
-    each = jit(vmap(onp.median))(x)
-    np.testing.assert_array_equal(each, np.median(x, 1))
-    gradient = np.asarray(jit(grad(lambda x: onp.quantile(x, 0.1)))(x[0]))
-    place = 0.1 * 39_999
-    order = np.argsort(x[0])[int(place):int(place) + 2]
-    wanted = np.zeros(40_000, "float32")
-    wanted[order] = [1 - place % 1, place % 1]
-    np.testing.assert_allclose(gradient, wanted, atol=1e-2)
-    q = np.array([0.2, 0.8], "float32")
-    mapped = jit(vmap(lambda q: onp.quantile(x[0], q, method="lower")))(q)
-    np.testing.assert_array_equal(mapped, np.quantile(x[0], q, method="lower"))
 
 
 # Options

@@ -20,7 +20,7 @@ COLUMN = onp.ones((3, 1), "float32")
 
 
 def by_gpu(library):
-    """The custom calls of cuSOLVER or hipSOLVER: functions, operands, what is demanded."""
+    """The custom calls of cuSOLVER or hipSOLVER: functions, operands, demands."""
     gesvdj, gesvd = [f"{library}_{kernel}_ffi" for kernel in ("gesvdj", "gesvd")]
     return [
         (linalg.lu, SQUARE, f"{library}_getrf_ffi", {}),

@@ -22,7 +22,7 @@ from olympus._src.lowering import context
 
 
 def calls(action):
-    """How many Python functions `action()` enters, but for those of objects that go meanwhile."""
+    """How many Python functions `action()` enters, without finalisers of other objects."""
     count = 0
     gc.collect()
 
@@ -186,7 +186,7 @@ def test_bodies_in_bodies_are_visited_once_per_level(name, kind):
     def work(depth):
         DEEP_PASSES[name](deep(BODIES[kind], depth))
 
-    work(2)     # code that is met first is read for the names of what it reads
+    work(2)     # code that is met first is read for the names that it reads
     a, b, c = (calls(lambda n=n: work(n)) for n in (2, 4, 6))
     # An exponential pass has a ratio of 4 or more. Residuals of inner loops pass through all outer
     # ones, so a level costs a little more than the one inside.

@@ -650,3 +650,37 @@ def test_a_loop_that_reads_two_rows_makes_no_dense_zeros_for_their_gradients():
     whole = {eqn.primitive.name for eqn in back.params["olympuspr"].eqns
              for v in eqn.outvars if v.aval.shape == (5, 3)}
     assert whole == {"dynamic_update_slice"}
+
+
+@pytest.mark.parametrize(("size", "how_many"), [(200, 1), (50_000, 0)])
+def test_a_loop_of_small_steps_is_one_function(size, how_many):
+    """XLA's own limit is 1 KB a step."""
+    xs = np.linspace(0, 1, 3 * size, dtype=np.float32).reshape(3, size)
+
+    def step(c, x):
+        return onp.concatenate([x[:1], c[:-1] * x[1:]]), c[0]
+
+    run = jit(lambda c, xs: lax.scan(step, c, xs)).lower(xs[0], xs).compile()
+    assert run.as_text().count("xla_cpu_small_call") == how_many
+    carry, wanted = xs[0], []
+    for x in xs:
+        wanted.append(carry[0])
+        carry = np.concatenate([x[:1], carry[:-1] * x[1:]])
+    found = run(xs[0], xs)
+    np.testing.assert_allclose(found[0], carry, rtol=1e-6)
+    np.testing.assert_array_equal(found[1], wanted)
+
+
+def test_loops_that_need_a_library_compile_as_before():
+    def step(c, x):
+        low = onp.sort(c * x)
+        return low + onp.fft.fft(low).real, c.reshape(2, 4) @ onp.ones((4, 4)) + x[0]
+
+    x = np.arange(24, dtype=np.float32).reshape(3, 8) / 9
+    carry, rows = jit(lambda c, xs: lax.scan(step, c, xs))(x[0], x)
+    found = x[0].astype(np.float64)
+    for row, v in zip(rows, x):
+        np.testing.assert_allclose(row, found.reshape(2, 4) @ np.ones((4, 4)) + v[0], rtol=1e-5)
+        low = np.sort(found * v)
+        found = low + np.fft.fft(low).real
+    np.testing.assert_allclose(carry, found, rtol=1e-5)

@@ -247,7 +247,7 @@ def test_what_is_made_while_the_collector_rests_is_not_gone_through_at_once(froz
         with collector_at_rest():
             made = [[]]
         assert any(x is made for x in gc.get_objects(2)) != frozen
-        assert bool(gc.get_freeze_count()) == frozen    # what the user froze stays so
+        assert bool(gc.get_freeze_count()) == frozen    # objects that the user froze stay frozen
     finally:
         (gc.freeze if before else gc.unfreeze)()
 

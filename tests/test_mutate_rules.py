@@ -1,4 +1,4 @@
-"""The tool that makes rules wrong, on a few primitives: it kills, and says what is not reached."""
+"""The tool that makes rules wrong, on a few primitives: it kills, and names unreached rules."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ OPTIONS: list[dict[str, Any]] = [
 
 
 def printed(xp: Any) -> dict[str, list[str]]:
-    """The text of arrays of many sizes and dtypes under NumPy's options, by what they are."""
+    """The text of arrays of many sizes and dtypes under NumPy's options, by name."""
     rng = np.random.default_rng(0)
     arrays = {"weak": xp.asarray(2.5), "weak ints": xp.full((30,), 1), "cube": xp.zeros((2, 0, 3)),
               "scalar": xp.float32(1.5), "wide": xp.ones((2, 40)), "bool": xp.arange(9) > 3}

@@ -54,7 +54,7 @@ def test_atomic_operations_of_all_steps_on_one_block(name: str) -> None:
 
 
 def pipelined(x: Any, y: Any, rows: Any = None) -> Any:
-    """x @ y by a pipeline over blocks of 2 by 3 by 4, the last of which leave the arrays."""
+    """x @ y by a pipeline over blocks of 2 by 3 by 4; the last ones leave the arrays."""
     (m, k), n = x.shape, y.shape[1]
     rows = pl.cdiv(m, 2) if rows is None else rows
 

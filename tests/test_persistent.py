@@ -123,6 +123,8 @@ PROGRAMS = {
     "partial": ("def g(n, x): return x * n\nf = functools.partial(g, 2)", "(g, 2)", "(g, 3)"),
     "decorated": ("def twice(g):\n    @functools.wraps(g)\n    def run(x): return g(g(x))\n"
                   "    return run\n@twice\ndef f(x): return x + 1", "x + 1", "x + 2"),
+    "name of a call": ("def g(x): return x + 1\nf = olympus.named_call(g, name='a')", "'a'", "'b'"),
+    "function in a scope": ("@olympus.named_scope('a')\ndef f(x): return x + 1", "x + 1", "x + 2"),
     "jitted": ("@olympus.jit\ndef g(x): return x + 1\ndef f(x): return g(x)", "x + 1", "x + 2"),
     "gradient": ("def g(x): return (x ** 2).sum()\nf = olympus.grad(g)", "** 2", "** 3"),
     "option of a gradient": ("def g(x): return (x ** 2).sum(), x.sum()\n"

@@ -1,6 +1,6 @@
 """Plans: programs' texts read, figures put together, meshes chosen; without a compiler's wheels.
 
-The texts in `data/planned` are of `step` below, compiled by XLA for four chips of each kind.
+The texts in `data/planned` hold `step` below, compiled by XLA for four chips of each kind.
 """
 
 import json
@@ -58,7 +58,7 @@ def test_a_programs_text_says_what_it_does_on_one_device(chip):
     assert kinds["reduce-scatter", columns, LAYER // 2] == 3
     assert any(groups == rows for _, groups, _ in kinds)
     assert all(c.place and c.place[0] == "/home/user/small.py" for c in found.collectives)
-    # Memory is at least the arguments', and within what the compiler says (573, 570 kB).
+    # Memory is at least the arguments', and within the compiler's figures (573, 570 kB).
     sizes = [size for size, _ in found.over_time]
     assert min(sizes) >= 3 * LAYER // 4 + ROWS // 2 and max(sizes) < 600_000
     assert sum(held.bytes for held in found.peak) == max(sizes) - sum(found.arguments.values())

@@ -39,7 +39,7 @@ def check(row, make):
     assert found.dtype.name == dtype and found.shape == shape
     expected = frozen_value(dtype, shape, values)
     if expression.startswith(("orthogonal", "multivariate_normal")):
-        # LAPACK's kernels are those of the processor, and so are the last places.
+        # LAPACK's kernels depend on the processor, and so do the last places.
         np.testing.assert_allclose(found, expected, rtol=0, atol=8 * np.finfo(dtype).eps)
     elif expression == "wald(key, 1.3, (), 'float64')":
         # XLA multiplies other factors of a scalar's square first in JAX; fences keep their order.

@@ -163,7 +163,7 @@ def test_errors(case):
 
 
 NAN, INF = float("nan"), float("inf")
-IMPOSSIBLE = {          # sampler: parameters that no law has, and what is drawn
+IMPOSSIBLE = {          # sampler: parameters that no law has, and the draw
     "binomial": ([(NAN, 0.5), (-1, 0.5), (3, NAN), (3, -0.1), (3, 1.5)], NAN),
     "negative_binomial": ([(0, 0.5), (NAN, 0.5), (2, 0), (2, 1.1), (2, NAN)], -1),
     "hypergeometric": ([(-1, 3, 1), (3, -1, 1), (3, 3, 7), (3, 3, -1), (NAN, 3, 1)], -1),
@@ -220,7 +220,7 @@ def test_approximate_gamma_numbers_nearly_follow_the_law(a):
     ("dirichlet", (np.array([2.0, 1.0, 0.5]),), stats.beta(2, 1.5)),
 ])
 def test_what_is_made_of_approximate_gamma_numbers_nearly_follows_its_law(name, params, law):
-    """Of two of them each may be off by 0.005, and 20,000 draws by 0.0096 at a level of 5 %."""
+    """Each of two may be off by 0.005, and 20,000 draws by 0.0096 at a level of 5 %."""
     sampler = getattr(random, name)
     drawn = np.asarray(sampler(random.key(5), *params, (20_000,), method="approximate"), float)
     assert stats.kstest(drawn[..., 0] if drawn.ndim > 1 else drawn, law.cdf).statistic < 0.02

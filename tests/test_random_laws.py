@@ -100,7 +100,7 @@ ENDS = {
     "logseries": ([1e-5, 0.9999], lambda p: S.logser(p)),
 }
 WHOLE = frozenset(("bernoulli", "geometric", "poisson", "negative_binomial", "logseries"))
-# Of the samplers that draw in float32 then, wald and t stand for all.
+# wald and t stand for all samplers that draw in float32 then.
 HALVES = frozenset(("uniform", "truncated_normal", "wald", "t", "bernoulli", "geometric"))
 DTYPES = {name: np.dtype(getattr(ml_dtypes, name, name))
           for name in ("float32", "float64", "float16", "bfloat16")}
@@ -118,7 +118,7 @@ class Mirrored:
 
 
 def pvalue(x, law):
-    """Of a sample's test against its law."""
+    """The p-value of a sample's test against its law."""
     if x.dtype.kind == "f" and not isinstance(getattr(law, "dist", law), distributions.rv_discrete):
         return S.kstest(x.astype(np.float64), law.cdf).pvalue
     inner = np.unique(np.append(law.ppf(np.linspace(0.02, 0.98, 25)), 1 + law.ppf(0.02)))
@@ -132,13 +132,13 @@ def pvalue(x, law):
 
 
 def spread(x, law, rng):
-    """Uniform numbers, if what was rounded to `x` follows the law.
+    """Uniform numbers, if the numbers rounded to `x` follow the law.
 
     They are the law's values of random places among all that round to each element.
     """
     info, wide = ml_dtypes.finfo(x.dtype), x.astype(np.float64)
     down, up = [np.nextafter(x, np.array(end, x.dtype)).astype(np.float64) for end in (-INF, INF)]
-    least = np.abs(wide) < float(info.tiny)     # what is smaller may be 0
+    least = np.abs(wide) < float(info.tiny)     # smaller numbers may be 0
     low = np.where(least, -float(info.tiny), np.where(down == -INF, wide, (down + wide) / 2))
     high = np.where(least, float(info.tiny), np.where(up == INF, wide, (up + wide) / 2))
     low = np.where(wide == INF, float(info.max), np.where(wide == -INF, -INF, low))

@@ -21,7 +21,7 @@ def described(f, *args, **kwargs):
     return [(d.where, d.now, d.before) for d in why.differences], str(why)
 
 
-# What changes, with what the explanation says of it.
+# Changes, with the explanation of each.
 CHANGES = {
     "a shape": (lambda f: (f, {"a": onp.ones(4)}, 1), ("x['a']", "float32[4]", "float32[3]"),
                 "Pad"),

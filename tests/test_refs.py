@@ -337,7 +337,7 @@ def test_rules_hold_for_a_function_that_writes_a_reference(rules):
 
 
 def test_a_linear_function_that_writes_is_transposed():
-    """Regression: what was written to a reference had no cotangent."""
+    """Regression: a value written to a reference had no cotangent."""
     def f(x):
         ref = new_ref(onp.zeros(3))
         ref[1] = 2 * x
@@ -580,7 +580,7 @@ def test_a_copy_is_another_reference():
 @pytest.mark.parametrize("deed", [lambda ref: ref[0], lambda ref: set(ref, 0, 1.0)],
                          ids=["read", "written"])
 def test_a_jitted_function_keeps_no_reference_alive(deed):
-    """Regression: that of the first call lived as long as the function."""
+    """Regression: the first call's reference lived as long as the function."""
     ref = new_ref(X)
     seen, jitted = weakref.ref(ref), olympus.jit(deed)
     jitted(ref)
@@ -595,7 +595,7 @@ def test_a_jitted_function_keeps_no_reference_alive(deed):
     ids=["jit", "checkpoint", "cond", "scan"])
 @pytest.mark.parametrize("closed_over", [False, True])
 def test_a_write_of_bwd_to_a_reference_of_the_function_is_no_longer_lost(body, closed_over):
-    """In a body the reference is its content: bwd reads it, and what it would write is refused."""
+    """In a body the reference is its content: bwd reads it, and its writes are refused."""
     ref = new_ref(3.0)
 
     def slope(writes):

@@ -36,7 +36,7 @@ def test_odeint_solves_a_spring_of_pytrees_forward_and_back():
 
 def test_derivatives_of_odeint_in_every_order_of_modes_are_the_closed_forms():
     def decay(rate, y0, t):
-        return odeint(lambda y, t: -rate * y, y0, t)      # closes over what is differentiated
+        return odeint(lambda y, t: -rate * y, y0, t)      # closes over the differentiated value
 
     exact = 1.5 * np.exp(-0.5 * T)
     for jacobian in (olympus.jacfwd, olympus.jacrev):
@@ -387,7 +387,7 @@ def test_bounds_hold_and_have_derivatives():
 
 @pytest.mark.parametrize("method", ["BFGS", "L-BFGS-B", "Newton-CG"])
 def test_minimize_of_complex_numbers(method):
-    """Of |z² - c|² + |z - 2i|², whose minimum for c = -4 is 2i."""
+    """|z² - c|² + |z - 2i|² has its minimum for c = -4 at 2i."""
     def fun(z, c):
         return (onp.abs(z ** 2 - c) ** 2 + onp.abs(z - 2j) ** 2).sum()
 

@@ -151,7 +151,7 @@ def test_sums_of_the_same_shape_begin_where_scipys_do(rng):
 
 
 def test_lags_are_those_of_correlations():
-    """Of an even window, too, where SciPy's are one too large in the mode "same"."""
+    """Even windows, too, where SciPy's are one too large in the mode "same"."""
     x, y = np.arange(7) ** 2, np.array([1, 10, 100, 1000])
     whole = np.correlate(x, y, "full")      # from lag -3
     for mode in ("same", "valid"):
@@ -264,7 +264,7 @@ def test_extrema_of_an_image_called_eagerly_are_one_program():
 
 @pytest.mark.parametrize("name", ["correlate1d", "convolve1d"])
 def test_windows_along_one_axis_have_scipys_places(name, rng):
-    """Of even and odd size, which a mirrored window's place depends on."""
+    """Even and odd sizes, on which a mirrored window's place depends."""
     x = rng.normal(size=(3, 5)).astype("f4")
     for size, origin in ((3, 1), (4, -1)):
         weights = rng.normal(size=size).astype("f4")

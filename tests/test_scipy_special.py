@@ -95,7 +95,7 @@ def test_errors_in_units_in_the_last_place(name):
             assert ulps(getattr(special, name)(*xs), wanted) <= most
 
 
-# Of both signs, from tiny to huge, whole and not: what is large cancels, and Γ has its poles.
+# Numbers of both signs, from tiny to huge, whole and not: large terms cancel, and Γ has its poles.
 ANYWHERE = [-1e8 - 0.5, -1e3 - 0.25, -20.3, -7.0, -2.5, -0.3, -1e-10, 1e-10, 0.3, 1.0, 1.5, 2.5,
             20.3, 24.0, 150.2, 1e3 + 0.5, 1e6, 1e8, 1e15]
 

@@ -430,7 +430,7 @@ def pool_threads():
 @pytest.mark.parametrize("told, cores, count, lower", [
     (None, 1, 8, 10), (None, 2, 8, 0), ("3", 1, 3, 0)], ids=["more", "as many", "told"])
 def test_threads_of_devices_that_share_cores(told, cores, count, lower, monkeypatch):
-    """Four per device, which give way where cores are fewer; what the user says wins."""
+    """Four per device, which give way where cores are fewer; the user's setting wins."""
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cores))
     monkeypatch.delenv("NPROC", raising=False)
     monkeypatch.delenv("PJRT_NPROC", raising=False)

@@ -116,7 +116,7 @@ def test_mesh_says_what_it_is():
     (lambda: NamedSharding(Mesh([DEVICE], "x"), P("y")), ValueError, "the mesh has"),
     (lambda: NamedSharding(Mesh([[DEVICE]], ("x", "y")), P("x", "x")), ValueError, "twice"),
     (lambda: NamedSharding(Mesh([DEVICE], "x"), ("x",)), TypeError, "a Mesh and a PartitionSpec"),
-    (lambda: NamedSharding(Mesh([DEVICE], "x"), P(unreduced={"x"})), ValueError, "not said of"),
+    (lambda: NamedSharding(Mesh([DEVICE], "x"), P(unreduced={"x"})), ValueError, "Auto axes cannot be unreduced"),
     (lambda: NamedSharding(EXPLICIT, P(reduced={"z"})), ValueError, "the mesh has"),
     (lambda: NamedSharding(olympus.sharding.get_mesh(), P()), ValueError, "a mesh with devices"),
     (lambda: olympus.make_mesh((0,), "x"), ValueError, "at least one device"),
@@ -224,7 +224,7 @@ def test_copies_have_memory_of_their_own():
 
 
 def test_what_a_program_spreads_over_a_mesh_of_one_device_is_committed_to_it():
-    """Else the next operation forgot the mesh: "nothing names its devices"."""
+    """Otherwise the next operation forgot the mesh: "nothing names its devices"."""
     sharding = NamedSharding(EXPLICIT, P("x"))
     x = olympus.reshard(olympus.numpy.ones((4, 2)), sharding)
     assert x.committed and (x.T + 1).sharding.spec == P(None, "x")

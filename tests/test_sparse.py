@@ -10,13 +10,13 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.experimental import sparse
-from olympus.experimental.sparse import linalg, transform
+from olympus.experimental.sparse import linalg, test_util, transform
 
 RNG = np.random.default_rng(0)
 
 
 def holes(*shape, dtype=np.float32, density=.4):
-    """An array of which about as many elements as said are not 0."""
+    """An array with about as many nonzero elements as asked for."""
     x = RNG.normal(size=shape) * (RNG.random(shape) < density)
     return (10 * x if np.dtype(dtype).kind in "iu" else x).astype(dtype)
 
@@ -184,6 +184,29 @@ WRONG = {"right": None, "column at the end": [0, 40], "negative column": [0, -1]
          "not in order": [60, 3]}
 
 
+@pytest.mark.parametrize("shape", [(64, 256), (4096, 4)])
+@pytest.mark.parametrize("wrong", WRONG)
+def test_a_vector(shape, wrong):
+    # Long rows have two sums each; an infinite element of padding counts nowhere.
+    places = np.indices(shape).reshape(2, -1).T.astype(np.int32)
+    data, x, y = (RNG.normal(size=s).astype(np.float32) for s in (places.shape[0], *shape[::-1]))
+    if WRONG[wrong]:
+        places[7], data[7] = np.minimum(WRONG[wrong], 2**31 - 1), np.inf
+        places[7, 1] = shape[1] if "at the end" in wrong else places[7, 1]
+    kept = ((places >= 0) & (places < shape)).all(1)
+    data[7] = data[7] if not kept[7] else 2.
+    order = RNG.permutation(len(data))
+    want = scipy.sparse.coo_array((data[kept], tuple(places[kept].T)), shape=shape)
+    for at, by in ((slice(None), x), (order, x), (slice(None), y), (order, y)):
+        mat = sparse.BCOO((data[at], places[at]), shape=shape)
+        run = (lambda m, v: m @ v) if by is x else (lambda m, v: m.T @ v)
+        assert kernels_of(run, mat, by) == ["a vector"]
+        check(olympus.jit(run)(mat, by), (want if by is x else want.T) @ by, 1e-4)
+    by = RNG.normal(size=shape[1]) + 1j
+    mat = sparse.BCOO((data.astype(np.complex64), places), shape=shape)
+    check(olympus.jit(lambda m, v: m @ v)(mat, by.astype(np.complex64)), want @ by, 1e-4)
+
+
 @pytest.mark.parametrize("columns", [13, 256])
 @pytest.mark.parametrize("wrong", WRONG)
 def test_several_columns(columns, wrong):
@@ -305,6 +328,76 @@ def test_lobpcg():
     assert 0 < int(steps) <= 200
 
 
+class TestLayouts(test_util.SparseTestCase):
+    """Functions of random arrays with duplicates, in every layout, beside dense ones."""
+
+    def test_values_derivatives_and_maps(self):
+        for n_batch, n_dense, n_sparse in test_util.iter_sparse_layouts((2, 3, 4)):
+            kind = test_util.rand_bcsr if n_sparse == 2 and n_batch else test_util.rand_bcoo
+            rand = kind(self.rng(), n_batch=n_batch, n_dense=n_dense)
+            x = self.rng().randn(4, 2).astype(np.float32)
+            make = lambda: [rand((2, 3, 4), "float32")]
+            if n_dense == 0 and n_sparse > 1:
+                product = lambda m: m @ x
+                self._CheckAgainstDense(product, product, make, tol=1e-5)
+                self._CheckGradsSparse(product, sparse.sparsify(product), make, atol=1e-5)
+            if n_batch and kind is test_util.rand_bcoo:
+                twice = lambda m: 2 * m
+                self._CheckBatchingSparse(twice, twice, make, bdims=[n_batch - 1])
+
+
+KEEP = {
+    "reshape": lambda m: m.reshape(6, 4), "to one": lambda m: m[:1, 1:2].reshape(()),
+    "slice": lambda m: m[1:, ::2], "element": lambda m: m[3, 2],
+    "rows": lambda m: m[onp.array([1, 0])],
+    "squeeze": lambda m: sparse.bcoo_squeeze(m[:1], dimensions=(0,)),
+    "dense": lambda m: m.update_layout(n_dense=1, on_inefficient=None),
+    "batch": lambda m: m.update_layout(n_batch=1, on_inefficient=None),
+    "transpose": lambda m: m.T, "turn": lambda m: sparse.bcoo_rev(m, [0]),
+    "join": lambda m: sparse.bcoo_concatenate([m, m], dimension=0),
+    "spread": lambda m: sparse.bcoo_broadcast_in_dim(m, shape=(2, 4, 6),
+                                                     broadcast_dimensions=(1, 2)),
+    "duplicates": lambda m: m.sum_duplicates(nse=9), "sort": lambda m: m.sort_indices(),
+    "extract": lambda m: sparse.bcoo_extract(m, m.todense()), "product": lambda m: m @ m.T,
+    "vector": lambda m: m @ m.todense()[0], "columns": lambda m: m @ m.T.todense(),
+    "by dense": lambda m: m * m.todense(), "by sparse": lambda m: m * m,
+    "no axis": lambda m: sparse.BCOO.fromdense(m.todense(), n_batch=1, n_dense=1, nse=2),
+    "cut": lambda m: sparse.bcoo_slice(m, start_indices=(1, 0), limit_indices=(3, 4)),
+    "todense": lambda m: m.todense(), "by rows": lambda m: sparse.BCSR.from_bcoo(m).to_bcoo(),
+}
+
+
+@pytest.mark.parametrize("name", KEEP)
+def test_dtypes_stay(name):
+    # The product of two arrays of truths was one of integers.
+    for dtype in ("bool", "int4", "uint8", "float8_e5m2", "bfloat16", "complex64"):
+        def run(data, indices):
+            mat = sparse.BCOO((data, indices), shape=(4, 6))
+            out = KEEP[name](mat)
+            return out.data if isinstance(out, sparse.OLYMPUSSparse) else out
+        with olympus.numpy_rank_promotion("raise"):
+            out = olympus.eval_shape(run, olympus.ShapeDtypeStruct((7,), dtype),
+                                     olympus.ShapeDtypeStruct((7, 2), "int32"))
+        assert out.dtype == onp.dtype(dtype), dtype
+
+
+def test_arrays_of_truths():
+    x, y = RNG.random((2, 5, 5)) < .4
+    a, b = sparse.BCOO.fromdense(x), sparse.BCOO.fromdense(y, nse=20)
+
+    def run(a, b):
+        bits = [sparse.sparsify(f)(a, b) for f in (lax.bitwise_and, lax.bitwise_or)]
+        return [todense(m) for m in (a @ b, a @ y, a * b, b * x, a + b, a + y, *bits)]
+
+    todense = sparse.todense
+    found = olympus.jit(run)(a, b)
+    wanted = x @ y, x @ y, x & y, x & y, x | y, x | y, x & y, x | y
+    for m, want in zip(found, wanted, strict=True):
+        assert m.dtype == bool and (np.asarray(m) == want).all()
+    with pytest.raises(NotImplementedError, match=r"and of int32\[5, 5\].*arrays of bool are requ"):
+        sparse.sparsify(lax.bitwise_and)(a.astype("int32"), b.astype("int32"))
+
+
 def test_random():
     mat = sparse.random_bcoo(olympus.random.key(1), (2, 40, 50, 3), nse=.1, n_batch=1, n_dense=1,
                              sorted_indices=True)
@@ -323,7 +416,7 @@ def test_rules_of_users():
         del transform.sparse_rules_bcoo[lax.erf_p]
 
 
-# Each mistake: what is done, the class of the error, and words of its message.
+# Each mistake: the call, the class of the error, and words of its message.
 MISTAKES = {
     "indices of floats": (lambda: sparse.BCOO((V, onp.ones((6, 1))), shape=(6,)), TypeError,
                           "indices of an integer dtype are required"),
@@ -415,6 +508,21 @@ def test_message_passing():
     for i in (1, 2):
         check(olympus.grad(loss, i)(graph, h, w), olympus.grad(
             lambda g, h, w: (onp.tanh(g @ h @ w) ** 2).sum(), i)(onp.asarray(mean), h, w), 1e-3)
+
+
+def test_trees_cut_and_join_batches():
+    whole = holes(4, 5, 6)
+    for made in (sparse.BCOO, sparse.BCSR):
+        mat = made.fromdense(whole, n_batch=1)
+        for cut in (slice(0, 1), slice(1, 3), 2):
+            check(olympus.tree.map(lambda x: x[cut], mat), whole[cut])
+        check(olympus.tree.map(lambda x: onp.concatenate([x, x]), mat), np.concatenate([whole] * 2))
+    shared = sparse.BCOO((mat.data[:1], mat.to_bcoo().indices[:1]), shape=whole.shape)
+    for same in (olympus.tree.map(lambda x: x, shared), olympus.jit(lambda m: m)(shared)):
+        assert same.shape == whole.shape
+        check(same, np.stack([whole[0]] * 4))
+    tree = olympus.tree.structure(olympus.tree.map(lambda x: None, mat))
+    assert "shape=(4, 5, 6)" in repr(tree)
 
 
 def test_products_on_several_devices():

@@ -192,7 +192,7 @@ def test_derivatives_of_samples_in_the_parameter():
                 found = derivative(lax.random_gamma_grad, orders)(np.array([a]), np.array([x]))[0]
                 wanted = mp.diff(exact, point, orders)
                 assert abs(float(found) / wanted - 1) < 1e-8, (a, x, orders, found)
-        # Of large parameters: x = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) ... at z = 0.
+        # For large parameters: x = a + z √a + (z² - 1) / 3 + (z³ - 7 z) / (36 √a) ... at z = 0.
         a = np.array([1e8])
         slope = derivative(lax.random_gamma_grad, (1, 0))(a, a)
         np.testing.assert_allclose(slope, -0.5 / a, rtol=1e-3)

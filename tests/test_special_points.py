@@ -130,7 +130,7 @@ def test_complex_powers_of_0_are_0_where_the_exponent_is_positive() -> None:
 
 @pytest.mark.parametrize("dtype", ["float16", "float32", "float64"])
 def test_frexp_of_subnormals(dtype: str) -> None:
-    """XLA's arithmetic on CPU takes those of float32 for 0."""
+    """XLA's arithmetic on CPU takes float32's subnormals for 0."""
     info = np.finfo(dtype)
     x = np.array([info.smallest_subnormal, -5 * info.smallest_subnormal, info.tiny, info.max,
                   -0.0, INF, NAN], dtype)

@@ -43,7 +43,7 @@ CALLS = [       # name, arguments, parameters
 ]
 
 
-# Calls that are compiled in no time: what is left out, and what a bias is corrected by.
+# Calls that are compiled in no time: missing values, and corrections of a bias.
 FEW = [("sem", (HOLES,), {"axis": 1, "nan_policy": "omit"}),
        ("zscore", (HOLES,), {"nan_policy": "omit"}),
        ("kurtosis", (X,), {"bias": False, "fisher": False})]

@@ -48,7 +48,7 @@ def mixed_in_tests(error: Exception) -> bool:
 
 
 def plain(args: Any) -> bool:
-    """Whether the arrays among operands are of one dtype, and of one rank but for scalars."""
+    """Whether the arrays among operands have one dtype, and one rank but for scalars."""
     arrays = [x for x in olympus.tree_util.tree_leaves(args) if hasattr(x, "dtype")]
     return len({x.dtype for x in arrays}) < 2 and len({x.ndim for x in arrays if x.ndim}) < 2
 
@@ -149,7 +149,7 @@ def test_what_a_function_mixes_inside_passes_in_the_strict_modes(name: str) -> N
 # Every public function, with every operand one array ---------------------------------------------
 
 def required(fun: Any) -> list[str] | None:
-    """The parameters without defaults; None of what is no function of Olympus."""
+    """The parameters without defaults; None for anything but a function of Olympus."""
     if not callable(fun) or inspect.isclass(fun):
         return None
     try:

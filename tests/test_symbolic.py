@@ -1,4 +1,4 @@
-"""Symbolic dimensions: text, arithmetic, what is decided, against evaluation over small ranges."""
+"""Symbolic dimensions: text, arithmetic, decisions, against evaluation over small ranges."""
 
 import itertools
 import math

@@ -2,7 +2,7 @@
 
 Programs are those of one device, staged as `shard_map` will stage them: named axes of a mesh, and
 arguments whose types vary. What they compute is seen under vmap, where the elements of an axis do
-what the devices would.
+as the devices would.
 """
 
 import numpy as np

@@ -63,7 +63,7 @@ print(x.sharding.is_replicated)  # mistake
 print(olympus.devices()[0].platfrm)  # mistake
 x.at[0].sett(1)  # mistake
 
-# Results that are not what they are taken for.
+# Results taken for another type.
 text: str = onp.sin(x)  # mistake
 count: int = x.sum()  # mistake
 u, s = onp.linalg.svd(x)  # mistake

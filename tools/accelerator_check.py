@@ -124,7 +124,7 @@ class Run:
 
 
 def check(target: str, part: int | None) -> int:
-    """Print what is wrong for a target; how much that is."""
+    """Print the faults for a target; their number."""
     run = Run(target, part)
     lowered, compiled = run.rows()
     count = run.programs(json.loads(accelerators.FIGURES.read_text(encoding="utf-8")))

@@ -7,7 +7,7 @@ libraries take turns, in a process for each set of programs and target; without 
 figures are those that were kept. `--write` keeps the figures in tests/data/accelerators.json, which
 tools/accelerator_check.py holds Olympus to, and the table in docs/accelerators.md.
 
-Nothing is executed on an accelerator. Times are CPU times, of compiling that of all threads.
+Nothing is executed on an accelerator. Times are CPU times; compiling counts all threads.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def cases(library: Any, which: str, target: str) -> Iterator[tuple[str, Any, tup
 
 def figures(fun: Any, args: tuple[Any, ...]) -> dict[str, Any]:
     """What a program is compiled to."""
-    # Lowering is of one thread, beside which those of the last compilation may still be at work.
+    # Lowering runs in one thread; threads of the last compilation may still be at work.
     start = time.thread_time()
     lowered = fun.lower(*args)
     lowering = time.thread_time() - start
@@ -161,7 +161,7 @@ def rounded(found: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
 
 def differences(found: dict[str, Any], theirs: dict[str, Any], before: dict[str, Any]
                 ) -> Iterator[str]:
-    """In what a program is worse than JAX's and than it was."""
+    """The figures in which a program is worse than JAX's and than before."""
     if "error" in found:
         if "error" not in {**theirs, **before}:
             yield found["error"]

@@ -4,8 +4,9 @@
     python tools/any_lines.py [--most N]
 
 A line counts once, if it is one of a `def` and names `Any`. With more than N such lines in all the
-exit status is 1: what is any object at all is `object`, and for what rules, traces and builders
-take and give there are names in `base/typing.py` and `core/primitive.py`. Standard library only.
+exit status is 1: a parameter that takes any object at all is an `object`, and the operands and
+results of rules, traces and builders have names in `base/typing.py`, `core/primitive.py`. Standard
+library only.
 """
 
 from __future__ import annotations

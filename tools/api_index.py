@@ -1,4 +1,4 @@
-"""The public names, their signatures and what they are, for the site and the tests; and
+"""The public names with their signatures and kinds, for the site and the tests; and
 docs/options.md: every option.
 
     PYTHONPATH=. python tools/api_index.py          writes docs/options.md
@@ -39,13 +39,13 @@ def modules() -> Iterator[ModuleType]:
 
 
 def names(module: ModuleType) -> list[tuple[str, Any]]:
-    """(name, value) of what a module offers to be called, primitives left out."""
+    """(name, value) of each callable that a module offers, primitives left out."""
     return [(name, value) for name in sorted(module.__all__)
             if callable(value := getattr(module, name)) and not name.endswith("_p")]
 
 
 def signature(value: Any) -> str:
-    """The parameters as they are called, without annotations; nothing for what has none."""
+    """The parameters as they are called, without annotations; nothing for values without one."""
     if inspect.isclass(value) and issubclass(value, (BaseException, tuple)):
         return ""
     try:

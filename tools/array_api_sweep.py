@@ -499,7 +499,7 @@ def _tuple_difference(call: Call, expected: Any, got: Any) -> str | None:
     if factors not in ("svd", "qr", "eigh"):
         pairs = zip(got, expected, strict=True)
         return next(filter(None, (_difference(call, e, g) for g, e in pairs)), None)
-    # Unique up to signs: what they multiply to is.
+    # The factors are unique up to signs, their product is unique.
     u, s, *v = map(np.asarray, got)
     if factors == "svd":
         k = s.shape[-1]

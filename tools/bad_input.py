@@ -482,7 +482,7 @@ def legal_call(name: str, fun: Any) -> Call | None:
 
 
 def bad_calls(call: Call) -> Iterator[tuple[str, Call]]:
-    """(what is bad, call)."""
+    """(the fault, call)."""
     for p in signature(call.fun).parameters.values():
         if p.kind is p.VAR_KEYWORD or p.name == "_dot_general":    # a program
             continue
@@ -587,7 +587,7 @@ def chosen(call: Call, what: str, share: tuple[int, int]) -> bool:
 
 def sweep(names: list[str], share: tuple[int, int] = (0, 1), eager: bool = False
           ) -> Iterator[tuple[str, str, str]]:
-    """(function, what is bad, outcome)."""
+    """(function, the fault, outcome)."""
     for name, fun in functions():
         if names and not any(part in name for part in names):
             continue

@@ -31,7 +31,7 @@ DTYPES = ["float32", "float64", "int32", "int8", "bool", "bfloat16", "complex64"
 
 
 class Draw:
-    """One random call: a function of one device's part, and what it does to those of a group."""
+    """One random call: a function of one device's part, and its effect on a group's parts."""
 
     def __init__(self, seed: int) -> None:
         self.rng = rng = np.random.default_rng(seed)

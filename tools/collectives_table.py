@@ -7,8 +7,8 @@ for each program: the collectives of the optimised module as `kind × count: byt
 device`; those in a loop's body count once. The exit status is 1 if a program differs.
 
 With `--scaling` the programs are a matmul and a data-parallel training step of one size on 1, 2, 4
-and 8 devices, and what the compiler counts of a device's work is shown beside: floating-point
-operations, and bytes that it reads and writes.
+and 8 devices, and the compiler's counts of a device's work are shown beside: floating-point
+operations, and bytes read and written.
 """
 
 from __future__ import annotations
@@ -237,7 +237,7 @@ def collectives(text: str) -> dict[str, tuple[int, int]]:
 
 
 def side(library: str, chosen: list[str]) -> None:
-    """Compile the programs with one library, and print what they have."""
+    """Compile the programs with one library, and print their collectives."""
     J, np = importlib.import_module(library), importlib.import_module(f"{library}.numpy")
     out = {}
     for name in chosen:

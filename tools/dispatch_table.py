@@ -1,4 +1,4 @@
-"""What a program costs in a thread of XLA's and in that of its caller: the limit of `brief.py`.
+"""The cost of a program in a thread of XLA's and in its caller's: the limit of `brief.py`.
 
     PYTHONPATH=. [taskset -c 0] python tools/dispatch_table.py [--rounds 7] [--paces]
 

@@ -107,7 +107,7 @@ OPERATIONS: dict[str, Fun] = {
 
 
 def example(dtype: str) -> Any:
-    """A shape of two elements: what is traced needs no values."""
+    """A shape of two elements: tracing needs no values."""
     return olympus.ShapeDtypeStruct((2,), dtype)
 
 

@@ -1,4 +1,4 @@
-"""Eager calls of the most used functions: the time of Olympus over that of JAX, name by name.
+"""Eager calls of the most used functions: the time of Olympus over JAX's, name by name.
 
     python tools/eager_times.py --jax PYTHON_WITH_JAX [--python PYTHON] [--rounds N] [NAME …]
 

@@ -1,4 +1,4 @@
-"""Stores what the programs of tests/ecosystem give on real jax: `tests/ecosystem/results.json`.
+"""Stores the results of tests/ecosystem's programs on real jax: `tests/ecosystem/results.json`.
 
 Made anew when a program or a version in tests/ecosystem/requirements.txt changes, by a Python that
 has those versions and jax of jaxlib's version:

@@ -23,7 +23,7 @@ TRAINING = ["linen", "equinox", "numpyro"]
 
 
 def cpu_time(command, **variables):
-    """Seconds of user and system time of a process and its children, and what it printed."""
+    """Seconds of user and system time of a process and its children, and its output."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     done = subprocess.run(command, env={**os.environ, **variables}, stdout=subprocess.PIPE,
                           text=True, check=True)
@@ -33,7 +33,7 @@ def cpu_time(command, **variables):
 
 
 def turns(jax_python, arguments, count):
-    """What runs on jax, on Olympus with no compiled programs, and with those of before have taken:
+    """Runs on jax, on Olympus without compiled programs, and with the compiled programs of before:
     three lists of (seconds, text).
     """
     on_jax, fresh, warm = [], [], []

@@ -1,10 +1,10 @@
 """Which rows of tests/ops another engine compiles and computes alike: IREE, ONNX Runtime.
 
 Each row is exported for float32, compiled by the engine, run by it on its usual arguments and on
-those of tests/edges.py, and its results compared with those of jit; ONNX's checker passes each
-model. A row that does not agree is printed with what the engine says, then a line per table.
-`REASONS` has what an engine may refuse, or compute otherwise; a row that does not agree for another
-reason fails the run. docs/export.md shows the result.
+the edges of tests/edges.py, and its results compared with jit's; ONNX's checker passes each model.
+A row that does not agree is printed with the engine's message, then a line per table. `REASONS` has
+the operations that an engine may refuse, or compute otherwise; a row that does not agree for
+another reason fails the run. docs/export.md shows the result.
 
     PYTHONPATH=.:tests python tools/engine_rows.py iree|onnx [table ...] [--every N]
 """

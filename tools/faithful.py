@@ -91,7 +91,7 @@ def edges(dtype: Any) -> list[Any]:
 
 
 def powers(dtype: Any) -> list[Any]:
-    """Numbers, zero among them, of which products of two or three leave the format, or do not."""
+    """Numbers, zero among them, whose products of two or three leave the format, or do not."""
     most = format_of(np.dtype(dtype)).most
     return [0, 1, 3, -.5, *(sign * most ** k for k in (.3, .45, .6, .75, .9, -.3, -.45, -.6, -.75,
                                                        -.9) for sign in (1, -1)), most / 2]

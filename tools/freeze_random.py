@@ -73,7 +73,7 @@ PLAIN = (
       for m in ("cholesky", "eigh")),
     *(f"orthogonal(key, {args})" for args in ("3, (2,)", "2, m=3", "3, (), 'complex64', 2")),
 )
-# Of every other sampler with parameters: three shapes, two dtypes.
+# Three shapes and two dtypes of every other sampler with parameters.
 BOTH = (
     "gumbel(key, SHAPE, DTYPE, 'high')", "laplace(key, SHAPE, DTYPE)",
     "logistic(key, SHAPE, DTYPE)",

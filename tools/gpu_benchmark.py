@@ -74,7 +74,7 @@ def programs(library: Any, n: int) -> dict[str, tuple[Callable[..., Any], tuple[
 
 
 def measure(library: Any, platform: str, n: int) -> Iterator[tuple[str, float, float]]:
-    """Of each program its name, and the seconds to compile and to run it."""
+    """Each program's name, and the seconds to compile and to run it."""
     with library.default_device(library.devices(platform)[0]):
         for name, (fun, args) in programs(library, n).items():
             start = time.perf_counter()

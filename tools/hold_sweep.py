@@ -3,11 +3,11 @@
     PYTHONPATH=. python tools/hold_sweep.py [--count 40] [--seed 0] [--least 48 256]
                                             [--skip-corpus] [PATTERN …]
 
-The programs are those of tools/sharded_programs.py, drawn by numbers from `--seed` on, on meshes of
-eight devices, their gradients, `jvp` and `vmap`; and those of tools/hold_corpus.py whose names the
-patterns match, on four devices, along each axis of their last array that four divides (of nets that
-is the batch or features, of equations their states). Each is compiled with `olympus_hold` "off" and
-"auto". Values must be equal within rounding and cut in the same way, and there must be as many
+The programs come from tools/sharded_programs.py, drawn by numbers from `--seed` on, on meshes of
+eight devices, with their gradients, `jvp` and `vmap`; and from tools/hold_corpus.py, where their
+names match the patterns, on four devices, along each axis of their last array that four divides (in
+nets the batch or features, in equations their states). Each is compiled with `olympus_hold` "off"
+and "auto". Values must be equal within rounding and cut in the same way, and there must be as many
 collectives of each kind. With a `--least` below the rule's own more is held. Exits with 1 if a
 program differs.
 """
@@ -73,7 +73,7 @@ def unlike(a: Any, b: Any) -> str:
 
 
 def drawn(seed: int) -> Iterator[tuple[str, Made]]:
-    """A program of tools/sharded_programs.py and what is derived of it."""
+    """A program of tools/sharded_programs.py and its derived programs."""
     of = sharded_programs.draw(seed)
     args = tuple(of.placed)
     with olympus.set_mesh(of.around):
@@ -100,7 +100,7 @@ def cut(name: str) -> Iterator[tuple[str, Made]]:
 
 
 def main() -> int:
-    """Print what differs, and what was counted."""
+    """Print differences and counts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("patterns", nargs="*", default=["*"])
     parser.add_argument("--count", type=int, default=40)

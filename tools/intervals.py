@@ -116,7 +116,7 @@ def flushed(r: Range, of: Format) -> Range:
 
 
 def settled(r: Range, of: Format, ulps: Any) -> Range:
-    """Bounds of what is rounded, to within so many units in the last place."""
+    """Bounds of a rounded result, to within so many units in the last place."""
     less, more = 1 - ulps * of.eps, 1 + ulps * of.eps
     lo = np.where(r.lo > 0, r.lo * np.maximum(less, 0), r.lo * more)
     hi = np.where(r.hi < 0, r.hi * np.maximum(less, 0), r.hi * more)
@@ -336,7 +336,7 @@ def power(a: Range, b: Range, of: Format) -> tuple[Range, Any]:
 
 
 def integer_power(a: Range, n: int, of: Format) -> Range:
-    """Products of the operand with itself, then a quotient, each of which may overflow."""
+    """Products of the operand with itself, then a quotient; each may overflow."""
     f = (lambda x: x ** abs(n))
     r = settled(even(f)(a) if n % 2 == 0 else increasing(f)(a), of, ROUNDED * (abs(n) + 1))
     if n < 0:
@@ -565,7 +565,7 @@ def together(parts: list[Range], of: Format) -> list[Range]:
 
 
 def near(ins: list[Value], x: Any) -> Value:
-    """Of an operation that is not bounded here: the eager result if its operands are exact."""
+    """For an operation that is not bounded here: the eager result if its operands are exact."""
     exact = functools.reduce(np.logical_and, [np.all(each.exact) for each in ins], np.True_)
     if not is_inexact(x.dtype):
         return Value(x, (), np.full(x.shape, bool(exact)))

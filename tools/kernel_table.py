@@ -83,7 +83,7 @@ def reductions(n: int) -> Iterator[Case]:
 
 @case
 def short_rows(n: int) -> Iterator[Case]:
-    """Sums along a last axis of few numbers, or beside it, of arrays and of what is computed."""
+    """Sums along a last axis of few numbers, or beside it, of arrays and of computed values."""
     for dtype in ("float32", "int32"):
         for k in (2, 3, 4, 8, 12):
             x = (uniform(n // k, k) * 9).astype(dtype)
@@ -157,7 +157,7 @@ def cumulative(n: int) -> Iterator[Case]:
 
 @case
 def orders(n: int) -> Iterator[Case]:
-    """Sorting, alone and with what is carried along."""
+    """Sorting, alone and with operands carried along."""
     x = uniform(n)
     few = (x * 9).astype("int32")
     for name, key in (("float32", x), ("sorted", onp.sort(x)), ("few values", few),
@@ -165,6 +165,29 @@ def orders(n: int) -> Iterator[Case]:
         yield f"sort, {name}", lambda x: lax.sort(x), (key,)
         yield f"argsort, {name}", lambda x: onp.argsort(x), (key,)
     yield "sort with two more", lambda *xs: lax.sort(xs), (x, few, x > 0.5)
+    for dtype in ("bool", "int8", "uint8", "int16", "uint16"):
+        key = (x * 200).astype(dtype) if dtype != "bool" else x > 0.5
+        yield f"sort, {dtype}", lambda x: lax.sort(x), (key,)
+        yield f"argsort, {dtype}", lambda x: onp.argsort(x), (key,)
+    yield "random permutation", lambda key, n=n: olympus.random.permutation(key, n), (
+        olympus.random.key(0),)
+
+
+@case
+def partitions(n: int) -> Iterator[Case]:
+    """Of all elements and along both axes, with one rank to three."""
+    x = uniform(n)
+    for count in (1, 2, 3):
+        kth = tuple([n * (j + 1) // (count + 1) for j in range(count)])
+        yield f"partition, {count} ranks", lambda x, kth=kth: onp.partition(x, kth), (x,)
+    yield "argpartition", lambda x: onp.argpartition(x, x.size // 2), (x,)
+    for rows in (10, 100, 1000):
+        if 4 * rows <= n:
+            for axis in (0, 1):
+                kth = (rows, n // rows)[axis] // 2
+                yield f"partition along axis {axis}, {rows} rows", (
+                    lambda x, axis=axis, kth=kth: onp.partition(x, kth, axis)), (
+                    uniform(rows, n // rows),)
 
 
 @case
@@ -179,6 +202,76 @@ def ranks(n: int) -> Iterator[Case]:
             for axis in (0, 1):
                 yield f"median along axis {axis}, {rows} rows", (
                     lambda x, axis=axis: onp.median(x, axis)), (uniform(rows, n // rows),)
+
+
+@case
+def loops(n: int) -> Iterator[Case]:
+    """300 steps on about a hundredth of so many elements.
+
+    One function of XLA's computes them, up to a limit (`lib.executables.SMALL_LOOP`) that both
+    modes have. Compare with XLA's own by a second run, with
+    `XLA_FLAGS=--xla_backend_extra_options=xla_cpu_small_while_loop_byte_threshold=1024`.
+    """
+    size = max(n // 100, 4)
+    x, c = uniform(300, size), uniform(size)
+
+    def steps(step: Callable[..., Any]) -> Callable[..., Any]:
+        return lambda x, c, *more: lax.scan(
+            lambda c, v: ((y := step(c, v, *more)), y), c, x)[1]
+
+    for name, step in (
+            ("sum", lambda c, v: c * 0.5 + v * onp.sum(c)),
+            ("maximum", lambda c, v: c * 0.5 + v * onp.max(c)),
+            ("softmax", lambda c, v: olympus.nn.softmax(c + v)),
+            ("turned", lambda c, v: onp.sin(onp.roll(c, 1)) * onp.roll(v, 2) + onp.roll(c * v, -1)),
+            ("moved", lambda c, v: onp.concatenate([v[:1], c[:-1] * v[1:]])),
+            ("condition", lambda c, v: lax.cond(
+                v[0] > 0.5, lambda: c * 0.5 + v, lambda: onp.sin(c) - v)),
+            ("least before", lambda c, v: lax.cummin(c + v) * 0.5),
+            ("written", lambda c, v: c.at[(v[0] * size).astype("int32")].add(v[1])),
+            ("loop", lambda c, v: lax.fori_loop(
+                0, 5, lambda _, c: c * 0.9 + onp.roll(c, 1) * 0.05, c) + v)):
+        yield f"steps: {name}", steps(step), (x, c)
+    if size <= 1000:
+        w = uniform(size, size) * 0.01
+        cell = steps(lambda c, v, w: onp.tanh(c @ w + v))
+        yield "steps: product", cell, (x, c, w)
+        yield "steps: product, gradient", grad(lambda x, c, w: cell(x, c, w).sum(), 2), (x, c, w)
+        yield "steps: 16 rows", cell, (x[:, None], onp.tile(c, (16, 1)), w)
+
+    def halved(c: Any) -> Any:
+        return lax.while_loop(lambda s: s[0] < 300, lambda s: (s[0] + 1, onp.sin(s[1] + s[0])),
+                              (0, c))
+
+    yield "steps: while", halved, (c,)
+
+
+@case
+def stencils(n: int) -> Iterator[Case]:
+    """Steps of partial differential equations by slices, ten in a loop, and one."""
+    side = int(n ** 0.5)
+
+    def around(u: Any) -> Any:
+        return u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2]
+
+    def heat(u: Any) -> Any:
+        return u.at[1:-1, 1:-1].add(0.1 * (around(u) - 4 * u[1:-1, 1:-1]))
+
+    def jacobi(u: Any) -> Any:
+        return u.at[1:-1, 1:-1].set(0.25 * jit(around)(u))
+
+    def other(u: Any) -> Any:
+        return u.at[1:-1, 1:-1].add(-0.1 * u[1:-1, 1:-1])
+
+    for name, step in (("heat", heat), ("jacobi", jacobi), ("update of itself", other)):
+        yield f"{name}, ten steps", (
+            lambda u, step=step: lax.fori_loop(0, 10, lambda _, u: step(u), u)), (
+            uniform(side, side),)
+        yield f"{name}, one step", step, (uniform(side, side),)
+    yield "heat in one dimension", lambda u: lax.fori_loop(0, 10, lambda _, u: u.at[1:-1].add(
+        0.1 * (u[2:] + u[:-2] - 2 * u[1:-1])), u), (uniform(n),)
+    yield "heat, gradient", grad(lambda u: (lax.scan(
+        lambda u, _: (heat(u), None), u, None, 10)[0] ** 2).sum()), (uniform(side, side),)
 
 
 @case

@@ -150,7 +150,7 @@ OWN: dict[str, dict[str, list[Any]]] = {
 }
 SEQUENCES = {"arrays", "tup", "operands", "choices", "condlist", "choicelist", "keys"}
 VARIADIC = {"arys", "args", "xi", "varargs"}
-# Refusals of what is traced: the value is needed.
+# Refusals of traced values: the value is needed.
 NEEDS_VALUE = (errors.ConcretizationTypeError, errors.TracerArrayConversionError,
                errors.TracerIntegerConversionError, errors.TracerBoolConversionError,
                errors.NonConcreteBooleanIndexError)

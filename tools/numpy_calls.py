@@ -54,7 +54,7 @@ OF_VECTORS = frozenset("""
 
 def numbers(rng: np.random.Generator, shape: tuple[int, ...], kind: str, odd: float = 0.2
             ) -> np.ndarray:
-    """Numbers of a kind; floats without ties, now and then with what is no finite number."""
+    """Numbers of a kind; floats without ties, now and then with infinities or NaN."""
     dtype = np.dtype(kind)
     if dtype.kind == "b":
         return rng.random(shape) < 0.5
@@ -592,7 +592,7 @@ VALUES_REFUSED = ("is not finite", "did not converge", "Singular matrix", "posit
 
 
 def _values(c: Case, ours: Any, theirs: Any) -> bool:
-    """NumPy looks at values and raises: a program gives NaN, or what the caller is told."""
+    """NumPy looks at values and raises: a program gives NaN, or the documented result."""
     return not isinstance(ours, Exception) and isinstance(theirs, Exception) and any(
         text in str(theirs) for text in VALUES_REFUSED)
 

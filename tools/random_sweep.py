@@ -28,7 +28,7 @@ INTS = ["int32", "int8", "uint8", "uint16", "int64"]
 
 
 def positive(rng: np.random.Generator, shape: tuple) -> np.ndarray:
-    """Numbers of which few are small or large."""
+    """Numbers, few of them small or large."""
     return np.exp(rng.normal(0, 2, shape))
 
 

@@ -65,7 +65,7 @@ ERRORS = ("NotImplementedError", "RuleMissingError")
 
 
 def text_of(node: ast.AST | None) -> str:
-    """The message of a call, with what is computed in braces."""
+    """The message of a call, with computed parts in braces."""
     if isinstance(node, ast.JoinedStr):
         return "".join(map(text_of, node.values))
     if isinstance(node, ast.Constant):

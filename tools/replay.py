@@ -3,13 +3,13 @@
     PYTHONPATH=.:tests python tools/replay.py --write FILE
     PYTHONPATH=.:tests python tools/replay.py --against FILE|FOLDER|COMMIT [-v] [--only PATTERN]
 
-The programs are those of the rows of `tests/ops` in each dtype, with jvp, vjp and vmap of each in
-its first, of `tests/artifacts.py`, of `tools/hold_corpus.py` and of the examples. Each is traced
-and lowered, nothing is compiled. What is kept of it are two texts: the program with all params, the
-content of its constants and without lines and scopes, and the module without locations.
+The programs come from the rows of `tests/ops` in each dtype, with jvp, vjp and vmap of each in its
+first, from `tests/artifacts.py`, `tools/hold_corpus.py` and the examples. Each is traced and
+lowered, nothing is compiled. Two texts of it are kept: the program with all params, the content of
+its constants and without lines and scopes, and the module without locations.
 
-`--against` compares with a file that `--write` wrote, with the tree in a folder, or with a commit
-of this repository, of which it takes the tree. It prints how many programs changed, then a line for
+`--against` compares with a file that `--write` wrote, with the tree in a folder, or with the tree
+of a commit of this repository. It prints how many programs changed, then a line for
 each group of them: the table, the operation at which the texts part, which programs. `-v` adds
 to each group the diff of its smallest program. The exit status is 0 whatever changed.
 """
@@ -43,7 +43,7 @@ import numpy as np
 import olympus
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
-FOLDERS = "tests", "tools", "examples"      # of what is imported besides the package
+FOLDERS = "tests", "tools", "examples"      # of modules imported besides the package
 # Examples: the file, whether in x64, and the shapes of arguments of functions in it.
 EXAMPLES: dict[tuple[str, bool], dict[str, tuple[Any, ...]]] = {
     ("gaussian_process", True): {
@@ -52,7 +52,7 @@ EXAMPLES: dict[tuple[str, bool], dict[str, tuple[Any, ...]]] = {
     ("predators", False): {"misfit": ((4,), (40, 2)), "counts_at": ((4,), (7,))},
 }
 PLACE = re.compile(r" = \"?([\w.@]+)")
-# By what a text differs from itself in another process: addresses of objects.
+# A text differs from itself in another process by the addresses of objects.
 ADDRESS = re.compile(r"0x[0-9a-f]+")
 # A program's texts, as long as it has them: "program" and "module".
 Texts = dict[str, str]
@@ -60,7 +60,7 @@ Made = Callable[[], tuple[Callable[..., Any], tuple[Any, ...]]]
 
 
 def texts(fun: Callable[..., Any], args: tuple[Any, ...]) -> Texts:
-    """The texts of the program of a function; of one that is refused, what the error says."""
+    """The texts of a function's program; the error's message where it is refused."""
     found = {}
     with warnings.catch_warnings(), contextlib.redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
@@ -99,7 +99,7 @@ def programs() -> Iterator[tuple[str, str, bool, Made]]:
 
 
 def rows() -> Iterator[tuple[str, str, bool, Made]]:
-    """Each row in each of its dtypes, and what is derived of it in the first."""
+    """Each row in each of its dtypes, and its derived programs in the first."""
     ops, cast = importlib.import_module("ops"), importlib.import_module("properties").cast
     for table, members in ops.tables().items():
         for op in members:

@@ -168,7 +168,7 @@ def draw(seed: int) -> Drawn:
 
 
 def check(seed: int) -> str:
-    """One program in all its modes; AssertionError where it differs. Returns what it was."""
+    """One program in all its modes; AssertionError where it differs. Returns its description."""
     text, steps, f, loss, batched, placed, spread, (x, w, stack), around = draw(seed)
     modes = {
         "eager": f, "jit": olympus.jit(f), "grad": olympus.grad(loss, (0, 1)),

@@ -14,14 +14,14 @@ RESULT = re.compile(r"^(Returns:\n +)(?=\S)", re.MULTILINE)
 def fenced(text: str) -> str:
     """The text with each example, up to the next empty line, in a block of code.
 
-    Griffe takes what is before the first colon of a result for its type; the signature has that.
+    Griffe takes the text before the first colon of a result for its type; the signature has that.
     """
     text = RESULT.sub(r"\1: ", text)
     return EXAMPLE.sub(lambda found: f"```pycon\n{found[0].rstrip()}\n```\n", text)
 
 
 def told(obj: griffe.Object) -> str:
-    """The docstring as help() shows it: with what the source says once for a family."""
+    """The docstring as help() shows it: with the text that the source has once for a family."""
     if obj.is_function or obj.is_class:
         with contextlib.suppress(ImportError, AttributeError):
             return inspect.getdoc(pkgutil.resolve_name(obj.path)) or obj.docstring.value

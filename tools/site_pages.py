@@ -102,7 +102,7 @@ def short_names() -> dict[str, str]:
 
 
 def named(text: str, bare: list[str]) -> Iterator[str]:
-    """The public names in a text: dotted ones, and those of some modules between backticks."""
+    """The public names in a text: dotted ones, and some modules' names between backticks."""
     for dotted in DOTTED.findall(text):
         head, _, name = dotted.rpartition(".")
         module = short_names().get(head)
@@ -227,7 +227,7 @@ def contents() -> str:
 
 
 def navigation() -> list[Any]:
-    """The modules, those of one package under it."""
+    """The modules, a package's under it."""
     def place(path: str) -> tuple[int, str]:
         family = ".".join(path.split(".")[:2])
         return FIRST.index(family) if family in FIRST else len(FIRST), family

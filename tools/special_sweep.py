@@ -237,14 +237,14 @@ def primitive(name: str, kinds: str, exact: Any, near: Any) -> Case:
 
 
 def orthogonal(name: str, kinds: str, exact: Any) -> Case:
-    """Of degrees that are integers, which have a primitive, and SciPy a function, of their own."""
+    """Integer degrees, which have a primitive, and in SciPy a function, of their own."""
     def of_integers(module: Any) -> Callable[..., Any]:
         return lambda n, *xs: getattr(module, f"eval_{name}")(n.astype("int32"), *xs)
     return case(f"eval_{name}", kinds, exact, of_integers(special), of_integers(sp))
 
 
 def between(name: str, kinds: str, exact: Any) -> Case:
-    """Of real degrees."""
+    """Real degrees."""
     def principal(*operands: Any) -> Any:
         value = exact(*operands)
         return mp.re(value) if abs(mp.im(value)) <= abs(value) * mpf(10) ** -40 else mp.nan
@@ -518,7 +518,7 @@ def measure(case: Case, dtype: Any, points: int, seed: int) -> Measured:
 
 
 def report(case: Case, dtype: Any, found: Measured, regions: bool) -> None:
-    """Prints what is wrong with a function, and its worst errors."""
+    """Prints a function's faults and its worst errors."""
     print(f"{case.name} {np.dtype(dtype)}: worst {found.error():.1e}, {found.count()} suspects",
           flush=True)
     if regions:
@@ -543,8 +543,8 @@ PLACE = {label: i for i, labels in enumerate(ZONES.values()) for label in labels
 HEADER = f"""{BEGIN}
 ### The worst relative error of each function and region
 
-Of {TABLE_POINTS} points per operand, {FEW_POINTS} of hypergeometric functions, for which mpmath
-takes long; seed {TABLE_SEED}. A region is that of the largest operand: *near 0* up to 0.01,
+{TABLE_POINTS} points per operand, {FEW_POINTS} for hypergeometric functions, for which mpmath
+takes long; seed {TABLE_SEED}. The largest operand decides the region: *near 0* up to 0.01,
 *middle* up to 50, *large* up to 1e5, *huge*; empty where no point fell.
 *wrong*: results further from mpmath's than rounding the operands explains, or NaN or infinite where
 they should not be, which the errors do not count. *undecided*: results that differ from SciPy's
@@ -557,7 +557,7 @@ again.
 
 
 def zone(region: str) -> int:
-    """The place of the largest operand; that of an infinite one is beyond the others."""
+    """The place of the largest operand; an infinite one is beyond the others."""
     return max(PLACE.get(label.removeprefix("-"), len(ZONES)) for label in region.split(", "))
 
 

@@ -3,11 +3,11 @@
     PYTHONPATH=.:tests python tools/symbolic_rows.py [--run] [--sizes 3] [--table NAME] [--every K]
                                                      [--again]
 
-For every size that axes of a row's arguments have, those axes become one variable `b >= 2`; what is
-refused is tried again with `b` at least the row's size, also a multiple of it, or at most two more.
-What is printed are the programs that no attempt makes, with the last error, and how many there are;
-a row of which the static program is wrong at the sizes tried closes over one. `--run` also calls
-the export at several sizes and compares with the static program.
+For every size that axes of a row's arguments have, those axes become one variable `b >= 2`; a
+refused row is tried again with `b` at least the row's size, also a multiple of it, or at most two
+more. It prints the programs that no attempt makes, with the last error, and their number; a row
+whose static program is wrong at the sizes tried closes over one. `--run` also calls the export at
+several sizes and compares with the static program.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ def resized(args: tuple[Any, ...], old: int, new: int) -> tuple[Any, ...]:
 
 
 class ClosesOver(Exception):
-    """A row that is of one size alone."""
+    """A row that has one size alone."""
 
 
 class Program:
@@ -122,7 +122,7 @@ class Program:
             export.DisabledSafetyCheck.custom_call("ALL")])(*specs)
 
     def check(self, exported: Any, new: int) -> None:
-        """AssertionError unless the export gives at a size what the static program gives."""
+        """AssertionError unless the export's results at a size are the static program's."""
         args = resized(self.args, self.size, new)
         arrays = [args[i] for i in self.arrays]
         wants = olympus.tree.leaves(self.fun(*arrays))
@@ -149,7 +149,7 @@ def programs(tables: dict[str, tuple[Any, ...]], every: int) -> Iterator[tuple[s
 
 
 def refused() -> set[str]:
-    """Programs that fail, in the run that tests/data/symbolic_rows.txt is of."""
+    """Programs that failed in the run recorded in tests/data/symbolic_rows.txt."""
     lines = pathlib.Path(__file__).parent.parent.joinpath(
         "tests/data/symbolic_rows.txt").read_text().splitlines()
     return {line.split("]: ")[0] + "]" for line in lines if "]: " in line}

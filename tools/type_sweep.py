@@ -2,10 +2,10 @@
 
     PYTHONPATH=. python tools/type_sweep.py [--part 0] [--seed 0] [--auto]
 
-Draws calls and specifications as tools/explicit_sweep.py does, and compares what `typeof` says of
+Draws calls and specifications as tools/explicit_sweep.py does, and compares the types of
 the results (shape, dtype, weak type, sharding and mesh, varying axes, memory) of the eager call
-with those of `jit`, `eval_shape`, an export that is called and `vmap`, whose axis comes in front;
-and the types of cotangents with those of the operands. Where one is refused, so must the others be.
+with the types under `jit`, `eval_shape`, an export that is called and `vmap`, whose axis comes in
+front; and the cotangents' types with the operands'. Where one is refused, so must the others be.
 With --auto one axis of the mesh is left to XLA. KNOWN has the calls whose difference is meant.
 Needs eight devices; exits with 1 for a difference.
 """
@@ -41,7 +41,7 @@ def told(x: Any) -> tuple[Any, ...]:
 
 
 def function(text: str) -> Callable[..., Any]:
-    """The function that an expression of the table is of its operands."""
+    """An expression of the table as a function of its operands."""
     def run(*xs: Any) -> Any:
         scope = {**NAMES, **dict(zip("abc", xs, strict=False)), "i": olympus.numpy.array([0, 2, 1])}
         return tree.leaves(eval(text, scope))

@@ -68,6 +68,22 @@ group.case("2,000 rows written in a loop")(functools.partial(rows, by_carry=Fals
 group.case("the same, by carry")(functools.partial(rows, by_carry=True))
 
 
+@group.case("2,000 rows swapped in a loop")
+def _(L):
+    def f(x):
+        ref = L.new_ref(x)
+
+        def body(i, total):
+            old = ref[i]
+            L.ref.set(ref, i, old * 0.5 + total)
+            return total + old
+
+        return L.lax.fori_loop(0, 2000, body, L.np.zeros(64)), ref[...]
+
+    g, x = L.jit(f), L.array(normal(2000, 64))
+    return Loop(lambda: L.wait(g(x)), check=True)
+
+
 @group.case("gradient through 100 writes in a loop")
 def _(L):
     def f(x):

@@ -69,23 +69,30 @@ A = TypeVar("A")        # the auxiliary result, which `has_aux` tells of
 class FlatFunction:
     """A function of pytrees as one of leaves; keeps the structure of its last result, and aux."""
 
-    __slots__ = ("what", "fun", "call", "has_aux", "out_tree", "aux")
+    __slots__ = ("what", "fun", "call", "has_aux", "out_tree", "aux_parts")
 
     def __init__(self, what: str, fun: Callable, call: Callable, has_aux: bool) -> None:
         self.what, self.fun, self.call, self.has_aux = what, fun, call, has_aux
         self.out_tree: Any = None
-        self.aux: Any = None
+        self.aux_parts: Any = None
 
     def __call__(self, *leaves: Array) -> list[Array]:
         out = self.call(leaves)
         if self.has_aux:
             out, aux = split_aux(self.what, self.fun, out)
-            # A tracer of this transformation in aux would outlive it.
-            self.aux = without_tangents(aux)
+            self.aux_parts = without_tangents(aux)
         outs, self.out_tree = tree_flatten(out)
         check_results(self.what, self.fun, out, outs)
         self.check(out, outs)
         return outs
+
+    @property
+    def aux(self) -> object:
+        """The auxiliary data, put together where it is asked for: nodes of the user's may note the
+        trace in which they are made.
+        """
+        leaves, tree = self.aux_parts
+        return tree.unflatten(leaves)
 
     def check(self, out: Array | Sequence[Array | Sequence[Array]], outs: Sequence[Array]) -> None:
         """TypeError for a result that the transformation does not take."""
@@ -100,13 +107,13 @@ def split_aux(what: str, fun: object, out: object) -> tuple[PyTree, object]:
     return out[0], out[1]
 
 
-def without_tangents(aux: object) -> object:
-    """Auxiliary data as the enclosing trace sees it; leaves may be anything."""
+def without_tangents(aux: object) -> tuple[list[object], PyTreeDef]:
+    """The leaves of auxiliary data, anything, as the enclosing trace sees them; their structure."""
     trace = ctx.trace
     leaves, tree = tree_flatten(aux)
-    # Tracers of outer traces stay: an outer grad may differentiate aux.
-    return tree.unflatten([x._primal if type(x) is JVPTracer and x._trace is trace else x
-                           for x in leaves])
+    # A tracer of this transformation would outlive it. Those of outer traces stay: an outer grad
+    # may differentiate aux.
+    return [x._primal if type(x) is JVPTracer and x._trace is trace else x for x in leaves], tree
 
 
 class Linearized:

@@ -49,8 +49,7 @@ HINTS: dict[str, dict[str, str]] = {
         "softmax": "use olympus.nn.softmax", "relu": "use olympus.nn.relu",
         "io_callback": "use olympus.experimental.io_callback",
         "checkpoint_name": "use olympus.ad_checkpoint.checkpoint_name",
-        "array_ref": "use olympus.new_ref", "ds": "use slice(start, start + size), or "
-                      "olympus.lax.dynamic_slice where the start is traced",
+        "array_ref": "use olympus.new_ref",
         "collect_profile": "use olympus.profiler.start_trace, or TensorBoard beside "
                            "olympus.profiler.start_server",
         "tools": "use olympus.jit: jit(f).lower(*args).as_text()",

@@ -9,7 +9,7 @@ from typing import Any, cast
 from ..base.source import filter_traceback
 from ..base.typing import Array, P, PyTree, R
 from ..base.util import bit_key, wraps
-from ..control.bodies import Derived, check_callable, flatten, stage_body
+from ..control.bodies import Derived, check_aliases, check_callable, flatten, stage_body
 from ..control.remat import (
     Offloadable,
     Policy,
@@ -23,10 +23,10 @@ from ..control.remat import (
 from ..core.primitive import Primitive
 from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
-from ..types.avals import Aval
+from ..types.avals import MUTABLE, Aval
 from ..types.memory import Space
 from ..types.shape import entries, static_int
-from ..types.tree import broadcast_prefix, tree_leaves, tree_map, tree_unflatten
+from ..types.tree import broadcast_prefix, tree_leaves, tree_map, tree_structure, tree_unflatten
 
 
 def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = True,
@@ -92,6 +92,10 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
             if all(type(v) in _PLAIN for v in given.values()) else None
         try:
             staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
+            if MUTABLE:
+                named = sorted(dynamic[1])
+                check_aliases("checkpoint", fun, staged.consts, leaves, tree_structure(
+                    (*dynamic[0], *[dynamic[1][k] for k in named])), (*static,), named)
         except Exception as error:
             filter_traceback(error)
             raise

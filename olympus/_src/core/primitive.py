@@ -299,6 +299,7 @@ class Facts:
     along: str = ""     # its param that has the axis or axes of `moved_axes`
     resizes: bool = False
     per_device: bool = False
+    replaces: bool = False  # whether its result is its first operand with other elements at places
     # For `interpreters.checks`: whether a result may be NaN though no operand is (elsewhere the NaN
     # was looked at where it was made); whether a NaN in a floating operand is one in the floating
     # results, which `hands_on` tells by the params too; whether it divides by its second operand,

@@ -787,6 +787,8 @@ class CustomCall(Bodied, abstract=True):
         """Record the call in the current (staging) trace."""
         avals = [typeof(a) for a in args]
         body, tracers = closure_convert(stage(fun, avals))
+        if tracers and isinstance(rules, UserRules):
+            check_aliases(self.what, rules.fun, tracers, args, rules.in_tree, (*rules.statics,))
         more: list[Any] = []
         #   no rule like it is being staged   it is staged if it may hold tracers, else stays Python
         #   it is, for these types            a call in its own rule: shares the program being made

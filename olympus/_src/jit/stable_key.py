@@ -9,6 +9,7 @@ by its name: a guess would run another program than the one that is written.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import enum
 import functools
 import hashlib
@@ -42,7 +43,7 @@ from ..base.users import (
 )
 from ..base.util import Memo
 from ..core.primitive import Primitive
-from ..core.trace import Tracer
+from ..core.trace import FOREIGN_AVALS, Tracer
 from ..runtime.eager import PjitFunction
 from ..types.dtypes import is_extended
 from ..types.mesh import Mesh
@@ -281,6 +282,7 @@ class StableKey:
         for base in cls.__bases__:
             self.add(base, f"a base of {cls.__qualname__}")
         self.add(registered_functions.get(cls), f"what flattens {cls.__qualname__}")
+        self.add(FOREIGN_AVALS.get(cls), f"the type of a {cls.__qualname__}")
         for name, value in vars(cls).items():
             if name in _NO_CONTENT or name in CACHES:
                 continue
@@ -438,6 +440,8 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     ((staticmethod, classmethod), _of("__func__")),
     (functools.cached_property, _of("func", "attrname")),
     (functools._lru_cache_wrapper, StableKey._cached),
+    # As a decorator it makes itself anew for each call.
+    (contextlib._GeneratorContextManager, _of("func", "args", "kwds")),
     (slice, _of("start", "stop", "step")),
     (type(_Pair.x), lambda key, x, where: key.note("field", x.__reduce__()[1])),
     (range, _of("start", "stop", "step")),

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
-from ..base.util import memoize
+from ..base.util import lazy_module, memoize
 from ..core import tags
 from ..core.ir import ClosedOlympuspr, Olympuspr
 from ..core.primitive import Axis, Builder, Cotangent, Indexed, Linear, Tangent, Zero
@@ -454,11 +454,13 @@ def take_along(x: ArrayLike, indices: ArrayLike, axis: int) -> Array:
 class Scatter(Physical):
     """Windows of `updates` written at `indices`: the last written stays. Base of the others."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.updates"), 512
     spread = staticmethod(tags.scatter)
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"
     programs = ("update_olympuspr",)
     makes_nan = False
+    replaces = True
     pace = 4.0
 
     def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:

@@ -31,8 +31,8 @@ from ..core.ir import OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Primitive, Tangent, Zero
 from ..core.staging import JitTracer, StagingTrace
 from ..core.tags import by_body
-from ..core.trace import ThreadState, Tracer, ctx, typeof
-from ..types.avals import ShapedArray, matches
+from ..core.trace import ThreadState, Tracer, ctx, enter, leave, typeof
+from ..types.avals import Aval, ShapedArray, matches
 from ..types.memory import Space
 from ..types.refs import RefAval, inner, ref_aval
 from ..types.shape import less, maximum
@@ -381,7 +381,9 @@ def _typed(x: Reference, aval: ShapedArray) -> Reference:
 
 
 class EmptyRef(Primitive):
-    """params: ty, memory_space, pin. The content is zeros until it is written."""
+    """params: ty, memory_space, pin. The content is zeros, or has parts of zeros, until it is
+    written.
+    """
 
     lower = jvp = transpose = vmap = None
 
@@ -394,8 +396,23 @@ class EmptyRef(Primitive):
         return ref_aval(_content_aval(ty, memory_space))
 
     def on_cells(self, ins: Sequence[Reference], params: Params) -> Ref:
-        aval = _content_aval(params["ty"], params["memory_space"])
+        aval: Any = _content_aval(params["ty"], params["memory_space"])
+        if aval.is_high:
+            return made_ref(_of_zeros(aval))
         return made_ref(move(full(aval.shape, 0, aval.dtype), aval.memory_space))
+
+
+def _of_zeros(aval: Aval) -> Reference:
+    """A value of a user's type whose parts are zeros."""
+    # Where programs have values of the type, one of traced parts is none: it is a constant.
+    trace = ctx.trace
+    of_parts = isinstance(trace, StagingTrace) and type(trace) is not StagingTrace
+    outer = enter(trace if of_parts else ThreadState.trace)
+    try:
+        parts: list[Any] = aval.lo_ty()
+        return aval.raise_val(*[full(a.shape, 0, a.dtype) for a in parts])
+    finally:
+        leave(outer)
 
 
 class OnRef(Primitive, abstract=True):

@@ -8,6 +8,7 @@ from typing import Any
 from ..base.docstrings import complete_docstrings, described_like
 from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
+from ..base.util import lazy_module
 from ..core import reuse, tags
 from ..core.primitive import (
     Axis,
@@ -558,7 +559,8 @@ class DynamicSlice(Physical):
 class DynamicUpdateSlice(Physical):
     """The operand with a window at computed starts replaced."""
 
-    additive = True
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.updates"), 512
+    additive = replaces = True
     spread = staticmethod(tags.update_slice)
     memory = staticmethod(tags.in_memory_of_first)
     settled_by = "x.at[…].set(…, out_sharding=…)"

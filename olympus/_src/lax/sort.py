@@ -46,7 +46,7 @@ from .convert import bitcast_convert_type_p, convert_element_type_p
 from .creation import broadcasted_iota, full_like
 from .indexing import take_along
 from .reduce import check_kind, reduce_or_p, smallest
-from .shape import align, move_axis
+from .shape import Dims, align, move_axis
 from .slicing import slice_in_dim
 
 BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
@@ -410,7 +410,52 @@ def _ranked_by_sort(x: Array, ranks: Array) -> list[Array]:
     return [take_along(x, at, axis) for at in _with_next(x, ranks)]
 
 
+# Parted ------------------------------------------------------------------------------------------
+
+class Partition(Primitive):
+    """All operands [..., n] permuted along the last axis, so that each of `ranks`, ascending, has
+    the element of the first operand that sorting puts there, with none larger before it and none
+    smaller behind it."""
+
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.partition"), 32768
+    multiple_results = True
+    transpose = None
+    work = Sort.work
+    makes_nan = False
+
+    def infer(self, x: ShapedArray, *carried: ShapedArray, ranks: Dims) -> list[ShapedArray]:
+        check_kind("partition", x, "biuf")
+        return [x, *carried]
+
+    @staticmethod
+    def spread(operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: object
+               ) -> list[tags.Entries]:
+        for x in operands:
+            tags.whole(x, [len(x.shape) - 1])
+        return [tags.merged(operands)] * len(outs)
+
+    def lower(self, b: Builder, *xs: IrValue, ranks: Dims) -> Sequence[IrValue]:
+        return b.by_rule(_parted_by_sort, xs, b.avals_in)
+
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, ranks: Dims
+            ) -> tuple[list[Array], list[Tangent]]:
+        axis = typeof(primals[0]).ndim - 1
+        places = broadcasted_iota(INT32, typeof(primals[0]).shape, axis)
+        *outs, order = self.bind(*primals, places, ranks=ranks)
+        return outs, [t if type(t) is Zero else take_along(t, order, axis) for t in tangents]
+
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *, ranks: Dims
+             ) -> tuple[list[Array], list[int | None]]:
+        outs = self.bind(*align(axis, args, dims, 0)[0], ranks=ranks)
+        return outs, [0] * len(outs)
+
+
+def _parted_by_sort(*xs: Array) -> Sequence[Array]:
+    return sort_p.bind(*xs, dimension=typeof(xs[0]).ndim - 1, is_stable=True, num_keys=1)
+
+
 sort_p = Sort("sort")
+partition_p = Partition("partition")
 top_k_p = TopK("top_k")
 ranked_p = Ranked("ranked")
 

@@ -52,7 +52,7 @@ from .attributes import (
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter
 from .manual import ManualAxes, groups_attr
-from .marks import FRONTEND, KEPT, dictionary, elsewhere, marks_of
+from .marks import KEPT, dictionary, elsewhere, marks_of
 from .platforms import Mark, PlatformOpen, rule_of
 from .recipes import has_recipes, note_recipe
 from .rule_programs import LONG, OfArrays, rule_program, staged
@@ -65,7 +65,7 @@ INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; other operations' bodies combine or order
 # elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
-_NONE: tuple[None, Sequence[Var], Sequence[Var], Any] = None, (), (), None
+_NONE: tuple[None, Sequence[Var], Sequence[Var], Any, Sequence[Var]] = None, (), (), None, ()
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
@@ -582,10 +582,7 @@ class Builder(Emitter):
 
     def hold(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """A value that XLA:CPU computes once, however many read it: by a call that stays one."""
-        out = mlir.ir.Operation.create(
-            "func.call", [x.type], [x], {
-                "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(x.type)),
-                FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).result
+        out = self.kept([x])[0]
         return self.spread(out, aval) if aval.tagged else out
 
     def settled(self, outs: Sequence[IrValue], outvars: Sequence[Var]) -> Sequence[IrValue]:
@@ -798,15 +795,16 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     around, open_platform, own = b.marks, b.module.platform is None, b.line is OWN
     plan: Plan = _fences.plan_of(closed, b.module)
     env: dict[Any, Any] = {**emit_constants(b, closed, plan), **dict(zip(pr.invars, args))}
-    held, fences = b.module.held(closed, results) | plan.held, iter(plan.fences)
+    eqns, held, fences = b.module.in_order(
+        closed, b.module.held(closed, results) | plan.held_of(pr, results), plan.fences)
     # The next equation that reads through fences, which operands, and the equation to lower.
-    fenced, behind, repeated, instead = next(fences, _NONE)
+    fenced, behind, repeated, instead, late = next(fences, _NONE)
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
     block, create, platform = b.block, mlir.ir.Operation.create, b.module.rules_of
     # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
-    for eqn in pr.eqns:
+    for eqn in eqns:
         if reads_fences := eqn is fenced:
             eqn = instead
         if eqn.ctx is not scope:
@@ -825,8 +823,8 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         at = None if line is None else known_location((name, id(line[0]), line[1]))
         b.loc = location(name, line) if at is None else at[0]
         if reads_fences:
-            b.put_behind_fences(env, behind, repeated)
-            fenced, behind, repeated, instead = next(fences, _NONE)
+            b.put_behind_fences(env, behind, repeated, late)
+            fenced, behind, repeated, instead, late = next(fences, _NONE)
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)

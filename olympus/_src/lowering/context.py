@@ -26,7 +26,7 @@ from ..base.typing import (
 )
 from ..base.util import lazy_module
 from ..core.identity import Firsts
-from ..core.ir import ClosedOlympuspr, Olympuspr, Var, derived, variables
+from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, derived, variables
 from ..core.primitive import Primitive, subolympusprs
 from ..core.staging import stage
 from ..devices.devices import incompatible
@@ -41,11 +41,13 @@ from .spreading import named
 
 if TYPE_CHECKING:
     from ..core.kernels import Taken
+    from .fences import Fences
     from .hold_report import HoldReport
     from .kernel_report import KernelReport
 
 # For who asks for one.
 _reports: Any = lazy_module("olympus._src.lowering.hold_report")
+_in_place: Any = lazy_module("olympus._src.lowering.in_place")
 _kernel_reports: Any = lazy_module("olympus._src.lowering.kernel_report")
 
 
@@ -430,13 +432,25 @@ class ModuleContext:
         """Whether operations emitted now may be fenced."""
         return self.fenced_from is not None and not self.combining
 
-    def identity(self, kind: IrType) -> str:
-        """The symbol of a function that returns its argument, of an MLIR type."""
-        found = self.holds.identities.get(kind)
+    def in_order(self, closed: ClosedOlympuspr, held: Set[Var], fences: Sequence[Fences]
+                 ) -> tuple[Sequence[OlympusprEqn], Set[Var], Iterator[Fences]]:
+        """The equations, held values and fences of a program, with what keeps its reads and writes
+        of parts of arrays in their order.
+        """
+        if self.holds.hold != "off" and not self.holds.unheld and self.keeps and True in [
+                prim.replaces or prim.programs != () for prim in closed.olympuspr.primitives]:
+            order = _in_place.order_of(closed, frozenset([id(step.eqn) for step in fences]))
+            if order is not None:
+                return order.eqns, held | order.held, iter(order.steps(fences))
+        return closed.eqns, held, iter(fences)
+
+    def identity(self, kinds: tuple[IrType, ...]) -> str:
+        """The symbol of a function that returns its arguments, of these MLIR types."""
+        found = self.holds.identities.get(kinds)
         if found is None:
             ir, loc = mlir.ir, location("", None)
-            found = self.holds.identities[kind] = self.symbols.new("held")
-            _, block = emit_header(found, "private", [kind], [kind], [loc], loc,
+            found = self.holds.identities[kinds] = self.symbols.new("held")
+            _, block = emit_header(found, "private", kinds, kinds, [loc] * len(kinds), loc,
                                    ir.InsertionPoint(self.module.body))
             ir.Operation.create("func.return", [], list(block.arguments), None, None, 0, loc,
                                 ir.InsertionPoint(block))

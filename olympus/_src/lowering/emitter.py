@@ -36,7 +36,7 @@ from .attributes import (
     tensor_type,
 )
 from .context import ModuleContext
-from .marks import FRONTEND
+from .marks import FRONTEND, KEPT, dictionary
 from .platforms import PlatformOpen
 
 BOOL = dtypes.as_dtype(bool)
@@ -221,9 +221,10 @@ class Emitter:
         return out
 
     def put_behind_fences(self, env: dict[Var, IrValue], variables: Sequence[Var],
-                          repeated: Sequence[Var] = ()) -> None:
+                          repeated: Sequence[Var] = (), late: Sequence[Var] = ()) -> None:
         """Fence the values of variables, for all that reads them from now on; of those that are
-        `repeated`, which are scalars, only the repetitions.
+        `repeated`, which are scalars, only the repetitions. The first of `late` waits for the
+        others.
         """
         hidden = self.module.hidden
         for v in variables:
@@ -240,6 +241,16 @@ class Emitter:
                 # Another object for the value: its earlier repetitions have no fence.
                 env[v] = out = mlir.ir.Value(env[v])
                 hidden[id(out)] = out
+        if late:
+            env.update(zip(late, self.kept([env[v] for v in late])))
+
+    def kept(self, xs: Sequence[IrValue]) -> Sequence[IrValue]:
+        """Values that XLA:CPU computes once, and all of which are there when one is."""
+        types = [x.type for x in xs]
+        return mlir.ir.Operation.create(
+            "func.call", types, xs, {
+                "callee": mlir.ir.FlatSymbolRefAttr.get(self.module.identity(tuple(types))),
+                FRONTEND: dictionary(KEPT)}, None, 0, self.loc, self.block.ip).results
 
     def vector(self, values: Sequence[int], dtype: DType) -> IrValue:
         """A rank-1 array of ints, which may be dimensions."""

@@ -23,13 +23,13 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ..base.typing import DimSize
-from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
+from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived
 from ..core.primitive import Primitive
 from ..types import dtypes
 from ..types.avals import Aval, is_float0
@@ -39,6 +39,7 @@ from .known_numbers import (
     Number,
     has_no_reciprocal,
     has_reciprocals,
+    is_infinite,
     is_joint,
     is_nan,
     is_safe,
@@ -96,13 +97,15 @@ _REAL = float, int
 
 class Fences(NamedTuple):
     """The operands that an equation and later ones read through a fence, the scalars whose
-    repetitions alone are read so, and the equation to lower in its place.
+    repetitions alone are read so, the equation to lower in its place, and, if any, an operand of it
+    with the values for which it waits (`in_place.py`).
     """
 
     eqn: OlympusprEqn
     whole: list[Var]
     repeated: list[Var]
     lowered: OlympusprEqn
+    late: Sequence[Var] = ()
 
 
 class Plan(NamedTuple):
@@ -110,19 +113,29 @@ class Plan(NamedTuple):
     through a fence, the values that are held in memory besides, and the constants that are hidden
     in memory, with literals in whose place they are.
 
-    For callers: whether a term of a sum, or a result, may be an argument; the numbers of results
-    that are constants.
+    For callers: in which ways arguments are read; of each result the number, if it is a constant,
+    and whether it is a narrowed integer.
     """
 
     fences: Sequence[Fences]
     results: Sequence[Var]
     held: frozenset[Var]
     constants: Mapping[Var, Literal | None]
-    adds_given: bool
+    reads: int
     numbers: Sequence[Number]
+    narrowed: Sequence[bool]
+
+    def held_of(self, pr: Olympuspr, results: Sequence[int]) -> Set[Atom]:
+        """The values to hold, also for a caller that wants these results to be."""
+        if True not in self.narrowed:
+            return self.held
+        return self.held | {pr.outvars[i] for i in results if self.narrowed[i]}
 
 
-_NOTHING = Plan((), (), frozenset(), {}, False, ())
+# The ways in which a program reads its arguments, as bits: as terms of sums, from which differences
+# are taken, in `and` and `or`; or it returns them.
+_ADDED, _SUBTRACTED, _MASKED, _RETURNED = 1, 2, 4, 8
+_NOTHING = Plan((), (), frozenset(), {}, 0, (), ())
 
 
 def plan_of(closed: ClosedOlympuspr, module: ModuleContext) -> Plan:
@@ -175,99 +188,119 @@ class _Pass:
         self.constant_vars: dict[Var, Literal | None] = {}
         self.inexact, self.reciprocals = _Inexact(), _Reciprocals()
         self.held: set[Var] = set()
-        self.adds_given = False
+        self.reads = 0
+        self.given = frozenset(pr.invars if nested else ())
         self.made.update((v, (_CONSTANT | _FIXED, repeated_number(self.closed_over[v])))
                          for v in pr.constvars if self.inexact[v.aval])
 
     def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
-        made, get, pairs, steps = self.made, self.made.get, _PAIRS.get, _STEPS
-        inexact, reciprocals = self.inexact, self.reciprocals
+        made, get, steps, glances = self.made, self.made.get, _STEPS, _Glances()
+        inexact, others = self.inexact, self._glance
         for eqn in self.pr.eqns:
-            # Most equations are decided here, without calls; the steps are for the others.
-            prim, operands = eqn.primitive, eqn.invars
-            algebra = prim.algebra
-            if not algebra:
+            # A glance decides on most equations, without calls; the steps are for the others.
+            operands = eqn.invars
+            glance, kind, neutral, alone, together = glances[prim := eqn.primitive]
+            if glance == _ANY:
                 for x in operands:
-                    if type(x) is not Literal and (p := get(x)) is not None and (
-                            not prim.elementwise or p[0] & _LASTING):
+                    if type(x) is not Literal and (p := get(x)) is not None and p[0] & alone:
                         break
                 else:
                     if operands and type(operands[0]) is not Literal:
                         continue
-            elif (pair := pairs(algebra)) is not None:
-                kind, neutral, alone, together = pair
+            elif glance == _PAIR:
                 x, y = operands
-                if (aval := x.aval) is y.aval:
-                    if aval.shape and inexact[aval]:
-                        p, q = get(x), get(y)
-                        if p is None:
-                            if q is None or not q[0] & alone:
-                                continue
-                        elif q is None:
-                            if not p[0] & alone:
-                                continue
-                        elif not ((p[0] | q[0]) & alone or p[0] & together and q[0] & together):
-                            if p[0] & q[0] & _SPREAD:
-                                made[eqn.outvars[0]] = _SPREADS
-                            continue
-                else:
+                aval = x.aval
+                if type(x) is Literal or type(y) is Literal:
                     number, other = (y, x) if type(y) is Literal else (x, y)
-                    if type(number) is Literal and type(c := number.val) in _REAL and (
+                    if type(c := number.val) in _REAL and (     # type: ignore[union-attr]
                             c == c and c != neutral and (aval := other.aval).shape
                             and inexact[aval]):
                         bits, p = 0, get(other)
                         if p is None or not (bits := p[0]) & ~_SPREAD:
                             if kind:
                                 made[eqn.outvars[0]] = bits | kind, (
-                                    -c if number is y and algebra == "difference" else c)
+                                    -c if number is y and prim.algebra == "difference" else c)
                             continue
-            elif algebra == "quotient":
-                x, y = operands
-                aval = x.aval
-                if type(y) is Literal:
-                    if type(number := y.val) in _REAL and number and aval.shape and (
-                            inexact[aval] and number == number != 1 and reciprocals[number, aval]):
-                        bits, p = 0, get(x)
-                        if p is None or not (bits := p[0]) & ~_SPREAD:
-                            made[eqn.outvars[0]] = _SCALED | bits, 1 / number
-                            continue
-                elif inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden):
+                else:
                     p, q = get(x), get(y)
-                    if (q is None or not q[0] & _DIVISORS) and (
-                            p is None or not p[0] & _QUOTIENT):
-                        made[eqn.outvars[0]] = _DIVIDED
-                        continue
-            elif algebra == "broadcast":
-                if type(x := operands[0]) is not Literal:
-                    if x not in made:
-                        made[eqn.outvars[0]] = _COPIES
-                        continue
-                elif type(number := x.val) in _REAL:
-                    made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
-                    continue
-            elif algebra == "choice":
-                which, x, y = operands[0], operands[1], operands[-1]
-                if type(which) is not Literal and which not in made and (
-                        type(x) is not Literal and x not in made
-                        or type(y) is not Literal and y not in made):
-                    continue
-            elif algebra in _MOVES and len(operands) == 1:
+                    if p is None is q:
+                        if x is not y or aval.shape and inexact[aval]:
+                            if kind and aval is not y.aval and inexact[aval] and (
+                                    aval.shape != y.aval.shape):
+                                made[eqn.outvars[0]] = kind, None   # constants may be in a scalar
+                            continue
+                    elif aval is y.aval and aval.shape and inexact[aval]:
+                        if p is None or q is None:
+                            if not (p or q or _UNKNOWN)[0] & alone:
+                                continue
+                        elif not ((p[0] | q[0]) & alone or p[0] & together and q[0] & together):
+                            if p[0] & q[0] & _SPREAD:
+                                made[eqn.outvars[0]] = _SPREADS
+                            continue
+            elif glance == _ONE:
                 x = operands[0]
-                if type(x) is not Literal and x not in made and (
-                        algebra != "conversion" or inexact[eqn.outvars[0].aval]):
+                if type(x) is not Literal and x not in made and inexact[x.aval]:
+                    if kind:
+                        made[eqn.outvars[0]] = kind, None
                     continue
-            steps[algebra](self, eqn)
+            elif glance and others(eqn, glance):
+                continue
+            steps[prim.algebra](self, eqn)
         return self._for_callers() if self.nested else Plan(
-            self.fences, (), frozenset(self.held), self.constant_vars, False, ())
+            self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
+
+    def _glance(self, eqn: OlympusprEqn, glance: int) -> bool:
+        """Whether a glance at a quotient, a broadcast or an extremum was enough."""
+        made, operands = self.made, eqn.invars
+        x, y = operands[0], operands[-1]
+        if glance == _QUOTIENTS:
+            aval = x.aval
+            if type(y) is Literal:
+                if type(number := y.val) in _REAL and number and aval.shape and (
+                        self.inexact[aval] and number == number != 1
+                        and self.reciprocals[number, aval]):
+                    bits, p = 0, made.get(x)
+                    if p is None or not (bits := p[0]) & ~_SPREAD:
+                        made[eqn.outvars[0]] = _SCALED | bits, 1 / number
+                        return True
+            elif self.inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden):
+                p, q = made.get(x), made.get(y)
+                if (q is None or not q[0] & _DIVISORS) and (p is None or not p[0] & _QUOTIENT):
+                    made[eqn.outvars[0]] = _DIVIDED
+                    return True
+        elif glance == _BROADCASTS:
+            if type(x) is not Literal:
+                if x not in made:
+                    made[eqn.outvars[0]] = _COPIES
+                    return True
+            elif type(number := x.val) in _REAL:
+                made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
+                return True
+        else:
+            if type(x) is Literal:
+                x, y = y, x
+            if type(x) is not Literal and x not in made and x is not y:
+                if type(y) is Literal:      # an infinite bound is none
+                    return type(number := y.val) in _REAL and number - number == 0
+                return y not in made
+        return False
 
     def _for_callers(self) -> Plan:
         """The plan of a function or body: whatever may read its results is unknown."""
         results = self.pr.outvars
-        self.held.update(self._those(results, _NARROWED))
-        made = [*map(self._of, results)]
+        narrowed = self._those(results, _NARROWED)
+        if self.reads & _MASKED:    # the next iteration may read them
+            self.held.update(narrowed)
+        self._read(_RETURNED, *results)
         return Plan(self.fences, self._those(results, _FENCED), frozenset(self.held),
-                    self.constant_vars, self.adds_given or any(map(_may_be_given, made)),
-                    [*map(_value, made)])
+                    self.constant_vars, self.reads, [_value(self._of(v)) for v in results],
+                    [v in narrowed for v in results])
+
+    def _read(self, way: int, *atoms: Atom) -> None:
+        """Note that values are read in a way, if any is an argument, moved or repeated."""
+        if self.given and way & ~self.reads and not self.given.isdisjoint(
+                [self.moved.get(a, a) for a in atoms]):
+            self.reads |= way
 
     # The steps, by algebra: what to fence of operands, and what to know of results.
 
@@ -365,7 +398,7 @@ class _Pass:
             q = q[0], -q[1]
         if self._is_known(eqn, p, q, operator.add):
             return
-        self.adds_given |= _may_be_given(p) or _may_be_given(q)
+        self._read(_ADDED if sign > 0 else _SUBTRACTED, x, y)
         if _is_zero(q, 1) or sign > 0 and _is_zero(p, 1):
             self._lower_as(eqn, plus_zero_p, x if _is_zero(q, 1) else y)
             return
@@ -403,8 +436,8 @@ class _Pass:
         x, y = eqn.invars[0], eqn.invars[-1]
         p, q = self._of(x), self._of(y)
         base, number = _value(p), _value(q)
-        if base is not None and number is not None and not isinstance(base, complex) and (
-                base < 0 and not float(number).is_integer()):
+        if isinstance(base, _REAL) and isinstance(number, _REAL) and (
+                base < 0 and number % 1):
             self._note_constant(eqn, math.nan)
             return
         bits = _POWER
@@ -498,8 +531,9 @@ class _Pass:
 
     def _broadcast(self, eqn: OlympusprEqn) -> None:
         bits, number = self._of(eqn.invars[0])
-        self.made[eqn.outvars[0]] = (
-            bits | (_SPREAD if bits & _CONSTANT else _REPEATED | _SPREAD), number)
+        x, out = eqn.invars[0], eqn.outvars[0]
+        self.made[out] = bits | (_SPREAD if bits & _CONSTANT else _REPEATED | _SPREAD), number
+        self.moved[out] = self.moved.get(x, x)
 
     def _move(self, eqn: OlympusprEqn) -> None:
         x, out = eqn.invars[0], eqn.outvars[0]
@@ -530,7 +564,7 @@ class _Pass:
         if all(type(a) is Literal for a in eqn.invars):
             self.made.update(dict.fromkeys(outs, _KNOWN))
         elif prim.elementwise:
-            kind = _MADE.get(algebra, 0)
+            kind = _ALONE.get(algebra, 0)
             if algebra == "exponential" and self._joined(eqn.invars)[0] & _MERGED:
                 kind |= _INVERTIBLE
             self._note(eqn, kind)
@@ -700,26 +734,33 @@ class _Pass:
         """Calls, and operations that are several: what they read and make may be anything.
 
         Held in memory are the constants that they are given and that the compiler may not see
-        there: NaN, and 0 where it may be a term; and integers that were narrowed.
+        there: NaN, infinities, and 0 where it may be a term; and integers that were narrowed.
         """
         prim, operands, outs = eqn.primitive, eqn.invars, eqn.outvars
         if self._is_constant(eqn):
             return
         self._fence(eqn, *self._those(operands, _FENCED))
-        self.held.update(self._those(operands, _NARROWED))
         self.constants = True
-        made = [*map(self._of, operands)]
-        zeros = [a for a, p in zip(operands, made, strict=True)
-                 if _is_zero(p) and self.inexact[a.aval]]
         plans = [_plan(body, True) for body in prim.bodies(eqn.params)
                  if type(body) is ClosedOlympuspr]
-        if True in [plan.adds_given for plan in plans]:
-            self.adds_given |= True in map(_may_be_given, made)
-            given = {*map(id, prim.given(eqn.params, operands))} if zeros else ()
-            self._hide(eqn, *[a for a in zeros if id(a) in given])
-        self._hide(eqn, *[a for a, p in zip(operands, made, strict=True) if is_nan(_value(p))])
+        once = len(plans) == 1 == prim.times(eqn.params)
+        reads = functools.reduce(operator.or_, [plan.reads for plan in plans], 0)
+        self._read(reads & ~_RETURNED, *operands)
+        given = [(a, self._of(a)) for a in prim.given(eqn.params, operands)]
+        hidden = [a for a in operands if is_nan(_value(self._of(a)))]
+        hidden += [a for a, p in given if is_infinite(_value(p))]
+        for sign, ways in (1, _ADDED), (-1, _SUBTRACTED):
+            if reads & (ways | _RETURNED if once else ways):
+                hidden += [a for a, p in given if _is_zero(p, sign) and self.inexact[a.aval]]
+        self._hide(eqn, *hidden)
+        narrowed = self._those(operands, _NARROWED)
+        integers = [v for v in outs if not is_float0(v.aval) and dtypes.is_integer(v.aval.dtype)]
+        if narrowed and (integers or reads & _MASKED):
+            self.held.update(narrowed)
         self.made.update(dict.fromkeys(outs, _GIVEN))
-        if len(plans) == 1 == prim.times(eqn.params):
+        if True in [True in plan.narrowed for plan in plans]:
+            self.made.update(dict.fromkeys(integers, (_FIXED | _NARROWED, None)))
+        elif once:
             self.made.update((v, (_CONSTANT | _FIXED, number)) for v, number in zip(
                 outs, plans[0].numbers, strict=False) if number is not None)
 
@@ -745,6 +786,7 @@ class _Pass:
         """
         x, y = eqn.invars
         if dtypes.is_integer(x.aval.dtype):
+            self._read(_MASKED, x, y)
             narrowed = self._those((x, y), _NARROWED)
             if len(narrowed) == 1 and Literal not in (type(x), type(y)):
                 self.held.update(narrowed)
@@ -767,24 +809,48 @@ class _Pass:
 
 # What an elementwise operation without algebra may leave of its operands.
 _LASTING = _FIXED | _NARROWED | _SPREAD | _SIGNED
-# Operations that give the elements of an operand, elsewhere, in another format, or negated.
-_MOVES = frozenset(("conversion", "move", "negation", "part"))
-# Operations on two operands: their result if one is a number; the number with which they are the
-# other operand; what matters to them by itself; what does if both are among it.
-_PAIRS = {"comparison": (0, None, _FIXED | _SIGNED, 0),
-          "difference": (_SHIFTED, 0, _FIXED, 0),
-          "product": (_SCALED, 1, _FIXED, (
-              _EXPONENTIAL | _REPEATED | _SCALED | (_EXPONENTIAL | _SCALED) << _MINUS)),
-          "sum": (_SHIFTED, 0, _FIXED, _SCALED)}
+# The glances at an equation: none; at its operands, of which few facts matter, or all; at one of
+# floats, of which all do; at two; at those of quotients, broadcasts, and extrema.
+_NONE, _ANY, _ONE, _PAIR, _QUOTIENTS, _BROADCASTS, _BOUNDS = range(7)
+_GLANCES = {"": _ANY, "broadcast": _BROADCASTS, "choice": _ANY, "extremum": _BOUNDS, "move": _ANY,
+            "negation": _ANY, "part": _ANY, "quotient": _QUOTIENTS}
+# Operations on two operands: their result if one is a number, or a scalar; the number with which
+# they are the other operand; what matters to them by itself; what does if both are among it.
+_PAIRS: dict[str, tuple[int, float | None, int, int]] = {
+    "comparison": (0, None, _FIXED | _SIGNED, 0),
+    "difference": (_SHIFTED, 0, _FIXED, 0),
+    "product": (_SCALED, 1, _FIXED, (
+        _EXPONENTIAL | _REPEATED | _SCALED | (_EXPONENTIAL | _SCALED) << _MINUS)),
+    "sum": (_SHIFTED, 0, _FIXED, _SCALED)}
+# What operations on floats make of an operand of which nothing is known.
+_ALONE = {"absolute": 0, "conversion": 0, "exponential": _EXPONENTIAL, "logarithm": 0,
+          "logistic": _QUOTIENT,    # 1 / (1 + exp(-x))
+          "root": _ROOT, "sign": 0, "square": 0}
+
+
+class _Glances(dict[Primitive, tuple[int, int, float | None, int, int]]):
+    """The glance at the equations of a primitive, and these facts of pairs."""
+
+    def __missing__(self, prim: Primitive) -> tuple[int, int, float | None, int, int]:
+        algebra = prim.algebra
+        if algebra in _PAIRS:
+            kind, neutral, alone, together = _PAIRS[algebra]
+            found = _PAIR, kind, neutral, alone, together
+        elif algebra in _ALONE:
+            found = _ONE, _ALONE[algebra], None, 0, 0
+        else:
+            alone = _LASTING if prim.elementwise and not algebra else -1
+            found = _GLANCES.get(algebra, _NONE), 0, None, alone, 0
+        self[prim] = found
+        return found
+
+
 # What an operation reads of its operands, where that is only what computed them.
 _READ = {"clamp": _SIGNED, "comparison": _SIGNED, "exclusive_or": _SIGNED,
          "extremum": _SIGNED, "logarithm": _INVERTIBLE | _POWER | _QUOTIENT | _ROOT,
          "sign": _SIGNED}
-_MADE = {"exponential": _EXPONENTIAL,
-         "logistic": _QUOTIENT,     # 1 / (1 + exp(-x))
-         "root": _ROOT}
 _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
-    **dict.fromkeys(("", *_READ, *_MADE), _Pass._other),
+    **dict.fromkeys(("", *_READ, *_ALONE), _Pass._other),
     "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "called": _Pass._call,
     "choice": _Pass._choice, "clamp": _Pass._clamp, "comparison": _Pass._comparison,
     "conversion": _Pass._conversion,
@@ -807,11 +873,6 @@ def _negated(made: Made) -> Made:
 def _value(made: Made) -> Number:
     """The number that an operand is, if it is known to be one."""
     return made[1] if made[0] & _CONSTANT else None
-
-
-def _may_be_given(made: Made) -> bool:
-    """Whether a value may be an argument, or the result of a call."""
-    return made[0] & (_CONSTANT | _FIXED) == _FIXED
 
 
 def _number(literal: Literal) -> Number:

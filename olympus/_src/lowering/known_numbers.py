@@ -47,6 +47,10 @@ def is_nan(number: Number) -> bool:
     return number is not None and number != number
 
 
+def is_infinite(number: Number) -> bool:
+    return number is not None and np.isinf(number)
+
+
 def rounded(number: complex, dtype: DType) -> complex:
     """A number as a dtype holds it."""
     with np.errstate(over="ignore"):

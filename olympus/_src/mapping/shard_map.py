@@ -8,7 +8,7 @@ from typing import Any, NoReturn, overload
 
 from ..base.source import filter_traceback
 from ..base.typing import ArrayLike, P, PyTree, R
-from ..base.util import name_of, quoted, wraps
+from ..base.util import lazy_module, name_of, quoted, wraps
 from ..control.bodies import Derived, check_aliases, flatten, stage_body
 from ..control.manual_trace import ManualTrace
 from ..control.shard_map import Manual, named_axes, shard_map_p
@@ -17,12 +17,14 @@ from ..core.trace import enter, leave, typeof
 from ..interpreters.batching import BatchTracer
 from ..interpreters.jvp import JVPTracer
 from ..jit.arguments import check_callable, leaf_name, structure_path
-from ..types.avals import Aval, ShapedArray
+from ..types.avals import MUTABLE, Aval, ShapedArray
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
 from ..types.shape import mod
 from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
 from ..types.tree_registry import PyTreeDef
+
+_cells: Any = lazy_module("olympus._src.core.cells")      # where there are references
 
 
 class _Infer:
@@ -283,6 +285,9 @@ class _Application:
                 out = self.fun(*tree.unflatten([next(parts) if g else x for x, g in zip(
                     leaves, given, strict=True)]))
                 outs, out_tree = tree_flatten(out)
+                for x in outs if MUTABLE else ():
+                    if type(getattr(x, "aval", None)) in MUTABLE:
+                        raise _cells.returned_reference(self.what, name_of(self.fun), x)
                 specs = self._result_specs(out_tree, [
                     self.manual.part(typeof(x), PartitionSpec()) for x in outs])
                 return out_tree.unflatten(trace.run(lambda *xs: xs, outs, specs, "whole"))

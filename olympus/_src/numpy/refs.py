@@ -590,7 +590,7 @@ def empty_ref(ty: Reference, memory_space: Space | None = None, pin: bool = Fals
     """A reference whose content is not given: zeros until it is written.
 
     Args:
-      ty: a `ShapeDtypeStruct`, or an aval.
+      ty: a `ShapeDtypeStruct`, an aval, or a type of the user's, whose parts are zeros.
       memory_space: the memory of the device that the content is kept in.
       pin: as for `new_ref`.
 
@@ -603,7 +603,7 @@ def empty_ref(ty: Reference, memory_space: Space | None = None, pin: bool = Fals
     Ref([3., 3.], dtype=float32)
     """
     aval = getattr(ty, "aval", ty)
-    if not isinstance(aval, ShapedArray):
+    if not (isinstance(aval, ShapedArray) or getattr(aval, "is_high", False)):
         raise TypeError(f"empty_ref: {ty!r} given; a ShapeDtypeStruct is required; say a shape and "
                         "a dtype.")
     return empty_ref_p.bind(ty=aval, memory_space=_space(memory_space), pin=bool(pin))

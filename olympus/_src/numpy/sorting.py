@@ -27,7 +27,6 @@ from ..types.shape import (
     bit_length,
     canonical_axis,
     canonical_dim,
-    definitely_equal,
     entries,
     is_static,
     known_less,
@@ -198,7 +197,7 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
               kind: str = "introselect", order: None = None) -> Array:
     """The array with the k-th smallest element at place k, none larger before, none smaller after.
 
-    The order within both parts is not specified (here it is ascending: the array is sorted).
+    The order within both parts is not specified.
 
     Args:
       axis: the axis; None partitions the flattened array.
@@ -211,7 +210,7 @@ def partition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
     >>> print(onp.partition(onp.array([7, 1, 5, 3]), 1)[:2])
     [1 3]
     """
-    return sort(*_parted("partition", a, kth, axis, kind, order))
+    return _partition(*_parted("partition", a, kth, axis, kind, order))[0]
 
 
 @api_boundary
@@ -227,20 +226,37 @@ def argpartition(a: ArrayLike, kth: int | Sequence[int], axis: int | None = -1,
     >>> print(onp.argpartition(onp.array([7, 1, 5, 3]), 1)[:2])
     [1 3]
     """
-    return argsort(*_parted("argpartition", a, kth, axis, kind, order))
+    a, axis, ranks = _parted("argpartition", a, kth, axis, kind, order)
+    places = creation.broadcasted_iota(dtypes.default_int(), a.shape, axis)
+    return _partition(a, axis, ranks, places)[1]
+
+
+def _partition(a: Array, axis: int, ranks: tuple[int, ...], *carried: Array) -> Sequence[Array]:
+    if not ranks or dtypes.is_complex(a.dtype):
+        return sort_by([a], *carried, axis=axis)
+    return _by_ranks(a, *carried, axis=axis, ranks=ranks)
+
+
+@fused(static=("axis", "ranks"))
+def _by_ranks(*xs: Array, axis: int, ranks: tuple[int, ...]) -> list[Array]:
+    last = xs[0].ndim - 1
+    outs = lax_sort.partition_p.bind(*[lax_shape.move_axis(x, axis, last) for x in xs],
+                                     ranks=ranks)
+    return [lax_shape.move_axis(out, last, axis) for out in outs]
 
 
 def _parted(name: str, a: ArrayLike, kth: int | Sequence[int], axis: int | None, kind: str,
-            order: None) -> tuple[Array, int]:
+            order: None) -> tuple[Array, int, tuple[int, ...]]:
+    """The array, its axis, and the ranks, ascending: none where the axis is empty or symbolic."""
     if kind != "introselect":
         raise ValueError(f"{name}: kind {kind!r} given; 'introselect' is required.")
     refuse_option(name, order=order)
     a, axis, _ = _sortable(name, a, axis, None, None, True)
-    if not definitely_equal(a.shape[axis], 0):
-        for k in kth if isinstance(kth, Sequence) else (kth,):
-            if is_static((a.shape[axis],)):
-                canonical_axis(k, a.shape[axis], f"{name}: kth")
-    return a, axis
+    n = a.shape[axis]
+    if not is_static((n,)) or not n:
+        return a, axis, ()
+    several = kth if isinstance(kth, Sequence) else (kth,)
+    return a, axis, tuple(sorted({canonical_axis(k, n, f"{name}: kth") for k in several}))
 
 
 @api_boundary

@@ -40,7 +40,16 @@ from .conversions import (
     sparse_permutation,
 )
 from .defined import batched
-from .formats import WORDS, BCOOProperties, OLYMPUSSparse, Shape, SparseInfo, bcoo_properties
+from .formats import (
+    WORDS,
+    BCOOProperties,
+    OLYMPUSSparse,
+    Shape,
+    SparseInfo,
+    bcoo_properties,
+    healed_shape,
+    tree_info,
+)
 from .products import (
     bcoo_dot_general_p,
     bcoo_dot_general_sampled_p,
@@ -71,26 +80,6 @@ def concrete_count(what: str, count: ArrayLike) -> int:
             f"function within jit, vmap, and other transformations, where it is {count}; a "
             "concrete value is required; give nse=, an int.")
     return operator.index(count)    # pyright: ignore[reportArgumentType]
-
-
-def healed_shape(shape: Shape, batch: Sequence[Shape]) -> Shape:
-    """The shape of a sparse array whose arrays have gained or lost batch axes.
-
-    `vmap` and `scan` take a leading axis from the arrays of a pytree, or add one, and know nothing
-    of its shape. `batch`: sizes of the batch axes that each array has now, and, last, the sizes of
-    all axes behind them by the shape.
-    """
-    *parts, behind = batch
-    n = len(parts[0])
-    known = shape[:len(shape) - len(behind)]
-    if n == len(known):
-        return shape
-    sizes = tuple(next((s for s in found if s != 1), 1) for found in zip(*parts, strict=True))
-    if n < len(known):      # lost: a broadcast axis keeps its size where it is known to be left
-        left = known[len(known) - n:]
-        sizes = tuple(k if s == 1 and all(p[i] == 1 for p in parts) else s
-                      for i, (s, k) in enumerate(zip(sizes, left, strict=True)))
-    return (*sizes, *behind)
 
 
 @register_pytree_node_class
@@ -136,7 +125,7 @@ class BCOO(OLYMPUSSparse):
 
     def tree_flatten(self) -> tuple[tuple[Array, Array], SparseInfo]:
         """For pytrees: data and indices, and what they do not say."""
-        return (self.data, self.indices), self._info
+        return self._bufs, tree_info(self._info, self._bufs, 2)
 
     @classmethod
     def tree_unflatten(cls, aux_data: SparseInfo, children: Sequence[Array]) -> Self:
@@ -146,13 +135,12 @@ class BCOO(OLYMPUSSparse):
         if not isinstance(aux_data, SparseInfo):
             raise ValueError(f"BCOO.tree_unflatten: invalid aux_data={aux_data!r} given; what "
                              "tree_flatten returns is required.")
-        self.shape, self.indices_sorted, self.unique_indices = aux_data
+        self.shape, self.indices_sorted, self.unique_indices, _ = aux_data
         data, indices = (getattr(x, "shape", None) for x in children)
         if data is not None and indices is not None and len(indices) > 1:
             n, behind = len(indices) - 2, indices[-1] + max(len(data) - len(indices) + 1, 0)
-            if len(self.shape) != n + behind and len(data) > n and behind <= len(self.shape):
-                self.shape = healed_shape(self.shape, (
-                    data[:n], indices[:n], self.shape[len(self.shape) - behind:]))
+            if (n or len(self.shape) != behind) and len(data) > n and behind <= len(self.shape):
+                self.shape = healed_shape(aux_data, behind, data[:n], indices[:n])
         return self
 
     @property
@@ -257,7 +245,7 @@ def _flat_places(indices: np.ndarray, shape: Shape) -> np.ndarray:
 
 def _check_indices(indices: np.ndarray, info: SparseInfo) -> None:
     """ValueError for indices that are negative, or that break what is promised of them."""
-    shape, is_sorted, unique = info
+    shape, is_sorted, unique, _ = info
     if indices.size and indices.min() < 0:
         where_it_is = tuple(int(i) for i in np.argwhere(indices < 0)[0])
         raise ValueError(f"BCOO: index {indices[where_it_is]} at indices{list(where_it_is)} given; "

@@ -23,12 +23,20 @@ from .bcoo import (
     bcoo_eliminate_zeros,
     bcoo_sum_duplicates,
     concrete_count,
-    healed_shape,
     stored_count,
 )
 from .conversions import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined, add_at, batched
-from .formats import WORDS, OLYMPUSSparse, Shape, SparseInfo, bcsr_properties, pointer_properties
+from .formats import (
+    WORDS,
+    OLYMPUSSparse,
+    Shape,
+    SparseInfo,
+    bcsr_properties,
+    healed_shape,
+    pointer_properties,
+    tree_info,
+)
 from .layout import bcoo_broadcast_in_dim, bcoo_concatenate
 from .products import bcsr_dot_general_p, bcsr_indices, canonical_numbers
 
@@ -71,7 +79,7 @@ class BCSR(OLYMPUSSparse):
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], SparseInfo]:
         """For pytrees: data, indices and indptr, and what they do not say."""
-        return (self.data, self.indices, self.indptr), self._info
+        return self._bufs, tree_info(self._info, self._bufs, 1)
 
     @classmethod
     def tree_unflatten(cls, aux_data: SparseInfo, children: Sequence[Array]) -> Self:
@@ -81,13 +89,12 @@ class BCSR(OLYMPUSSparse):
         if not isinstance(aux_data, SparseInfo):
             raise ValueError(f"BCSR.tree_unflatten: invalid aux_data={aux_data!r} given; what "
                              "tree_flatten returns is required.")
-        self.shape, self.indices_sorted, self.unique_indices = aux_data
+        self.shape, self.indices_sorted, self.unique_indices, _ = aux_data
         data, indices, indptr = (getattr(x, "shape", None) for x in children)
         if data and indices and indptr:
             n, behind = len(indices) - 1, 2 + max(len(data) - len(indices), 0)
-            if len(self.shape) != n + behind and behind <= len(self.shape):
-                self.shape = healed_shape(self.shape, (
-                    data[:n], indices[:n], indptr[:n], self.shape[len(self.shape) - behind:]))
+            if (n or len(self.shape) != behind) and behind <= len(self.shape):
+                self.shape = healed_shape(aux_data, behind, data[:n], indices[:n], indptr[:n])
         return self
 
     @property

@@ -24,8 +24,8 @@ from ..numpy.reductions import any as any_of
 from ..numpy.reductions import cumsum
 from ..numpy.selection import where
 from ..types import dtypes
-from .defined import Defined, add_at, batched, largest, read
-from .formats import Shape, SparseInfo, bcoo_properties, check_counts, index_properties
+from .defined import Defined, add_at, batched, read
+from .formats import Shape, SparseInfo, bcoo_properties, check_counts, index_properties, largest
 
 BOOL, INT32 = dtypes.as_dtype("bool"), dtypes.as_dtype("int32")
 
@@ -36,6 +36,12 @@ def inside(indices: Array, sizes: Sequence[int]) -> Array:
     limits = np.minimum(np.asarray(sizes, np.int64), np.iinfo(indices.dtype).max)
     limits = limits.reshape(*[1] * (indices.ndim - 1), -1)
     return all_of((indices >= 0) & (indices < asarray(limits.astype(indices.dtype))), -1)
+
+
+def only(kept: Array, x: Array) -> Array:
+    """`x` where `kept`, along its leading axes, and 0 elsewhere, in the dtype of `x`."""
+    mask = kept.reshape(*kept.shape, *[1] * (x.ndim - kept.ndim))
+    return where(mask, x, zeros((), x.dtype))   # a number would make truths integers
 
 
 def for_columns(numbers: Sequence[int] | np.ndarray, dtype: DType, ndim: int = 2) -> Array:
@@ -70,7 +76,7 @@ def _fromdense(mat: Array, *, nse: int, n_batch: int, n_dense: int, index_dtype:
         if not n_sparse:
             index = zeros((nse, 0), index_dtype)
             first = (arange(nse) < 1) & stored
-            return where(first.reshape(nse, *[1] * n_dense), read(m, index), 0), index
+            return only(first, read(m, index)), index
         places = nonzero(stored, size=nse, fill_value=m.shape[:n_sparse])
         index = stack([p.astype(index_dtype) for p in places], -1)
         return read(m, index).astype(m.dtype), index
@@ -118,7 +124,7 @@ def _extract(indices: Array, arr: Array, *, assume_unique: bool) -> Array:
             return found
         _, order, _, first = distinct(i, a.shape[:n_sparse])
         kept = zeros(i.shape[:1], bool).at[order].set(first)
-        return where(kept.reshape(-1, *[1] * (found.ndim - 1)), found, 0)
+        return only(kept, found)
 
     return batched(one, arr.shape[:n_batch])(indices, arr)
 

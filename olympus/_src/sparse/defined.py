@@ -27,7 +27,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import prod
 from ..types.tree import flatten_axes, tree_flatten
-from .formats import WORDS
+from .formats import WORDS, largest
 
 Definition = Callable[..., "Array | Sequence[Array]"]
 BOOL, UINT8 = dtypes.as_dtype("bool"), dtypes.as_dtype("uint8")
@@ -76,11 +76,6 @@ class Defined(Primitive):
              ) -> tuple[Array | list[Array], int | None | list[int | None]]:
         outs, found = batch_flat(self.flat(params), axis, args, dims)
         return (outs, found) if self.multiple_results else (outs[0], found[0])
-
-
-def largest(*batches: Sequence[int]) -> tuple[int, ...]:
-    """The sizes of batch axes that serve each other: where they differ, the one that is not 1."""
-    return tuple(next((s for s in sizes if s != 1), 1) for sizes in zip(*batches, strict=True))
 
 
 def batched(f: Callable[..., Array | Sequence[Array]], sizes: Sequence[int]

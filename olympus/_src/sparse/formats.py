@@ -59,6 +59,8 @@ class SparseInfo(NamedTuple):
     shape: Shape
     indices_sorted: bool = False
     unique_indices: bool = False
+    #: in trees: the batch axes, larger than 1, along which all parts have the size 1
+    shared: tuple[int, ...] = ()
 
 
 class COOInfo(NamedTuple):
@@ -99,6 +101,38 @@ class BCSRProperties(NamedTuple):
     n_batch: int
     n_dense: int
     nse: int
+
+
+def tree_info(info: SparseInfo, parts: Sequence[object], behind: int) -> SparseInfo:
+    """The static part of a sparse array's tree: `info`, and which batch axes are shared.
+
+    `behind`: how many axes of the second part are no batches. Parts may be any objects.
+    """
+    shapes = [getattr(part, "shape", None) or () for part in parts]
+    if len(shapes[1]) <= behind:
+        return info
+    batches = zip(info.shape, *shapes[:1], shapes[1][:-behind], *shapes[2:])
+    return info._replace(shared=tuple([
+        i for i, (size, *own) in enumerate(batches) if size != 1 and set(own) == {1}]))
+
+
+def healed_shape(info: SparseInfo, behind: int, *batches: Shape) -> Shape:
+    """The shape of a sparse array whose parts have these batch axes now.
+
+    `vmap` and `scan` take a leading axis from the arrays of a pytree, or add one, and `shard_map`
+    cuts axes; none knows of the shape. `behind`: the number of axes that are no batches.
+    """
+    known = info.shape[:len(info.shape) - behind]
+    first = len(batches[0]) - len(known)    # axis that was the first before
+    # Where all parts have the size 1, either the axis has it or they share the axis.
+    sizes = [known[i - first] if size == 1 and i - first in info.shared else size
+             for i, size in enumerate(largest(*batches))]
+    return (*sizes, *info.shape[len(known):])
+
+
+def largest(*batches: Sequence[int]) -> tuple[int, ...]:
+    """The sizes of batch axes that serve each other: where they differ, the one that is not 1."""
+    return tuple(next((s for s in sizes if s != 1), 1) for sizes in zip(*batches, strict=True))
 
 
 class Buffer(Protocol):

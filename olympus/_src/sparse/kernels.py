@@ -1,8 +1,11 @@
-"""Products of a matrix by rows and several columns, by the kernel of jaxlib.
+"""Products of large matrices on one CPU: with a vector, and with several columns.
 
-The kernel believes its indices: pointers must ascend from 0 to at most the number of elements, and
-columns be in the array. So each program asks whether those at hand are such, and whether rows are
-sorted where that is promised; where not, the plain form runs.
+With a vector: XLA's scatter adds one product after the other, and waits for the last sum where the
+next product is of the same row. So long rows have two sums each, which take turns.
+
+Several columns: the kernel of jaxlib, which believes its indices: pointers must ascend from 0 to at
+most the number of elements, and columns be in the array. So each program asks whether those at hand
+are such, and whether rows are sorted where that is promised; where not, the plain form runs.
 """
 
 from __future__ import annotations
@@ -14,20 +17,61 @@ from ..base.typing import Array, DType, IrValue
 from ..core.kernels import Kernel
 from ..core.primitive import Builder
 from ..lax.barriers import optimization_barrier
-from ..lax.creation import iota
+from ..lax.creation import broadcasted_iota, iota
+from ..lax.indexing import GatherDimensionNumbers, gather
+from ..numpy.arithmetic import minimum
 from ..numpy.creation import zeros
 from ..numpy.joining import concatenate
 from ..numpy.reductions import cumsum
+from ..numpy.selection import where
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .defined import Defined, add_at
 from .formats import Shape, SparseInfo
-from .products import Numbers
+from .products import Numbers, columns_of
 
 INT32 = dtypes.as_dtype("int32")
 _TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
+_LONG = 8       # elements in each row from which two sums are quicker than one
 _WIDTH = 8      # columns that the kernel multiplies by at once; others it does slowly
 
+
+# A vector ----------------------------------------------------------------------------------------
+
+def _takes_turns(b: Builder, *parts: IrValue, dimension_numbers: Numbers,
+                 preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> bool:
+    data, indices, rhs = b.avals_in
+    ((lc, _), _) = dimension_numbers
+    return (len(lc) == rhs.ndim == data.ndim == 1 and indices.shape == (data.size, 2)
+            and indices.dtype.name in ("int32", "int64") and data.size >= 2**14
+            and data.dtype.name in _TERMS and rhs.dtype == data.dtype == b.avals_out[0].dtype
+            and 0 not in lhs_spinfo.shape and 2 * max(lhs_spinfo.shape) < 2**31)
+
+
+def _by_vector(b: Builder, *xs: IrValue, dimension_numbers: Numbers,
+               preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> IrValue:
+    (((met,), _), _) = dimension_numbers
+    height, width = lhs_spinfo.shape[1 - met], lhs_spinfo.shape[met]
+
+    def product(data: Array, indices: Array, x: Array) -> list[Array]:
+        nse, = data.shape
+        rows, columns = (columns_of(indices, (k,)) for k in (1 - met, met))
+        found = gather(x, columns, GatherDimensionNumbers((), (0,), (0,)), (1,),
+                       mode="promise_in_bounds")    # which XLA clamps
+        # One choice, after the product: what padding stores or finds may be infinite.
+        inside = (columns >= 0) & (columns < width)
+        terms = where(inside[:, 0], data * found, zeros((), data.dtype))
+        sums = 2 if nse >= _LONG * height else 1
+        if sums > 1:
+            turn = broadcasted_iota(rows.dtype, rows.shape, 0) % sums
+            rows = minimum(rows, height) * sums + turn
+        out = add_at((height * sums,), rows, terms)
+        return [out[::2] + out[1::2] if sums > 1 else out]
+
+    return b.traced(product, xs, b.avals_in)[0]
+
+
+# Several columns ---------------------------------------------------------------------------------
 
 def _suits(b: Builder, *parts: IrValue, dimension_numbers: Numbers,
            preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> bool:
@@ -100,4 +144,6 @@ def _by_columns(b: Builder, *xs: IrValue, dimension_numbers: Numbers,
 
 _KERNEL = Kernel("several columns", "XLA adds the products to the rows, a number at a time",
                  _suits, _by_columns)
-KERNELS = dict.fromkeys(("bcoo_dot_general", "bcsr_dot_general"), (_KERNEL,))
+_VECTOR = Kernel("a vector", "a sum waits for the product before, in the same row",
+                 _takes_turns, _by_vector)
+KERNELS = {"bcoo_dot_general": (_VECTOR, _KERNEL), "bcsr_dot_general": (_KERNEL,)}

@@ -27,7 +27,7 @@ from ..numpy.manipulation import broadcast_to
 from ..numpy.selection import where
 from ..types.shape import broadcast_shapes, canonical_axis, prod
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose
-from .conversions import BOOL, broadcast_batch, for_columns, inside, padding
+from .conversions import BOOL, broadcast_batch, for_columns, inside, only, padding
 from .defined import batched, read
 from .formats import WORDS, Shape, SparseEfficiencyError, SparseEfficiencyWarning
 
@@ -128,8 +128,7 @@ def _more_dense(mat: BCOO, n_dense: int) -> BCOO:
     def one(d: Array, i: Array) -> Array:
         at = (arange(d.shape[0]), *[i[:, left + k] for k in range(count)])
         out = zeros((d.shape[0], *sizes, *d.shape[1:]), d.dtype)
-        valid = inside(i[:, left:], sizes).reshape(-1, *[1] * (d.ndim - 1))
-        return out.at[at].set(where(valid, d, 0), mode="drop")
+        return out.at[at].set(only(inside(i[:, left:], sizes), d), mode="drop")
 
     batch = mat.shape[:mat.n_batch]
     return BCOO((batched(one, batch)(mat.data, mat.indices), mat.indices[..., :left]),
@@ -315,7 +314,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     if new_sparse:
         indices = where(valid[..., None], columns, fill)
     else:
-        data = where(valid.reshape(*valid.shape, *[1] * len(new_dense)), data, 0)
+        data = only(valid, data)
         indices = columns
     return BCOO((data, indices), shape=new, indices_sorted=mat.indices_sorted,
                 unique_indices=mat.unique_indices)
@@ -394,7 +393,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
         if kept:
             indices = where(valid[..., None], indices, fill)
         else:
-            data = where(valid.reshape(*valid.shape, *[1] * arr.n_dense), data, 0)
+            data = only(valid, data)
     return BCOO((squeeze(data, (*batch, *[d - s + 1 for d in dims if d >= b + s])),
                  squeeze(indices, batch)),
                 shape=[n for d, n in enumerate(arr.shape) if d not in dims],
@@ -448,7 +447,7 @@ def _cut(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, shap
     indices = where(kept[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
     if not mat.n_sparse:
         indices = moved
-    data = where(kept.reshape(*kept.shape, *[1] * mat.n_dense), data, 0)
+    data = only(kept, data)
     # What is dropped stands among what stays, so only whole arrays stay in order.
     out = BCOO((data, indices), shape=shape, unique_indices=mat.unique_indices)
     return bcoo_sum_duplicates(out, prod(sizes)) if mat.n_sparse and mat.nse > prod(sizes) else out
@@ -524,7 +523,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     if any(b <= a < b + s for a in axes):
         # An element that was padding along a summed axis must stay it.
         valid = inside(indices, mat.shape[b:b + s])
-        data = where(valid.reshape(*valid.shape, *[1] * (data.ndim - b - 1)), data, 0)
+        data = only(valid, data)
         kept = [i for i in range(s) if i + b not in axes]
         indices = stack([indices[..., i] for i in kept], -1) if kept else indices[..., :0]
     summed = [a for a in axes if a < b]
@@ -740,7 +739,7 @@ def _as_vector(x: BCOO | Array) -> tuple[Array, Array]:
         return x[0, 0], iota("int32", x.shape[2])
     x = x.update_layout(n_batch=2, n_dense=0, on_inefficient=None)
     index = x.indices[0, 0]
-    return where(inside(index, x.shape[2:]), x.data[0, 0], 0), index[:, 0]
+    return only(inside(index, x.shape[2:]), x.data[0, 0]), index[:, 0]
 
 
 setattr(BCOO, "update_layout", bcoo_update_layout)   # noqa: B010 - what its stub describes

@@ -18,11 +18,10 @@ from ..numpy.creation import zeros
 from ..numpy.joining import concatenate, stack
 from ..numpy.manipulation import broadcast_to
 from ..numpy.reductions import cumsum
-from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import prod
 from ..types.symbolic import is_symbolic_dim
-from .conversions import INT32, bcoo_extract_p, bcoo_sum_duplicates_p, broadcast_batch, inside
+from .conversions import INT32, bcoo_extract_p, bcoo_sum_duplicates_p, broadcast_batch, inside, only
 from .defined import Defined, add_at, batched, read
 from .formats import Shape, SparseInfo, bcoo_properties, bcsr_properties, index_properties
 
@@ -86,11 +85,10 @@ def _element_product(data: Array, places: Array | tuple[Array, ...], x: Array,
     sparse, dense = contract
     kept = _others(len(sizes), sparse)
     if sparse:
-        met = _columns(places, sparse)
+        met = columns_of(places, sparse)
         found = read(x, met)
         # What padding stores may be infinite, and 0 times that is NaN.
-        valid = inside(met, [sizes[i] for i in sparse]).reshape(-1, *[1] * (data.ndim - 1))
-        data = where(valid, data, zeros((), data.dtype))
+        data = only(inside(met, [sizes[i] for i in sparse]), data)
     else:
         found = broadcast_to(x, (data.shape[0], *x.shape))
     if data.ndim == 1:
@@ -98,10 +96,10 @@ def _element_product(data: Array, places: Array | tuple[Array, ...], x: Array,
     else:
         product = dot_general(data, found, (
             ([d + 1 for d in dense], list(range(1, 1 + len(dense)))), ([0], [0])))
-    return add_at([sizes[i] for i in kept], _columns(places, kept), product)
+    return add_at([sizes[i] for i in kept], columns_of(places, kept), product)
 
 
-def _columns(indices: Array | tuple[Array, ...], which: Sequence[int]) -> Array:
+def columns_of(indices: Array | tuple[Array, ...], which: Sequence[int]) -> Array:
     """Some columns of indices; neighbours as a slice."""
     if isinstance(indices, tuple):
         return stack([indices[i] for i in which] or indices[:1], -1)[:, :len(which)]
@@ -263,11 +261,11 @@ def _spdot_general(lhs_data: Array, lhs_indices: Array, rhs_data: Array, rhs_ind
 
     def one(a: Array, i: Array, b: Array, j: Array) -> tuple[Array, Array]:
         met_l, met_r = [d - lhs.n_batch for d in lc], [d - rhs.n_batch for d in rc]
-        meets = (_columns(i, met_l)[:, None] == _columns(j, met_r)[None]).all(-1)
+        meets = (columns_of(i, met_l)[:, None] == columns_of(j, met_r)[None]).all(-1)
         meets &= inside(i, ls[lhs.n_batch:])[:, None] & inside(j, rs[rhs.n_batch:])[None]
-        data = where(meets, a.astype(dtype)[:, None] * b.astype(dtype)[None], 0).reshape(-1)
-        kept_i = _columns(i, _others(lhs.n_sparse, met_l))
-        kept_j = _columns(j, _others(rhs.n_sparse, met_r)).astype(i.dtype)
+        data = only(meets, a.astype(dtype)[:, None] * b.astype(dtype)[None]).reshape(-1)
+        kept_i = columns_of(i, _others(lhs.n_sparse, met_l))
+        kept_j = columns_of(j, _others(rhs.n_sparse, met_r)).astype(i.dtype)
         pairs = meets.shape
         index = concatenate([broadcast_to(kept_i[:, None], (*pairs, kept_i.shape[-1])),
                              broadcast_to(kept_j[None], (*pairs, kept_j.shape[-1]))], -1)

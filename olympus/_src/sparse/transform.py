@@ -44,6 +44,7 @@ from ..lax.arithmetic import (
     sub_p,
 )
 from ..lax.barriers import copy_p
+from ..lax.bits import and_p, or_p
 from ..lax.comparison import eq_p, ge_p, gt_p, le_p, lt_p, ne_p
 from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
@@ -707,7 +708,21 @@ def _reduce_sum(spenv: SparsifyEnv, x: SparsifyValue, *, axes: Sequence[int],
     return [arrays_to_spvalues(spenv, out if out.shape else out.data.sum(dtype=out.dtype))]
 
 
+def _of_truths(name: str, rule: Rule) -> Rule:
+    """The rule of bits for arrays of truths, whose product is "and" and whose sum is "or"."""
+    def run(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> Sequence[SparsifyValue]:
+        dtype = spenv.data(x).dtype
+        if dtype != layout.BOOL:
+            raise NotImplementedError(
+                f"sparsify: {name} of {dtype}{list(x.shape)} given; arrays of bool are required, "
+                "because elements of equal indices are summed before their bits count; call "
+                "sparse.todense() on the sparse operands.")
+        return rule(spenv, x, y)
+    return run
+
+
 sparse_rules_bcoo.update({add_p: _add, sub_p: _sub, mul_p: _mul, div_p: _div,
+                          and_p: _of_truths("and", _mul), or_p: _of_truths("or", _add),
                           reduce_sum_p: _reduce_sum})
 
 

@@ -60,7 +60,7 @@ _publish(__name__)
 if _typing.TYPE_CHECKING:      # imported when they are first named
     from . import (
         ad as ad, api as api, bcoo as bcoo, bcsr as bcsr, coo as coo, csr as csr, linalg as linalg,
-        random as random, transform as transform, util as util,
+        random as random, test_util as test_util, transform as transform, util as util,
     )
 else:       # a checker would take any name for an object
     __getattr__, __dir__ = _submodules(__name__)

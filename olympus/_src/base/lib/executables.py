@@ -42,12 +42,43 @@ class CompilerOptionError(_jax.JaxRuntimeError, ValueError):
     """A compiler option of no known name, or with a value that it does not take."""
 
 
+# XLA:CPU compiles a loop to one function, in place of one for each operation of a step, where a
+# step touches no more than so many bytes and needs no library; its own limit is 1,024. Of larger
+# steps one function, of one thread, may be slower (`tools/kernel_table.py`, cases `steps`).
+SMALL_LOOP = 65536
+_SMALL_LOOP_OPTION = b"xla_cpu_small_while_loop_byte_threshold"
+
+
+@functools.cache
+def _cpu_options() -> bytes:
+    """Options with that limit, unless XLA_FLAGS gives one.
+
+    The limit is in a map of XLA's that has no name in Python: fields 3, 3, 500 of its messages.
+    """
+    own = _jax.CompileOptions().SerializeAsString()
+    if _SMALL_LOOP_OPTION in own:
+        return own
+    entry = _field(1, _SMALL_LOOP_OPTION) + _field(2, str(SMALL_LOOP).encode())
+    # Messages behind each other are one, and so are those within them.
+    return own + _field(3, _field(3, _field(500, entry)))
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A field of bytes in a message of protocol buffers; its number and length have two digits."""
+    def digits(n: int) -> bytes:
+        return bytes([n & 127 | 128, n >> 7])
+
+    return digits(number << 3 | 2) + digits(len(content)) + content
+
+
 def _compile_options(
     devices: Sequence[Device | _Numbered], options: CompilerOptions | None, num_replicas: int = 1
 ) -> Any:
     """One program on each device: `num_replicas` copies of it, each cut into equal partitions."""
     num_partitions = len(devices) // num_replicas
     made = _jax.CompileOptions()
+    if getattr(devices[0], "platform", "") == "cpu":
+        made = made.ParseFromString(_cpu_options())
     build = made.executable_build_options
     made.num_replicas = build.num_replicas = num_replicas
     made.num_partitions = build.num_partitions = num_partitions

@@ -1,0 +1,130 @@
+"""Updates of a part of an array that are computed from other parts of it: stencils.
+
+XLA:CPU (0.10.2, 0.12.0.1) fuses what computes the update into the operation that writes it. Where
+that reads the array elsewhere than it writes, the array is copied, and read and written element by
+element, so the update is put in memory first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+
+import numpy as np
+
+from ...base.lib import mlir
+from ...base.typing import IrOperation, IrValue
+from ...core.kernels import Kernel
+from ...core.primitive import Builder
+from ..indexing import ScatterDimensionNumbers
+
+# Found with tools/kernel_table.py: of fewer elements, or a smaller part, a copy takes as long.
+LEAST, PART = 512, 2
+# Operations that are looked at, backwards from the update.
+MOST = 400
+# What XLA fuses: operations that move elements, and those that do not. Others have their results in
+# memory, and before them nothing is looked for.
+MOVES = frozenset(f"stablehlo.{name}" for name in (
+    "broadcast_in_dim", "concatenate", "dynamic_slice", "pad", "reshape", "reverse", "slice",
+    "transpose"))
+STAYS = frozenset(f"stablehlo.{name}" for name in (
+    "abs", "add", "and", "atan2", "bitcast_convert", "cbrt", "ceil", "clamp", "compare", "complex",
+    "convert", "cosine", "divide", "exponential", "exponential_minus_one", "floor", "imag",
+    "is_finite", "log", "log_plus_one", "logistic", "maximum", "minimum", "multiply", "negate",
+    "not", "optimization_barrier", "or", "power", "real", "remainder", "round_nearest_afz",
+    "round_nearest_even", "rsqrt", "select", "shift_left", "shift_right_arithmetic",
+    "shift_right_logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor"))
+
+
+def _is_stencil(b: Builder, x: IrValue, update: IrValue, *starts: IrValue) -> bool:
+    return _is_large(b, 1) and _reads_elsewhere(b, x, update, starts)
+
+
+def _is_one_window(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, *,
+                   dimension_numbers: ScatterDimensionNumbers, **params: Hashable) -> bool:
+    return b.avals_in[1].ndim == 1 and _is_large(b, 2) and _reads_elsewhere(
+        b, x, updates, [indices], dimension_numbers.scatter_dims_to_operand_dims)
+
+
+def _is_large(b: Builder, update: int) -> bool:
+    size = b.avals_in[update].size
+    return size >= LEAST and size * PART >= b.avals_in[0].size
+
+
+def _reads_elsewhere(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue],
+                     axes: Sequence[int] = ()) -> bool:
+    """Whether what is fused with the update reads `x` at another place than the update goes to."""
+    written = _written(b, starts, axes)
+    # A value, whether its elements are moved, and the calls within which it is computed.
+    pending: list[tuple[IrValue, bool, tuple[IrOperation, ...]]] = [(update, False, ())]
+    seen = set[Hashable]()
+    while pending and len(seen) < MOST:
+        value, moved, calls = pending.pop()
+        if not calls and value == x:
+            if moved:
+                return True
+            continue
+        key = (value, moved, calls)
+        if key in seen:
+            continue
+        seen.add(key)
+        op = value.owner
+        if isinstance(op, mlir.ir.Block):       # an argument, perhaps of a function
+            if calls:
+                number = mlir.ir.BlockArgument(value).arg_number
+                pending.append((calls[-1].operands[number], moved, calls[:-1]))
+            continue
+        name = op.name
+        if name == "func.call" and "mhlo.frontend_attributes" not in op.attributes:
+            pending += [(v, moved, (*calls, op)) for v in _returned(b, op, value)]
+        elif name in STAYS:
+            pending += [(v, moved, calls) for v in op.operands]
+        elif name in MOVES:
+            here = not calls and name == "stablehlo.slice" and op.operands[0] == x and (
+                _starts(op) == written)
+            pending += [(v, moved or not here, calls) for v in op.operands]
+    return False
+
+
+def _returned(b: Builder, call: IrOperation, value: IrValue) -> list[IrValue]:
+    """The value within the function that is called."""
+    table = mlir.ir.SymbolTable(b.module.module.operation)
+    block = table[mlir.ir.FlatSymbolRefAttr(call.attributes["callee"]).value].regions[0].blocks[0]
+    return [block.operations[len(block.operations) - 1].operands[
+        mlir.ir.OpResult(value).result_number]]
+
+
+def _written(b: Builder, starts: Sequence[IrValue], axes: Sequence[int]) -> list[int] | None:
+    """Where the update goes, if that is constant."""
+    numbers = list[int]()
+    for start in starts:
+        op = start.owner
+        if isinstance(op, mlir.ir.Block) or op.name != "stablehlo.constant":
+            return None
+        numbers += np.asarray(op.attributes["value"]).ravel().tolist()
+    if not axes:
+        return numbers
+    found = [0] * b.avals_in[0].ndim
+    for axis, number in zip(axes, numbers, strict=True):
+        found[axis] = number
+    return found
+
+
+def _starts(op: IrOperation) -> list[int]:
+    return list(mlir.ir.DenseI64ArrayAttr(op.attributes["start_indices"]))
+
+
+def _update(b: Builder, x: IrValue, update: IrValue, *starts: IrValue) -> IrValue:
+    return b.eqn.primitive.lower(b, x, b.hold(update, b.avals_in[1]), *starts)
+
+
+def _scatter(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, **params: Hashable
+             ) -> IrValue:
+    return b.eqn.primitive.lower(b, x, indices, b.hold(updates, b.avals_in[2]), **params)
+
+
+_NAME = "update in memory"
+_WHY = "XLA fuses an update with what reads its target elsewhere"
+KERNELS = {
+    "dynamic_update_slice": (Kernel(_NAME, _WHY, _is_stencil, _update),),
+    **dict.fromkeys(("scatter", "scatter-add", "scatter-sub", "scatter-min", "scatter-max",
+                     "scatter-mul"), (Kernel(_NAME, _WHY, _is_one_window, _scatter),))}

@@ -1,0 +1,243 @@
+"""Kernels of order: sorts, partitions and order statistics of long arrays beside NumPy's."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+from test_kernel_rules import taken
+
+import olympus
+from olympus import grad, jit, lax, vmap
+from olympus._src.base.config import enable_x64
+from olympus._src.lax.sort import ranked_p
+
+RNG = np.random.default_rng(0)      # of a test; the rows' shapes have their own numbers
+
+
+@pytest.fixture(autouse=True)
+def _numbers_of_the_test(rng: np.random.Generator, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "RNG", rng)
+
+
+def normal(shape: tuple[int, ...]) -> np.ndarray:
+    return RNG.standard_normal(shape).astype("float32")
+
+
+# Sorting
+
+DIGITS, COUNTS = "sort by digits", "sort by counts"
+FROM = 1 << 16      # elements
+
+
+def keys(n: int, dtype: str) -> np.ndarray:
+    """Numbers, many of them equal; floats with NaN, infinities, subnormal ones, both zeros."""
+    if dtype[0] in "iu":
+        kind = np.iinfo(dtype)
+        x = RNG.integers(kind.min, kind.max, n, dtype, endpoint=True)
+        x[::3] = RNG.integers(0, 9, len(x[::3]))
+        return x
+    if dtype == "bool":
+        return RNG.random(n) < 0.3
+    x = RNG.standard_normal(n).astype("float32").astype(olympus.numpy.dtype(dtype))
+    for i, value in enumerate((-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, -1e-42)):
+        x[i::17] = value
+    return x
+
+
+# Elements, the dtype of the keys, the operands carried along, and the kernel.
+SORTED: list[tuple[int, str, str, str]] = [
+    (FROM - 1, "float32", "", ""), (FROM, "float32", "", DIGITS),
+    (FROM, "float32", "int32 bfloat16 bool", DIGITS), (FROM, "int32", "int32", DIGITS),
+    (FROM, "uint32", "bfloat16", DIGITS), (FROM + 1, "bfloat16", "complex64", DIGITS),
+    (FROM, "float16", "", DIGITS), (FROM + 1, "int16", "bool", DIGITS),
+    (FROM, "int8", "int32", DIGITS), (FROM, "uint8", "uint8", DIGITS),
+    (FROM + 1, "bool", "float32", DIGITS), (FROM, "uint16", "bfloat16", DIGITS),
+    (FROM - 1, "int8", "", ""), (FROM, "int8", "", COUNTS), (FROM + 1, "uint8", "", COUNTS),
+    (FROM, "int16", "", COUNTS), (FROM + 1, "uint16", "", COUNTS), (FROM, "bool", "", COUNTS),
+    (FROM, "float8_e5m2", "int32", "")]
+
+
+@pytest.mark.parametrize(("n", "dtype", "carried", "used"), SORTED)
+def test_sorting_of_long_vectors(n: int, dtype: str, carried: str, used: str) -> None:
+    """Stable, and all bits stay as they were."""
+    x = keys(n, dtype)
+    order = np.argsort(x.astype("float64"), kind="stable")      # zeros are equal, NaN come last
+    rest = [np.arange(n).astype(olympus.numpy.dtype(name)) for name in carried.split()]
+
+    def run(*xs: Any) -> Any:
+        return lax.sort(xs)
+
+    assert taken(run, x, *rest) == [used] * bool(used)
+    for found, given in zip(jit(run)(x, *rest), (x, *rest), strict=True):
+        assert np.asarray(found).tobytes() == given[order].tobytes()
+
+
+def test_sorting_by_counts_of_equal_elements_and_in_transformations() -> None:
+    for x in (np.zeros(FROM, "int8"), np.ones(FROM, "bool"), np.full(FROM, -128, "int8"),
+              np.full(FROM, 65535, "uint16"), np.zeros(FROM, "bool")):
+        assert taken(lambda x: lax.sort(x), x) == [COUNTS]
+        np.testing.assert_array_equal(jit(lambda x: lax.sort(x))(x), x)
+    x = keys(FROM, "int8").reshape(1, FROM)
+    np.testing.assert_array_equal(jit(lambda x: lax.sort(x, 1))(x), np.sort(x, 1))
+    xs = np.stack([x[0], -x[0]])
+    np.testing.assert_array_equal(jit(vmap(lax.sort))(xs), np.sort(xs, 1))
+    np.testing.assert_array_equal(
+        jit(lambda x: olympus.numpy.sort(x, descending=True))(x[0]), np.sort(x[0])[::-1])
+
+
+def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> None:
+    x = keys(FROM, "float32")
+    x = np.where(np.isnan(x), 1, x)
+    assert taken(lambda x: lax.sort(x), x.reshape(1, FROM, 1)) == []
+    assert taken(lambda x: lax.sort(x, 1), x.reshape(1, FROM, 1)) == [DIGITS]
+    assert taken(lambda x: lax.sort(x), x.reshape(2, -1)) == []
+    assert taken(lambda x: lax.sort((x, x), num_keys=2), x) == []
+    assert taken(lambda x: lax.sort(x), x.astype("complex64")) == []
+    np.testing.assert_array_equal(jit(lambda x: lax.sort(x, 1))(x.reshape(1, FROM, 1))[0, :, 0],
+                                  np.sort(x))
+    order = np.argsort(x, kind="stable")
+    weights = np.arange(FROM, dtype="float32")
+    wanted = np.empty(FROM, "float32")
+    wanted[order] = weights
+    np.testing.assert_array_equal(
+        jit(grad(lambda x: (lax.sort(x) * weights).sum()))(x), wanted)
+    each = jit(lambda xs: lax.scan(lambda c, x: (c, lax.sort(x)), 0, xs)[1])(np.stack([x, -x]))
+    np.testing.assert_array_equal(each, np.sort(np.stack([x, -x]), 1))
+    np.testing.assert_array_equal(jit(vmap(lax.sort))(np.stack([x, -x])), each)
+
+
+# Partitions
+
+PARTS = "parts by ranks"
+PARTED: list[tuple[tuple[int, ...], Any, str, Any, bool]] = [
+    ((32767,), -1, "float32", 100, False), ((32768,), -1, "float32", 32767, True),
+    ((32769,), None, "float32", 0, True), ((32769,), -1, "float32", (7, 20000, 7), True),
+    ((32768,), -1, "float32", (1, 2, 3), False), ((33000,), -1, "int32", -5, True),
+    ((70000,), -1, "int16", 9, False), ((520, 63), 1, "float32", 9, False),
+    ((520, 64), 1, "float32", (9, 10), True), ((600, 65), 0, "float64", 300, True),
+    ((3, 300, 40), 1, "uint32", 150, True)]
+
+
+@pytest.mark.parametrize(("shape", "axis", "dtype", "kth", "used"), PARTED)
+def test_partitions(shape: tuple[int, ...], axis: Any, dtype: str, kth: Any, used: bool) -> None:
+    with enable_x64(dtype == "float64"):
+        x = keys(int(np.prod(shape)), dtype).reshape(shape)
+        onp = olympus.numpy
+
+        def run(x: Any) -> Any:
+            return onp.partition(x, kth, axis), onp.argpartition(x, kth, axis)
+
+        assert taken(run, x).count(PARTS) == 2 * used
+        parted, places = map(np.asarray, jit(run)(x))
+    flat, along = (x.ravel(), 0) if axis is None else (x, axis)
+    wanted, n = np.sort(flat, along), flat.shape[along]
+    np.testing.assert_array_equal(np.sort(places, along), np.sort(np.argsort(flat, along), along))
+    for found in (parted, np.take_along_axis(flat, places, along)):
+        np.testing.assert_array_equal(np.sort(found, along), wanted)
+        ends = [0, *sorted({k % n for k in np.atleast_1d(kth)}), n]
+        for start, stop in itertools.pairwise(ends):    # within a part the order is free
+            part, of = [np.take(v, range(start, stop), along) for v in (found, wanted)]
+            np.testing.assert_array_equal(np.sort(part, along), of)
+        for k in ends[1:-1]:
+            np.testing.assert_array_equal(np.take(found, k, along), np.take(wanted, k, along))
+
+
+def test_partitions_of_nan_infinities_and_zeros_and_in_transformations() -> None:
+    x = np.array(normal((6, 6000)))
+    x[0, 7], x[1, 3:9], x[2], x[3, ::2], x[3, 1::2] = np.nan, -np.nan, np.nan, np.inf, -np.inf
+    x[4, ::2], x[4, 1::2] = -0.0, 0.0
+    onp = olympus.numpy
+    for kth in (0, 3000, 5999):
+        run = functools.partial(onp.partition, kth=kth)
+        assert taken(run, x) == [PARTS]
+        found = np.asarray(jit(run)(x))
+        np.testing.assert_array_equal(found[:, kth], np.sort(x)[:, kth])
+        for part in (slice(None), slice(kth), slice(kth, None)):
+            np.testing.assert_array_equal(np.sort(found[:, part]), np.sort(x)[:, part])
+    each = jit(vmap(functools.partial(onp.partition, kth=10)))(x)
+    np.testing.assert_array_equal(each[:, 10], np.sort(x)[:, 10])
+    y = np.array(normal((40_000,)))
+    gradient = jit(grad(lambda y: onp.partition(y, 9)[9]))(y)
+    np.testing.assert_array_equal(np.nonzero(gradient)[0], np.argsort(y)[9:10])
+    ones = jit(grad(lambda y: onp.partition(y, 9).sum()))(y)
+    np.testing.assert_array_equal(ones, np.ones_like(y))
+
+
+# Order statistics
+
+RANKS = "ranks by counting"
+SORTED_RANKS: list[tuple[tuple[int, ...], Any, str, int, bool]] = [
+    ((32767,), None, "float32", 1, False), ((32768,), None, "float32", 1, True),
+    ((32769,), None, "float32", 6, True), ((32768,), None, "float32", 7, False),
+    ((33000,), None, "float64", 2, True), ((520, 63), 1, "float32", 1, False),
+    ((520, 64), 1, "float32", 2, True), ((2, 17000), 1, "float32", 3, True),
+    ((65, 600), 0, "float64", 2, True), ((3, 300, 40), (0, 2), "float32", 2, True)]
+
+
+@pytest.mark.parametrize(("shape", "axis", "dtype", "count", "used"), SORTED_RANKS)
+def test_order_statistics(shape: tuple[int, ...], axis: Any, dtype: str, count: int, used: bool
+                          ) -> None:
+    with enable_x64(dtype == "float64"):
+        x = RNG.standard_normal(shape).astype(dtype)
+        x[x > 1] = 1                                        # ties
+        q = np.array([0, 1, 0.5, 0.25, 0.9, 1 / 3, 0.07])[:count].astype(dtype)
+
+        def run(x: Any, q: Any) -> Any:
+            return olympus.numpy.quantile(x, q, axis, method="lower")       # elements themselves
+
+        assert taken(run, x, q) == [RANKS] * used
+        np.testing.assert_array_equal(jit(run)(x, q), np.quantile(x, q, axis, method="lower"))
+
+
+@pytest.mark.filterwarnings("ignore:All-NaN", "ignore:invalid value")
+def test_order_statistics_of_nan_infinities_zeros_and_ties() -> None:
+    x = np.array(normal((9, 5000)))
+    x[0, 7], x[1, 3:9], x[2], x[3, ::2], x[3, 1::2] = np.nan, -np.nan, np.nan, np.inf, -np.inf
+    x[4], x[5], x[6, ::2], x[6, 1::2] = 0.0, -0.0, np.inf, 1e-42
+    x[7] = np.float32(-1e-42)
+    onp = olympus.numpy
+    for fun, oracle in ((onp.median, np.median), (onp.nanmedian, np.nanmedian)):
+        run = functools.partial(fun, axis=1)
+        assert taken(run, x) == [RANKS]
+        # XLA takes subnormal numbers for zeros in products.
+        np.testing.assert_allclose(jit(run)(x), oracle(x, 1), rtol=0, atol=1e-40)
+    found = np.asarray(jit(lambda x: onp.quantile(x, 0.3, 1, method="lower"))(x))
+    assert list(np.signbit(found[4:6])) == [False, True]
+    outside = jit(lambda q: onp.quantile(x[8:], q, method="lower"))
+    assert [bool(np.isnan(outside(q))) for q in (np.nan, -0.1, 1.1)] == [True] * 3
+    for rank in (0, 1, 4998, 4999):
+        at = np.full((9, 1), rank, "int32")
+        wanted = np.sort(x, 1)[:, [rank, min(rank + 1, 4999)]]
+        pair = jit(ranked_p.bind)(x, at)
+        np.testing.assert_array_equal(np.concatenate(pair, 1), wanted)
+
+
+def test_order_statistics_of_integers() -> None:
+    for dtype in ("int32", "uint32"):
+        x = keys(40_000, dtype)
+        at = np.array([0, 1, 20_000, 39_999], "int32")
+        assert taken(ranked_p.bind, x, at) == [RANKS]
+        for found, places in zip(
+                jit(ranked_p.bind)(x, at), (at, np.minimum(at + 1, 39_999)), strict=True):
+            np.testing.assert_array_equal(found, np.sort(x)[places])
+
+
+def test_order_statistics_in_transformations() -> None:
+    onp = olympus.numpy
+    x = np.asarray(normal((3, 40_000)))
+    each = jit(vmap(onp.median))(x)
+    np.testing.assert_array_equal(each, np.median(x, 1))
+    gradient = np.asarray(jit(grad(lambda x: onp.quantile(x, 0.1)))(x[0]))
+    place = 0.1 * 39_999
+    order = np.argsort(x[0])[int(place):int(place) + 2]
+    wanted = np.zeros(40_000, "float32")
+    wanted[order] = [1 - place % 1, place % 1]
+    np.testing.assert_allclose(gradient, wanted, atol=1e-2)
+    q = np.array([0.2, 0.8], "float32")
+    mapped = jit(vmap(lambda q: onp.quantile(x[0], q, method="lower")))(q)
+    np.testing.assert_array_equal(mapped, np.quantile(x[0], q, method="lower"))
