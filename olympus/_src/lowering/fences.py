@@ -32,7 +32,7 @@ from ..base.typing import DimSize
 from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived
 from ..core.primitive import Primitive
 from ..types import dtypes
-from ..types.avals import Aval, is_float0
+from ..types.avals import Aval, is_float0, make_aval
 from ..types.shape import SymbolicDim
 from .instead import nan_p, plus_zero_p
 from .known_numbers import (
@@ -767,14 +767,16 @@ class _Pass:
     def _hide(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
         """Let an equation read constants from memory."""
         for atom in atoms:
-            if type(atom) is not Literal:
-                if atom in self.closed_over:
-                    self.constant_vars[atom] = None
-                else:
-                    self.held.add(atom)
+            if atom in self.closed_over:
+                self.constant_vars[atom] = None
                 continue
-            var = Var(atom.aval)
-            self.constant_vars[var] = atom
+            if atom.aval.tagged:
+                self.held.add(atom)
+                continue
+            # Of an array the scalar is hidden, so that repeating it remains a part of its readers.
+            var: Any = Var(atom.aval)
+            number: Any = _value(self._of(atom))
+            self.constant_vars[var] = Literal(number, make_aval((), atom.aval.dtype))
             entry = self._entry(eqn)
             self.fences[-1] = entry._replace(lowered=entry.lowered.replace(
                 invars=[var if x is atom else x for x in entry.lowered.invars]))
