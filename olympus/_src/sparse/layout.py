@@ -308,7 +308,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     indices = indices.reshape(*new_batch, mat.nse, mat.n_sparse)
     _, sparse_sizes, _ = _parts(mat, mat.shape)
     valid = inside(indices, sparse_sizes)
-    columns = _moved(indices, sparse_sizes, new_sparse)
+    columns = _columns_moved(indices, sparse_sizes, new_sparse)
     fill = padding(new_sparse, indices.dtype, indices.ndim)
     if new_sparse:
         indices = where(valid[..., None], columns, fill)
@@ -319,7 +319,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
                 unique_indices=mat.unique_indices)
 
 
-def _moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Array:
+def _columns_moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Array:
     """Indices along axes of sizes `old` as those along `new`, of as many places.
 
     No product of all sizes is formed, where the two have equal sizes in front.
@@ -436,11 +436,11 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     start, end, step = (for_columns([getattr(x, name) for x in sparse], indices.dtype,
                                     indices.ndim) for name in ("start", "stop", "step"))
     kept = ((indices >= start) & (indices < end) & ((indices - start) % step == 0)).all(-1)
-    return _cut(mat, data, indices, kept, (indices - start) // step, shape)
+    return _part(mat, data, indices, kept, (indices - start) // step, shape)
 
 
-def _cut(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, shape: Sequence[int]
-         ) -> BCOO:
+def _part(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, shape: Sequence[int]
+          ) -> BCOO:
     """The stored elements that are kept, at moved indices; no more than there are places."""
     sizes = shape[mat.n_batch:mat.n_batch + mat.n_sparse]
     indices = where(kept[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
@@ -497,7 +497,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
     start = stack(sparse).astype(indices.dtype).reshape(*[1] * (indices.ndim - 1), -1)
     end = start + for_columns(size_sparse, indices.dtype, indices.ndim)
     kept = ((indices >= start) & (indices < end)).all(-1)
-    return _cut(mat, data, indices, kept, indices - start, sizes)
+    return _part(mat, data, indices, kept, indices - start, sizes)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:

@@ -26,7 +26,7 @@ from .defined import Defined
 from .formats import WORDS, OLYMPUSSparse, as_int
 from .matrices import COO, CSC, CSR, empty_matrix, eye_matrix
 
-_KINDS: dict[str, type[OLYMPUSSparse]] = {
+_FORMATS: dict[str, type[OLYMPUSSparse]] = {
     "bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
 
 
@@ -52,10 +52,10 @@ def todense(arr: OLYMPUSSparse | ArrayLike) -> Array:
 
 
 def _kind(what: str, name: str) -> type[OLYMPUSSparse]:
-    if name not in _KINDS:
+    if name not in _FORMATS:
         raise ValueError(f"{what}: sparse_format={name!r} not recognized; one of "
-                         f"{', '.join(map(repr, _KINDS))} is required.")
-    return _KINDS[name]
+                         f"{', '.join(map(repr, _FORMATS))} is required.")
+    return _FORMATS[name]
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32",
