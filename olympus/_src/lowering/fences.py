@@ -617,8 +617,6 @@ class _Pass:
         if bits:
             self.made.update(dict.fromkeys(outs, (bits, number)))
 
-    # What they have in common
-
     def _of(self, atom: Atom) -> Made:
         """How an operand was computed."""
         if type(atom) is Literal:
