@@ -13,7 +13,7 @@ from olympus.experimental.pallas import tpu as pltpu
 
 
 @pytest.mark.parametrize(("module", "name", "device"), [
-    (pltpu, "prng_seed", "a TPU"), (pltpu, "matmul_pop", "a TPU"),
+    (pltpu, "matmul_pop", "a TPU"), (pltpu, "sample_block", "a TPU"),
     (triton, "elementwise_inline_asm", "a GPU"), (mosaic_gpu, "wgmma", "a GPU"),
     (mosaic_gpu, "Barrier", "a GPU")])
 def test_a_name_that_needs_a_device_imports_and_says_so(module: Any, name: str, device: str
@@ -24,6 +24,56 @@ def test_a_name_that_needs_a_device_imports_and_says_so(module: Any, name: str, 
         operation(1, key=2)
     with pytest.raises(AttributeError, match="no_such_operation"):
         _ = module.no_such_operation
+
+
+def seed_by_place() -> None:       # one function for several kernels: each has its own state
+    pltpu.prng_seed(3, pl.program_id(0))
+
+
+@pytest.mark.parametrize("wrapped", [lambda f: f, olympus.jit])
+def test_random_numbers_of_a_kernel_have_a_state_that_lasts_from_step_to_step(wrapped: Any
+                                                                             ) -> None:
+    def draw(o: Any) -> None:
+        pl.when(pl.program_id(0) % 2 == 0)(seed_by_place)
+        o[...] = pltpu.prng_random_bits(o.shape)
+
+    run = wrapped(lambda: pl.pallas_call(
+        lambda o: draw(o), olympus.ShapeDtypeStruct((12,), onp.int32), grid=4,
+        out_specs=pl.BlockSpec((3,), lambda i: (i,)), interpret=True)())
+    want: list[Any] = []
+    for place in 0, 2:
+        key = olympus.random.fold_in(olympus.random.fold_in(olympus.random.key(0), 3), place)
+        for _ in range(2):
+            key, now = olympus.random.split(key)
+            want.append(np.asarray(olympus.random.bits(now, (3,), "uint32")).view(np.int32))
+    np.testing.assert_array_equal(run(), np.concatenate(want))
+    np.testing.assert_array_equal(run(), np.concatenate(want))
+
+
+def test_dropout_in_a_kernel_has_the_gradient_of_its_mask() -> None:
+    def drop(x: Any, o: Any) -> None:
+        pltpu.prng_seed(1, pl.program_id(0))
+        o[...] = onp.where(pltpu.stateful_bernoulli(.5, x.shape), x[...] * 2, 0)
+
+    block = pl.BlockSpec((8,), lambda i: (i,))
+    run = lambda x: pl.pallas_call(drop, olympus.ShapeDtypeStruct((64,), onp.float32), grid=8,
+                                   in_specs=[block], out_specs=block, interpret=True)(x)
+    x = onp.arange(1., 65.)
+    factor = np.asarray(run(x)) / np.asarray(x)
+    assert set(factor.tolist()) == {0., 2.} and 16 < (factor > 0).sum() < 48
+    np.testing.assert_array_equal(olympus.grad(lambda x: run(x).sum())(x), factor)
+    np.testing.assert_array_equal(olympus.vmap(run)(onp.stack([x, -x])), [factor * x, -factor * x])
+
+
+@pytest.mark.parametrize(("seeds", "error", "message"), [
+    ((1.5,), TypeError, r"1.5 of type float32\[\] given; integer scalars"),
+    ((), TypeError, "at least one integer"), (None, ValueError, "called outside of a kernel")])
+def test_seeds_of_kernels_are_checked(seeds: Any, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=f"prng_seed: .*{message}"):
+        if seeds is None:
+            pltpu.prng_seed(1)
+        pl.pallas_call(lambda o: pltpu.prng_seed(*seeds), olympus.ShapeDtypeStruct((), onp.int32),
+                       interpret=True)()
 
 
 ATOMICS = {"atomic_add": np.add, "atomic_max": np.maximum, "atomic_min": np.minimum,

@@ -6,7 +6,8 @@ the least integer, and outputs are cut to their shape at the end.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import inspect
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -229,11 +230,18 @@ class BlockMapping:
         block."""
         def run(*xs: Reference) -> list[Array]:
             ids, refs = xs[:len(grid)], xs[len(grid):]
-            with around(ids, grid):
-                found = index_map(*ids, *unflatten(refs))
-            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             where = f"Index map function {name_of(index_map)} at {written_at(index_map)} for " \
                     f"{self.origin}"
+            args = (*ids, *unflatten(refs))
+            error = not_taken(index_map, args)
+            if error is not None:
+                more = f" and {len(args) - len(ids)} prefetched scalars" if refs else ""
+                raise TypeError(f"pallas_call: {where} does not take its arguments ({error}):\n  "
+                                f"{len(ids)} indices of the grid{more} are given;\n  write one "
+                                f"parameter for each{self._made()}.")
+            with around(ids, grid):
+                found = index_map(*args)
+            found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             if len(found) != len(self.dims):
                 raise ValueError(
                     f"pallas_call: {len(found)} indices given for {self.origin}, {self.aval}:\n"
@@ -322,6 +330,20 @@ def _shown(dims: Sequence[BlockDim]) -> str:
     texts = [str(d.block_size) if type(d) is Blocked else "None" if type(d) is Squeezed else repr(d)
              for d in dims]
     return f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+
+
+def not_taken(fun: Callable[..., object], args: Sequence[PyTree],
+              named: Mapping[str, PyTree] = {}) -> TypeError | None:
+    """Python's error for a function that does not take these arguments; None if it does."""
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):     # of some callables nothing is known
+        return None
+    try:
+        signature.bind(*args, **named)
+    except TypeError as error:
+        return error
+    return None
 
 
 def written_at(fun: Callable[..., object]) -> str:

@@ -36,10 +36,10 @@ from ..types.refs import ref_aval
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
-from .blocks import BlockMapping, written_at
+from .blocks import BlockMapping, not_taken, written_at
 from .grid import around
 from .semaphores import content_aval, first_content
-from .specs import INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
+from .specs import GENERATOR, INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
 from .steps import as_index, over_grid
 
 
@@ -164,7 +164,8 @@ class _Call:
     """A call of a kernel: its operands, how they are cut, and the loop over the grid.
 
     The kernel's references are in the order scalars, inputs, outputs, scratch; so are the contents
-    that the loop has for them.
+    that the loop has for them. The last of the scratch is the state of random numbers, which the
+    kernel does not get.
     """
 
     def __init__(self, kernel: Callable[..., None], spec: GridSpec, out_shape: PyTree,
@@ -179,7 +180,8 @@ class _Call:
         scalars, scalar_avals, self.scalar_tree = flatten("pallas_call: args", scalar_args)
         ins, in_avals, self.in_tree = flatten("pallas_call: args", block_args)
         outs, self.out_tree = tree_flatten(out_shape)
-        self.scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
+        scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
+        self.scratch = [*scratch, GENERATOR]
         # Under `shard_map` all references vary along the axes along which one operand does.
         self.vma = frozenset().union(*[a.vma for a in (*scalar_avals, *in_avals)])
         self.scalars, self.ins = [[tags.pvary(x, self.vma) for x in xs] for xs in (scalars, ins)]
@@ -202,7 +204,7 @@ class _Call:
     def run_kernel(self, *xs: Reference) -> list[Array]:
         """The kernel as a function of the grid's indices, its computed sizes, and references."""
         ids, computed, refs = cut(xs, len(self.grid), len(self.sizes))
-        scalars, ins, outs, scratch = cut(refs, *self.counts)
+        scalars, ins, outs, (*scratch, generator) = cut(refs, *self.counts)
         given, own = iter(computed), self.scratch_tree.unflatten(scratch)
         out = self.out_tree.unflatten(outs)
         args = (*self.scalar_tree.unflatten(scalars), *self.in_tree.unflatten(ins), *_row(out),
@@ -210,7 +212,7 @@ class _Call:
         named = own if isinstance(own, dict) else {}
         self._check_takes(args, named)
         with around(ids, [next(given) if n is None else n for n in self.grid],
-                    self.grid_names):
+                    self.grid_names, generator):
             found = self.kernel(*args, **named)
         if tree_flatten(found)[0]:
             raise ValueError(
@@ -221,21 +223,16 @@ class _Call:
 
     def _check_takes(self, args: Sequence[PyTree], named: Mapping[str, PyTree]) -> None:
         """TypeError for a kernel that does not take as many references as it gets."""
-        try:
-            signature = inspect.signature(self.kernel)
-        except (TypeError, ValueError):     # of some callables nothing is known
-            return
-        try:
-            signature.bind(*args, **named)
-        except TypeError as error:
+        error = not_taken(self.kernel, args, named)
+        if error is not None:
             scalars, ins, outs = map(len, (self.scalar_tree.children(), self.in_tree.children(),
                                            _row(self.out_tree.unflatten(self.out_avals))))
             raise TypeError(
-                f"pallas_call: the kernel {name_of(self.kernel)}{signature} at "
-                f"{written_at(self.kernel)} does not take its references ({error}):\n  "
+                f"pallas_call: the kernel {name_of(self.kernel)}{inspect.signature(self.kernel)} "
+                f"at {written_at(self.kernel)} does not take its references ({error}):\n  "
                 f"{f'{scalars} prefetched scalars, ' if scalars else ''}{ins} inputs, {outs} "
                 f"outputs and {len(args) - scalars - ins - outs + len(named)} of scratch are "
-                "given;\n  write one parameter for each.") from None
+                "given;\n  write one parameter for each.")
 
     def staged(self, debug: bool) -> tuple[ClosedOlympuspr, list[ArrayLike]]:
         """The loop over the grid as a program, and its operands."""

@@ -20,9 +20,9 @@ from ..numpy.refs import freeze, new_ref
 from ..types.tree import tree_flatten, tree_map
 from .call import not_compiled
 from .grid import around
-from .scoped import run_scoped
+from .scoped import made, run_scoped
 from .semaphores import first_content
-from .specs import INT32, CostEstimate
+from .specs import GENERATOR, INT32, CostEstimate
 
 _NOT_GIVEN = object()
 
@@ -41,7 +41,7 @@ def _on_cores(mesh: PyTree, f: Callable[[], None]) -> None:
     names, sizes = tuple(shape), tuple(shape.values())
 
     def on(ids: Sequence[Array]) -> None:
-        with around(ids, sizes, names):
+        with around(ids, sizes, names, made(GENERATOR)):
             found = f()
         if tree_flatten(found)[0]:
             raise ValueError(f"core_map: {name_of(f)} returned {found!r:.60}; None is required; "

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from ..base.source import api_boundary
-from ..base.typing import Array, PyTree
+from ..base.typing import Array, PyTree, Reference
 from ..core.context import KnownAxis, ctx
 
 
@@ -33,6 +33,7 @@ class _Here(threading.local):
 
     def __init__(self) -> None:
         self.grids: list[tuple[Sequence[Any], Sequence[Any]]] = []
+        self.generators: list[Reference] = []       # the state of each one's random numbers
 
 
 _here = _Here()
@@ -40,21 +41,35 @@ _here = _Here()
 
 @contextmanager
 def around(ids: Sequence[Array], sizes: Sequence[int | Array | None],
-           names: Sequence[Hashable] | None = None) -> Iterator[None]:
+           names: Sequence[Hashable] | None = None, generator: Reference = None
+           ) -> Iterator[None]:
     """Within, a kernel is staged for the place `ids` of a grid of those `sizes`.
 
     Sizes are part of the context, since the programs that are kept for a function depend on them.
-    The axes of a grid with names are named axes, whose index is known.
+    The axes of a grid with names are named axes, whose index is known. Without a `generator`, a
+    reference to uint32[2], random numbers are of the grid around.
     """
     outer, known = ctx.axes, [n if isinstance(n, int) else -1 for n in sizes]
     ctx.axes = {**outer, **{_GridAxis(i): n for i, n in enumerate(known)},
                 **{name: KnownAxis.at(n, i) for name, n, i in zip(names or (), known, ids)}}
     _here.grids.append((ids, sizes))
+    _here.generators += [] if generator is None else [generator]
     try:
         yield
     finally:
         _here.grids.pop()
+        if generator is not None:
+            _here.generators.pop()
         ctx.axes = outer
+
+
+def generator_here(name: str) -> Reference:
+    """The state of the random numbers of the kernel that is staged."""
+    if not _here.generators:
+        raise ValueError(f"{name}: called outside of a kernel; random numbers have a state only "
+                         "while pallas_call or core_map runs a kernel; call it in the kernel, or "
+                         "use olympus.random.")
+    return _here.generators[-1]
 
 
 def _entry(name: str, axis: int, part: int) -> PyTree:

@@ -24,7 +24,7 @@ from .semaphores import first_content
 from .specs import array_aval
 
 
-def _made(type: PyTree) -> Reference:
+def made(type: PyTree) -> Reference:
     """A reference for a type of scratch, with its first content."""
     return new_ref_p.bind(first_content(type), memory_space=None, kind=None, pin=False)
 
@@ -52,7 +52,7 @@ def run_scoped(f: Callable[..., R], *types: PyTree, collective_axes: Hashable = 
     >>> print(pl.pallas_call(kernel, out, interpret=True)(onp.array([1., 2., 3.])))
     14.0
     """
-    refs, named = tree_map(_made, types), tree_map(_made, kw_types)
+    refs, named = tree_map(made, types), tree_map(made, kw_types)
     return f(*refs, **named)
 
 
@@ -100,7 +100,7 @@ def get_global(what: PyTree) -> Reference:
     >>> pl.get_global(pl.ANY((2,), onp.int32)).shape
     (2,)
     """
-    return _made(what)
+    return made(what)
 
 
 @api_boundary
@@ -154,7 +154,7 @@ def empty_ref_like(x: PyTree) -> Reference:
     >>> print(pl.empty_ref_like(olympus.ShapeDtypeStruct((2,), onp.float32))[...])
     [nan nan]
     """
-    return _made(x)
+    return made(x)
 
 
 @api_boundary

@@ -21,6 +21,7 @@ import numpy as np
 from ..base import source
 from ..base.source import Source
 from ..base.typing import Array, DTypeLike, PyTree
+from ..base.util import clipped
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.refs import RefAval, ref_aval
@@ -102,6 +103,10 @@ class MemoryRef:
     def get_ref_aval(self) -> RefAval:
         """The aval of the reference."""
         return ref_aval(self.inner_aval)
+
+
+#: The state of a kernel's random numbers, the words of a key; zeros before a seed.
+GENERATOR = MemoryRef(make_aval((2,), dtypes.as_dtype("uint32")), MemorySpace.KEY)
 
 
 class semaphore(dtypes.extended):
@@ -295,6 +300,10 @@ class BlockSpec:
     pipeline_mode: Buffered | None = None
 
     def __post_init__(self) -> None:
+        if callable(self.block_shape) or not (self.index_map is None or callable(self.index_map)):
+            raise TypeError(f"BlockSpec: block_shape {clipped(self.block_shape)} and index_map "
+                            f"{clipped(self.index_map)} given; a tuple, then a function of the "
+                            "grid's indices, are required: BlockSpec((8, 128), lambda i: (i, 0)).")
         self.line: Source | None = source.user_frame(2)      # where it was made, for messages
 
     replace = dataclasses.replace

@@ -6,6 +6,10 @@ from ..._src.base.util import publish as _publish
 from ..._src.kernels.debugging import reciprocal
 from ..._src.kernels.device_only import device_only as _device_only
 from ..._src.kernels.pipeline import emit_pipeline
+from ..._src.kernels.prng import (
+    prng_random_bits, prng_seed, stateful_bernoulli, stateful_bits, stateful_normal,
+    stateful_uniform,
+)
 from ..._src.kernels.semaphores import (
     DeviceIdType, delay, make_async_copy, semaphore_read, semaphore_signal, semaphore_wait,
 )
@@ -33,9 +37,10 @@ __all__ = [
     "PrefetchScalarGridSpec", "SEMAPHORE", "SMEM", "SUBCORE_PARALLEL", "SemaphoreType",
     "SideEffectType", "TensorCoreMesh", "VMEM", "VMEM_SHARED", "async_copy", "bitcast",
     "create_tensorcore_mesh", "delay", "dma_semaphore", "emit_pipeline", "force_tpu_interpret_mode",
-    "is_tpu_device", "load", "make_async_copy", "reciprocal", "reset_tpu_interpret_mode_state",
-    "roll", "run_on_first_core", "semaphore", "semaphore_read", "semaphore_signal",
-    "semaphore_wait", "set_tpu_interpret_mode", "store", "sync_copy", "touch",
+    "is_tpu_device", "load", "make_async_copy", "prng_random_bits", "prng_seed", "reciprocal",
+    "reset_tpu_interpret_mode_state", "roll", "run_on_first_core", "semaphore", "semaphore_read",
+    "semaphore_signal", "semaphore_wait", "set_tpu_interpret_mode", "stateful_bernoulli",
+    "stateful_bits", "stateful_normal", "stateful_uniform", "store", "sync_copy", "touch",
     "with_memory_space_constraint",
 ]
 
