@@ -883,11 +883,8 @@ def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Var,
              for var, value in zip(closed.olympuspr.constvars, closed.consts)}
     for var in plan.constants:
         literal, aval = plan.constants[var], var.aval
-        if literal is None:
-            found[var] = _instead.hidden(b, found[var], aval)
-        else:
-            scalar = _instead.hidden(b, b.scalar(literal.val, aval.dtype), literal.aval)
-            found[var] = b.broadcast(scalar, aval, ())
+        found[var] = _instead.hidden(b, found[var], aval) if literal is None else b.broadcast(
+            _instead.hidden(b, b.scalar(literal.val, aval.dtype), literal.aval), aval, ())
     return found
 
 
