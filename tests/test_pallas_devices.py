@@ -66,14 +66,32 @@ def test_dropout_in_a_kernel_has_the_gradient_of_its_mask() -> None:
 
 
 @pytest.mark.parametrize(("seeds", "error", "message"), [
-    ((1.5,), TypeError, r"1.5 of type float32\[\] given; integer scalars"),
-    ((), TypeError, "at least one integer"), (None, ValueError, "called outside of a kernel")])
-def test_seeds_of_kernels_are_checked(seeds: Any, error: type[Exception], message: str) -> None:
+    ([1.5], TypeError, r"1.5 of type float32\[\] given; integer scalars"),
+    ([], TypeError, "at least one integer"), (None, ValueError, "called outside of a kernel")])
+def test_seeds_of_kernels_are_checked(seeds: list[Any] | None, error: type[Exception],
+                                      message: str) -> None:
     with pytest.raises(error, match=f"prng_seed: .*{message}"):
         if seeds is None:
             pltpu.prng_seed(1)
-        pl.pallas_call(lambda o: pltpu.prng_seed(*seeds), olympus.ShapeDtypeStruct((), onp.int32),
-                       interpret=True)()
+        else:
+            pl.pallas_call(lambda o: pltpu.prng_seed(*seeds),
+                           olympus.ShapeDtypeStruct((), onp.int32), interpret=True)()
+
+
+def test_an_index_map_of_another_arity_and_a_spec_the_wrong_way_round_are_named() -> None:
+    def run(index_map: Any) -> Any:
+        return pl.pallas_call(
+            lambda x, o: None, olympus.ShapeDtypeStruct((4, 4), onp.float32), grid=2,
+            in_specs=[pl.BlockSpec((2, 4), index_map)], interpret=True)(onp.zeros((4, 4)))
+
+    where = r"(?s)Index map function .* at .*test_pallas_devices.py:\d+ for\s+args\[0\] does not " \
+            r"take.*1 indices of the grid are\s+given.*BlockSpec was made at"
+    for wrong in (lambda i, j: (i, j)), (lambda: (0, 0)):
+        with pytest.raises(TypeError, match=where):
+            run(wrong)
+    with pytest.raises(TypeError, match="BlockSpec: block_shape <function .* and index_map .*2, 4"):
+        pl.BlockSpec(
+            lambda i: (i, 0), (2, 4))       # pyright: ignore[reportArgumentType]
 
 
 ATOMICS = {"atomic_add": np.add, "atomic_max": np.maximum, "atomic_min": np.minimum,
