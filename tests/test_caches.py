@@ -679,7 +679,7 @@ CACHES = {
     ("types/shape.py", "_broadcast_shapes"): "shapes | process | 4096",
     ("types/sharding.py", "_one_key"): "mesh, spec, kind of memory | process | 4096",
     ("types/sharding.py", "_in_types"): "abstract mesh, spec, axes | process | 4096",
-    ("types/sharding.py", "_cut"): "sharding, shape | process | 1024",
+    ("types/sharding.py", "_slices"): "sharding, shape | process | 1024",
     ("types/sharding.py", "replica_ids"): "sharding, shape | process | 1024",
     ("devices/array.py", "_parts_of"): "aval, sharding, option | process | 1024",
     ("lowering/fences.py", "_limits"): "dtype | process | as many as there are",

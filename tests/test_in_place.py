@@ -3,6 +3,7 @@
 The oracle of values is a loop of NumPy's; the one of copies the compiled module.
 """
 
+import random
 import re
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus._src.lowering import in_place
 
 ROWS, COLUMNS = 40, 16
 TABLE = np.random.default_rng(0).random((ROWS, COLUMNS), np.float32)
@@ -96,7 +98,9 @@ def loop(step):
     return lambda table: lax.scan(body, (table, onp.ones(COLUMNS)), onp.arange(ROWS))[0]
 
 
-@pytest.mark.parametrize("step", [*STEPS, in_a_branch])
+@pytest.mark.parametrize("step", [
+    pytest.param(step, marks=[pytest.mark.slow] * (step in (in_an_inner_loop, added)))
+    for step in [*STEPS, in_a_branch]])
 def test_a_loop_that_replaces_rows_has_the_values_of_single_steps(step):
     found = olympus.jit(loop(step))(onp.array(TABLE))
     for x, want in zip(found, by_numpy(step, TABLE), strict=True):
@@ -127,6 +131,7 @@ def test_a_loop_that_swaps_rows_of_a_reference_copies_no_table():
     assert not re.findall(rf"= f32\[{ROWS},{COLUMNS}\]\S* copy\(.*", text[:text.index("\nENTRY ")])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [swapped, read_behind, all_rows])
 def test_transformed_loops_that_replace_rows_have_the_same_values(step):
     f = loop(step)
@@ -141,6 +146,69 @@ def test_transformed_loops_that_replace_rows_have_the_same_values(step):
     stacked = onp.array([TABLE, TABLE * 2])
     for x, *rows in zip(olympus.jit(olympus.vmap(f))(stacked), *map(f, stacked), strict=True):
         np.testing.assert_allclose(x, np.array(rows), rtol=1e-5)
+
+
+STATEMENTS = ["read", "read", "read late", "rows", "mean", "set", "set", "add", "update", "call",
+              "cond", "loop", "mix", "mix", "tanh"]
+
+
+def generated(seed):
+    """A loop over two tables with statements drawn at random."""
+    rng = random.Random(seed)
+    plan = [(rng.choice(STATEMENTS), rng.randrange(100), rng.randrange(100), rng.randrange(2))
+            for _ in range(rng.randint(3, 9))]
+
+    def body(carry, i):
+        tables, values = [*carry[:2]], [carry[2]]
+        before = [tables]
+        for kind, a, b, to in plan:
+            table, x, y = tables[to], values[a % len(values)], values[b % len(values)]
+            row = [i, (i * 7 + a) % 9, (i + b) % 9, b % 9][a % 4]
+            if kind == "read":
+                values.append(table[row] * 0.5)
+            elif kind == "read late":
+                values.append(before[b % len(before)][to][row] * 0.25)
+            elif kind == "rows":
+                values.append(table[onp.array([0, b % 9]) + i % 2].sum(0) * 0.3)
+            elif kind == "mean":
+                values.append(table.mean(0))
+            elif kind == "mix":
+                values.append(x * 0.5 + y)
+            elif kind == "tanh":
+                values.append(onp.tanh(x + y))
+            elif kind == "set":
+                table = table.at[row].set(x)
+            elif kind == "add":
+                table = table.at[row].add(x * 0.1)
+            elif kind == "update":
+                table = lax.dynamic_update_slice(table, x[None], (row, 0))
+            elif kind == "call":
+                table = ADD(table, row, x + READ(table, b % 9))
+            elif kind == "cond":
+                table = lax.cond(i % 2 == 0, lambda t, row=row, x=x: t.at[row].set(x),
+                                 lambda t: t.at[0].add(0.1), table)
+            else:
+                table = lax.fori_loop(0, 2, lambda k, t, row=row, x=x: t.at[(row + k) % 9].set(
+                    x + t[k] * 0.1), table)
+            tables = [table if k == to else t for k, t in enumerate(tables)]
+            before.append(tables)
+        return (*tables, values[-1]), values[len(values) // 2]
+
+    return lambda t, u: lax.scan(body, (t, u, onp.ones(4)), onp.arange(6))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(8))
+def test_generated_loops_have_the_values_that_they_have_without_an_order(seed, monkeypatch):
+    monkeypatch.setattr(in_place, "LEAST_BYTES", 1)
+    monkeypatch.setattr(in_place, "RATIO", 0.5)
+    f, tables = generated(seed), onp.array(TABLE[:18, :4]).reshape(2, 9, 4)
+    loss = olympus.grad(lambda *tables: sum(x.sum() for x in olympus.tree.leaves(f(*tables))))
+    for g in f, loss:
+        plain, made = (olympus.tree.leaves(olympus.jit(lambda *xs, g=g: g(*xs), hold=hold)(*tables))
+                       for hold in ("off", "auto"))
+        for x, y in zip(plain, made, strict=True):
+            np.testing.assert_allclose(x, y, rtol=2e-5, atol=1e-5)
 
 
 def test_gradients_of_a_loop_that_replaces_rows_copy_no_table():

@@ -168,6 +168,47 @@ def test_partitions_of_nan_infinities_and_zeros_and_in_transformations() -> None
     np.testing.assert_array_equal(ones, np.ones_like(y))
 
 
+# The largest
+
+LARGEST = "the largest part, sorted"
+TOPS: list[tuple[tuple[int, ...], str, int, bool]] = [
+    ((32767,), "float32", 2000, False), ((32768,), "float32", 1023, False),
+    ((32768,), "float32", 1024, True), ((32769,), "float32", 32769, True),
+    ((32768,), "int32", 0, False), ((32768,), "int32", 1, True), ((32768,), "uint32", 16384, True),
+    ((32768,), "int32", 16385, False), ((40_000,), "bfloat16", 5000, True),
+    ((40_000,), "uint16", 9000, True), ((40_000,), "int8", 9000, True),
+    ((520, 64), "float32", 64, True), ((520, 63), "float32", 63, False),
+    ((9, 4000), "float64", 3, True)]
+
+
+@pytest.mark.parametrize(("shape", "dtype", "k", "used"), TOPS)
+def test_the_largest(shape: tuple[int, ...], dtype: str, k: int, used: bool) -> None:
+    """Sorted, the first of equal ones first, 0.0 above -0.0, NaN first."""
+    with enable_x64(dtype == "float64"):
+        x = keys(int(np.prod(shape)), dtype).reshape(shape)
+        run = functools.partial(lax.top_k, k=k)
+        assert (LARGEST in taken(run, x)) == used
+        values, places = map(np.asarray, jit(run)(x))
+    rank = x.astype("float64")
+    rank = np.where(np.isnan(rank), np.inf, rank) if dtype[0] != "u" else rank
+    second = np.where(np.isnan(x.astype("float64")), 2, 1 - np.signbit(rank))
+    index = np.broadcast_to(np.arange(shape[-1]), shape)
+    wanted = np.lexsort((index, -second, -rank))[..., :k]
+    np.testing.assert_array_equal(places, wanted)
+    taken_of = np.take_along_axis(x, wanted, -1)
+    assert values[values == values].tobytes() == taken_of[taken_of == taken_of].tobytes()
+
+
+def test_the_largest_in_transformations() -> None:
+    x = normal((3, 40_000))
+    run = jit(vmap(lambda x: lax.top_k(x, 4000)[0]))
+    np.testing.assert_array_equal(run(x), -np.sort(-x)[:, :4000])
+    gradient = jit(grad(lambda x: lax.top_k(x, 4000)[0].sum()))(x[0])
+    wanted = np.zeros(40_000, "float32")
+    wanted[np.argsort(-x[0], kind="stable")[:4000]] = 1
+    np.testing.assert_array_equal(gradient, wanted)
+
+
 # Order statistics
 
 RANKS = "ranks by counting"

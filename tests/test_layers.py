@@ -47,6 +47,31 @@ def test_import_contracts():
     tool(sys.executable, "-c", "from importlinter.cli import lint_imports_command as c; c()")
 
 
+def lazy_strings(file):
+    """The modules that `lazy_module("olympus._src.…")` names in a file; the linter reads none."""
+    text = file.read_text(encoding="utf-8")
+    return re.findall(r'lazy_module\(\s*"olympus\._src\.([\w.]+)"', text)
+
+
+def layers():
+    """The rooms of each layer, the highest first."""
+    with open(ROOT / "pyproject.toml", "rb") as file:
+        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
+    return [re.findall(r"\w+", layer) for layer in contracts[0]["layers"]]
+
+
+def test_modules_that_strings_name_are_in_the_room_or_below():
+    height = {room: -i for i, rooms in enumerate(layers()) for room in rooms}
+    names = [(f.relative_to(PACKAGE), name) for f in PACKAGE.rglob("*.py")
+             for name in lazy_strings(f)]
+    assert len(names) > 50
+    assert [(str(f), name) for f, name in names
+            if not ((PACKAGE / name.replace(".", "/")).with_suffix(".py").exists()
+                    or (PACKAGE / name.replace(".", "/")).is_dir())] == []
+    assert [(str(f), name) for f, name in names if f.parts[0] != name.split(".")[0]
+            and height[name.split(".")[0]] >= height[f.parts[0]]] == []
+
+
 PACKAGE = ROOT / "olympus/_src"
 ROOMS = {f.parent for f in PACKAGE.glob("*/__init__.py")}
 
@@ -66,13 +91,10 @@ def test_every_room_has_a_short_readme_that_names_files_that_exist():
 
 
 def test_the_map_has_every_room_in_the_order_of_the_layers():
-    with open(ROOT / "pyproject.toml", "rb") as file:
-        contracts = tomllib.load(file)["tool"]["importlinter"]["contracts"]
-    layers = [re.findall(r"\w+", layer) for layer in contracts[0]["layers"]]
     page = ROOT / "docs/architecture.md"
     rows = re.findall(r"^\| \[(\w+)\]\(\.\./olympus/_src/(\w+)/README.md\)", page.read_text(
         encoding="utf-8"), re.MULTILINE)
-    rooms = [room for layer in layers for room in layer]
+    rooms = [room for layer in layers() for room in layer]
     assert rows == [(room, room) for room in rooms] and {*rooms} == {r.name for r in ROOMS}
 
 

@@ -255,7 +255,22 @@ def check_dimensions(tree: ast.AST, names: Names) -> Iterator[Breach]:
                     yield node.lineno, f"{what} of a dimension; use types.shape.{instead}"
 
 
-def check(root: Path, path: Path) -> list[Breach]:
+def refused_names(root: Path) -> frozenset[str]:
+    """The names of helpers in the last table of docs/glossary.md."""
+    page = (root / "docs/glossary.md").read_text(encoding="utf-8")
+    return frozenset(re.findall(r"^\| `(_\w+)` \|", page, re.MULTILINE))
+
+
+def check_names(tree: ast.Module, refused: frozenset[str]) -> Iterator[Breach]:
+    """Private functions and constants whose names the glossary refuses."""
+    for node in tree.body:
+        targets = getattr(node, "targets", [getattr(node, "target", node)])
+        for name in [getattr(t, "id", getattr(t, "name", None)) for t in targets]:
+            if name in refused:
+                yield node.lineno, f"{name} says nothing of what it is; see docs/glossary.md"
+
+
+def check(root: Path, path: Path, refused: frozenset[str] = frozenset()) -> list[Breach]:
     """Every breach in one file, by line."""
     name = path.relative_to(root).as_posix()
     text = path.read_text(encoding="utf-8")
@@ -263,6 +278,7 @@ def check(root: Path, path: Path) -> list[Breach]:
     breaches = [] if name in GENERATED else list(check_sizes(text, tree))
     if name.startswith("olympus/"):
         breaches += check_imports(name, tree)
+        breaches += check_names(tree, refused)
         if "/_src/" not in name:
             breaches += check_facade(text, tree)
         elif not name.startswith(NUMBERED) and name != "olympus/_src/types/shape.py":
@@ -277,9 +293,9 @@ def main(arguments: list[str]) -> int:
     if not files:
         print(f"check_style: no Python file under {root}; give the repository's root")
         return 2
-    count = 0
+    count, refused = 0, refused_names(root)
     for path in files:
-        for line, what in check(root, path):
+        for line, what in check(root, path, refused):
             print(f"{path.relative_to(root)}:{line}: {what}")
             count += 1
     print(f"check_style: {len(files)} files, {count} breaches")

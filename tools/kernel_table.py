@@ -174,6 +174,19 @@ def orders(n: int) -> Iterator[Case]:
 
 
 @case
+def largest(n: int) -> Iterator[Case]:
+    """The k largest of all, and of a hundred rows."""
+    x, whole = uniform(n), (uniform(n) * 10**9).astype("int32")
+    for part in (1000, 100, 32, 10, 2):
+        k = n // part
+        yield f"top_k, one of {part}", lambda x, k=k: lax.top_k(x, k), (x,)
+        yield f"top_k, one of {part}, int32", lambda x, k=k: lax.top_k(x, k), (whole,)
+        if k >= 100:
+            yield f"top_k, one of {part}, rows", lambda x, k=k: lax.top_k(x, k // 100), (
+                x.reshape(100, -1),)
+
+
+@case
 def partitions(n: int) -> Iterator[Case]:
     """Of all elements and along both axes, with one rank to three."""
     x = uniform(n)

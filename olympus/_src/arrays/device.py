@@ -137,7 +137,7 @@ def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, cop
         layout.check_compatible_aval(found.shape)
         return relaid(found, demanded_layout(layout))
     if parts is not None:
-        return _spread(x, parts, donate, copy)
+        return _sharded(x, parts, donate, copy)
     if isinstance(x, Tracer):
         if device is not None:
             x = constrain("device_put", x, make_single_device_sharding(device))
@@ -188,14 +188,14 @@ def _transferred(x: Array, device: Device | None, memory: str | None, donate: bo
     return moved
 
 
-def _spread(x: ArrayLike, sharding: NamedSharding, donate: bool, copy: bool) -> object:
+def _sharded(x: ArrayLike, sharding: NamedSharding, donate: bool, copy: bool) -> object:
     """An array cut over devices."""
     if isinstance(x, Tracer):
         return constrain("device_put", x, sharding)
     if unreduced(sharding) and getattr(x, "_sharding", None) != sharding:
         # The value is one term, the others are 0.
-        there = _spread(x, sharding.update(spec=sharding.spec.update(unreduced=frozenset())),
-                        donate, copy)
+        there = _sharded(x, sharding.update(spec=sharding.spec.update(unreduced=frozenset())),
+                         donate, copy)
         terms = reshard_p.bind(there, sharding=sharding)
         return lib.rewrap(terms, terms.aval, sharding)
     if type(x) in SCALAR_TYPES:
@@ -206,8 +206,8 @@ def _spread(x: ArrayLike, sharding: NamedSharding, donate: bool, copy: bool) -> 
             return _put_in_job(x, sharding)
         array = argument_array(x)
         if type(array) in WRAPPERS:
-            return array._with(_spread(stored(array), sharding, donate, copy))
-        moved = _moved(_summed(array, sharding), sharding, copy, donate)
+            return array._with(_sharded(stored(array), sharding, donate, copy))
+        moved = _resharded(_summed(array, sharding), sharding, copy, donate)
     except ValueError as error:
         raise ValueError(f"device_put: {error}") from None
     if donate and moved is not array:
@@ -224,7 +224,7 @@ def _summed(x: Array, sharding: object) -> Array:
         spec=present.spec.update(unreduced=frozenset())))
 
 
-def _moved(x: Array, sharding: Sharding, copy: bool, donate: bool) -> object:
+def _resharded(x: Array, sharding: Sharding, copy: bool, donate: bool) -> object:
     """An array under another sharding; through the host only where that is a CPU's own memory."""
     present = x._sharding
     if present == sharding and x._committed:

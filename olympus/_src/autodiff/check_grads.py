@@ -67,7 +67,7 @@ def _wide(x: object) -> np.ndarray:
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
 
 
-def _moved(args: PyTree, tangents: PyTree, step: float) -> PyTree:
+def _stepped(args: PyTree, tangents: PyTree, step: float) -> PyTree:
     """The arguments `step` along the direction, each of its own dtype."""
     # Arrays of ours again: a function of NumPy's arrays would run NumPy's operators.
     return tree_map(lambda x, t: x if t.dtype == dtypes.float0 else device_put(
@@ -88,8 +88,8 @@ class _Line:
         self.eps = _step(self.args) if eps is None else eps
         rng = np.random.default_rng(0)      # a check that fails fails again
         wanted = tree_map(partial(_direction, rng), self.args)
-        self.up = _moved(self.args, wanted, self.eps)
-        self.down = _moved(self.args, wanted, -self.eps)
+        self.up = _stepped(self.args, wanted, self.eps)
+        self.down = _stepped(self.args, wanted, -self.eps)
         # The step that the rounded arguments did take, which is not quite the wanted one.
         self.tangents = tree_map(lambda x, t: np.asarray(t).astype(typeof(x).dtype)
                                  if has_tangent(typeof(x)) else t,

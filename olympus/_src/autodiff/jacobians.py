@@ -222,12 +222,12 @@ def _columns(lin: Linearized) -> Blocks:
         under("vmap", lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts)),
         Axis(total), units, [0] * len(units)) if total else ([], [])
     found = iter(zip(outs, dims))
-    return [_cut(next(found) if total and active else None, out, lin.avals, total)
+    return [_split(next(found) if total and active else None, out, lin.avals, total)
             for out, active in zip(lin.out_avals, lin.active_out)]
 
 
-def _cut(column: tuple[Array, int | None] | None, out: ShapedArray, avals: Sequence[ShapedArray],
-         total: int) -> list[ArrayLike]:
+def _split(column: tuple[Array, int | None] | None, out: ShapedArray, avals: Sequence[ShapedArray],
+           total: int) -> list[ArrayLike]:
     """The derivatives of one output by each input, from those by all of them along one axis."""
     tangent = out.to_tangent_aval()
     # Zeros of the integer's own dtype, not of float0.

@@ -353,13 +353,13 @@ def bit_key(value: Any) -> tuple[type, Hashable]:
         return kind, value.tobytes()
     if isinstance(value, tuple):
         kinds = tuple(map(type, value))
-        if _PLAIN.issuperset(kinds):    # the usual case, without a frame for each item
+        if _EXACT.issuperset(kinds):    # the usual case, without a frame for each item
             return kind, (kinds, value)
         return kind, tuple(map(bit_key, value))
     return kind, value
 
 
-_PLAIN = frozenset((int, bool, str, bytes, type(None)))     # of each, equal values are the same
+_EXACT = frozenset((int, bool, str, bytes, type(None)))     # of each, equal values are the same
 
 
 class _Clearable(Protocol):

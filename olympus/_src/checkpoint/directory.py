@@ -41,8 +41,8 @@ _FORMAT = 2
 Content: TypeAlias = dict[str, Any]     # of the file of the structure, which is JSON
 # A file without either is not Olympus's; damage of one byte leaves one of them.
 _MARKS = (b"__olympus_pytreedef_repr", b"__olympus_leaf_ids")
-_KINDS = {stat.S_IFREG: "a file", stat.S_IFDIR: "a directory", stat.S_IFLNK: "a symbolic link",
-          stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
+_FILE_TYPES = {stat.S_IFREG: "a file", stat.S_IFDIR: "a directory", stat.S_IFLNK: "a symbolic link",
+               stat.S_IFIFO: "a named pipe", stat.S_IFSOCK: "a socket"}
 
 
 class Damaged(ValueError):
@@ -61,7 +61,7 @@ def _standing(path: Path) -> str:
         mode = path.lstat().st_mode
     except (FileNotFoundError, NotADirectoryError):
         return ""
-    return _KINDS.get(stat.S_IFMT(mode), "a device")
+    return _FILE_TYPES.get(stat.S_IFMT(mode), "a device")
 
 
 # The file of the structure -----------------------------------------------------------------------

@@ -23,7 +23,7 @@ from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, Params, R, T
 from ..base.util import Memo, Noted, bit_key, lazy_module
 from ..core.context import ThreadState, current_context
-from ..core.ir import ClosedOlympuspr, numbers
+from ..core.ir import ClosedOlympuspr, high_types, numbers
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
@@ -128,7 +128,7 @@ class ManualTrace(Trace):
                 prim, Collective):
             return self.outside(self.parent.process, prim, args, params)
         if prim.in_parts is not None and self.parent is ThreadState.trace and (
-                prim.programs == () or any(map(_parts.high_types, prim.bodies(params)))):
+                prim.programs == () or any(map(high_types, prim.bodies(params)))):
             return prim.in_parts(numbers(args), params)     # on objects of parts
         outs = self.run(lambda *xs: prim.bind(*xs, **params) if prim.multiple_results else
                         [prim.bind(*xs, **params)], args, None, *_kept(prim, params))

@@ -96,10 +96,10 @@ class Checkpoint(Call):
         #   again   known, saved, unknown    ->  unknown outputs    recorded, a checkpoint too
         # Without a policy nothing is saved: all residuals are computed from the known operands
         # again.
-        first, saved, again = _cut(olympuspr, tuple(unknown), policy)
+        first, saved, again = _halves(olympuspr, tuple(unknown), policy)
         out = eval_closed(first, *(_unused(known) if params["differentiated"] else known))
         num_known = len(out) - len(saved)
-        # Offloaded values go to the other memory here, and come back in `_cut`'s `later`.
+        # Offloaded values go to the other memory here, and come back in `_halves`'s `later`.
         out[num_known:] = [move(x, how.dst) if isinstance(how, Offloadable) else x
                            for x, how in zip(out[num_known:], saved, strict=True)]
         found: list[Any] = []
@@ -240,8 +240,8 @@ def _keeps_inside(policy: Policy, eqn: OlympusprEqn) -> bool:
 
 
 @derived
-def _cut(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy | None
-         ) -> tuple[ClosedOlympuspr, list[Verdict | Offloadable], ClosedOlympuspr]:
+def _halves(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy | None
+            ) -> tuple[ClosedOlympuspr, list[Verdict | Offloadable], ClosedOlympuspr]:
     """The program for now, the way each value is saved, and the program for reverse mode.
 
     now:    known inputs -> known outputs, saved values

@@ -89,7 +89,7 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
         # little leave it without a key: it is staged at each call.
         given = {**{i: args[i] for i in static}, **fixed}
         key = (len(args), *[(k, bit_key(v)) for k, v in given.items()]) \
-            if all(type(v) in _PLAIN for v in given.values()) else None
+            if all(type(v) in _COMPARABLE for v in given.values()) else None
         try:
             staged = stage_body(Derived(body, fun, key, "checkpoint"), tree, avals)
             if MUTABLE:
@@ -109,7 +109,7 @@ def checkpoint(fun: Callable[P, R], *, prevent_cse: bool | Sequence[PyTree] = Tr
 
 
 # Static arguments that are all that they say; others may change, or equal different objects.
-_PLAIN = (bool, int, float, complex, str, bytes, type(None))
+_COMPARABLE = (bool, int, float, complex, str, bytes, type(None))
 
 
 def _positions(fun: Callable[..., PyTree], names: set[str]) -> set[int]:

@@ -51,8 +51,8 @@ _MOST_BYTES = 1 << 14       # of a NumPy array that is compared at each call
 _MOST_ITEMS = 256           # of a container; Python has one object for each such length
 _MOST_VALUES = 4096         # that a body reads
 _MADE_BY_CLASS = 1 << 9     # the flag of types that a class statement made
-_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range, slice)
-_PLAIN_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), type(...),
+_FIXED = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range, slice)
+_FIXED_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), type(...),
                           type(NotImplemented), range, slice))
 _TOLD_OF_FUNCTIONS = frozenset((
     "__annotations__", "__doc__", "__module__", "__name__", "__qualname__"))
@@ -332,7 +332,7 @@ class _Walk:
 
     def value(self, x: Any, place: _Place) -> None:
         """Look at a value and its items."""
-        if type(x) in _PLAIN_TYPES or (isinstance(x, np.generic if self.whole else _PLAIN)
+        if type(x) in _FIXED_TYPES or (isinstance(x, np.generic if self.whole else _FIXED)
                                        and not isinstance(x, np.void)
                                        and not (self.whole and self.class_of_user(type(x)))):
             if not self.whole:

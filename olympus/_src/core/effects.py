@@ -96,7 +96,7 @@ def of_equations(inputs: Sequence[Hashable], eqns: Sequence[OlympusprEqn]) -> fr
         return effects
     place = {v: i for i, v in enumerate(inputs)}
     return frozenset([moved for eqn in eqns for e in eqn.effects
-                      if (moved := _moved(e, lambda i, eqn=eqn: place.get(eqn.invars[i])))])
+                      if (moved := _reindexed(e, lambda i, eqn=eqn: place.get(eqn.invars[i])))])
 
 
 def of_body(closed: ClosedOlympuspr, operands: Sequence[int] | None = None) -> frozenset[Effect]:
@@ -109,11 +109,11 @@ def of_body(closed: ClosedOlympuspr, operands: Sequence[int] | None = None) -> f
     if not closed.effects:
         return closed.effects
     lead = len(closed.consts)   # constants are nobody's operands
-    return frozenset([moved for e in closed.effects if (moved := _moved(
+    return frozenset([moved for e in closed.effects if (moved := _reindexed(
         e, lambda i: None if i < lead else i - lead if operands is None else operands[i - lead]))])
 
 
-def _moved(effect: Effect, where: Callable[[int], int | None]) -> Effect | None:
+def _reindexed(effect: Effect, where: Callable[[int], int | None]) -> Effect | None:
     """The effect as its surroundings see it; None if they do not."""
     if not isinstance(effect, InputEffect):
         return effect

@@ -36,7 +36,7 @@ else:       # with OpenSSL, which an import alone does not need
 # entry was dropped or two threads made one, equal programs have two identities.
 _numbers: Memo = Memo(65536)
 _next = itertools.count(1)
-_PLAIN = (int, str, bytes, type(None), np.dtype, enum.Enum, AbstractValue, ExtendedDType, Literal,
+_EXACT = (int, str, bytes, type(None), np.dtype, enum.Enum, AbstractValue, ExtendedDType, Literal,
           NamedSharding, PartitionSpec, AbstractMesh, Mesh, lib.Device)
 # Classes of params outside of these say by `is_value` that equality says all of an object, or that
 # each is there once: numbers of axes, modes, random generators.
@@ -202,7 +202,7 @@ def _is_exact(value: object) -> bool:
         return all(exact)
     if isinstance(value, (float, complex, np.generic)):
         return False
-    if isinstance(value, _PLAIN) or (isinstance(value, frozenset) and all(map(_is_exact, value))):
+    if isinstance(value, _EXACT) or (isinstance(value, frozenset) and all(map(_is_exact, value))):
         return True
     if getattr(value, "is_value", False):
         return True

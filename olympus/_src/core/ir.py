@@ -12,6 +12,7 @@ from __future__ import annotations
 import functools
 import struct
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import chain
 from operator import attrgetter
 from typing import Any, Concatenate, NamedTuple, cast, final
 
@@ -28,7 +29,7 @@ from . import printing
 from .context import ROOT, Scope, current_context
 from .effects import Effect, of_equations
 
-_parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
+_refs: Any = lazy_module("olympus._src.types.refs")     # for values of users' types
 _DERIVED_LIMIT = 256
 _primitive = attrgetter("primitive")
 NO_EFFECTS: frozenset[Effect] = frozenset()
@@ -268,8 +269,11 @@ class Olympuspr:
 
     @property
     def is_high(self) -> bool:
-        """Whether there are values of users' types in it, or operations of users."""
-        return _parts.has_high(self)
+        """Whether there are values of users' types in it, or operations of users; kept."""
+        found = self.cache.get("has high")
+        if found is None:
+            found = self.cache["has high"] = _has_high(self)
+        return found
 
     @property
     def primitives(self) -> frozenset[Any]:
@@ -346,7 +350,7 @@ class ClosedOlympuspr:
     @property
     def is_high(self) -> bool:
         """Whether there are values of users' types in it, or operations of users."""
-        return _parts.has_high(self)
+        return self.olympuspr.is_high
 
     def rearranged(self, inputs: Sequence[int] | None = None,
                    outputs: Sequence[int] | None = None) -> ClosedOlympuspr:
@@ -375,6 +379,24 @@ class ClosedOlympuspr:
 
     def _repr_pretty_(self, printer: Any, cycle: bool) -> None:
         printer.text(self.pretty_print())
+
+
+def high_types(program: ClosedOlympuspr | Olympuspr) -> bool:
+    """Whether a program takes or returns values of users' types, or takes references to them."""
+    return any(_refs.inner(a).is_high for a in chain(program.in_avals, program.out_avals))
+
+
+def _has_high(pr: Olympuspr) -> bool:
+    if high_types(pr) or any(v.aval.is_high for v in pr.constvars):
+        return True
+    # Tests the primitives first: a program has a set of them.
+    found = [prim for prim in pr.primitives if prim.in_parts is not None or prim.programs]
+    if not found:
+        return False
+    if any(prim.programs == () for prim in found):
+        return True
+    return any(body.is_high for eqn in pr.eqns if eqn.primitive in found
+               for body in eqn.primitive.bodies(eqn.params) if type(body) is ClosedOlympuspr)
 
 
 class Held(ByKey):

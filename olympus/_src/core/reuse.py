@@ -367,7 +367,7 @@ def chosen_each(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cel
     return [_each(one, *cases)]
 
 
-def _moved(move: Callable[..., np.ndarray]) -> Callable[..., list[Cells]]:
+def _moves_cells(move: Callable[..., np.ndarray]) -> Callable[..., list[Cells]]:
     """The rule of operations that move elements: `move(params, result's shape, *cells)`."""
     def rule(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
         if cells[0] is None:
@@ -379,20 +379,20 @@ def _moved(move: Callable[..., np.ndarray]) -> Callable[..., list[Cells]]:
     return rule
 
 
-def _spread(params: Params, shape: Shape, x: np.ndarray) -> np.ndarray:
+def _broadcast(params: Params, shape: Shape, x: np.ndarray) -> np.ndarray:
     whole = [1] * len(shape)
     for n, d in zip(x.shape, params["broadcast_dimensions"], strict=True):
         whole[d] = n
     return np.broadcast_to(x.reshape(whole), shape)
 
 
-broadcast = _moved(_spread)
-reshaped = _moved(lambda params, shape, x: x.reshape(shape))
-transposed = _moved(lambda params, shape, x: x.transpose(params["permutation"]))
-reversed_ = _moved(lambda params, shape, x: np.flip(x, params["dimensions"]))
-tiled = _moved(lambda params, shape, x: np.tile(x, params["reps"]))
-concatenated = _moved(lambda params, shape, *xs: np.concatenate(xs, params["dimension"]))
-sliced = _moved(lambda params, shape, x: x[tuple(map(
+broadcast = _moves_cells(_broadcast)
+reshaped = _moves_cells(lambda params, shape, x: x.reshape(shape))
+transposed = _moves_cells(lambda params, shape, x: x.transpose(params["permutation"]))
+reversed_ = _moves_cells(lambda params, shape, x: np.flip(x, params["dimensions"]))
+tiled = _moves_cells(lambda params, shape, x: np.tile(x, params["reps"]))
+concatenated = _moves_cells(lambda params, shape, *xs: np.concatenate(xs, params["dimension"]))
+sliced = _moves_cells(lambda params, shape, x: x[tuple(map(
     slice, params["start_indices"], params["limit_indices"], params["strides"] or (1,) * x.ndim))])
 
 

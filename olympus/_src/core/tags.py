@@ -73,7 +73,7 @@ def tagged(prim: Primitive, avals: Sequence[Aval], outs: Any, params: Params) ->
     mesh = _mesh(prim, arrays)
     shardings: Sequence[Any] = [None] * len(plain)
     if mesh is not None:
-        found = (_spread(prim, mesh, avals, plain, params) if mesh.explicit_axes else
+        found = (_result_entries(prim, mesh, avals, plain, params) if mesh.explicit_axes else
                  [()] * len(plain))     # XLA decides
         sums = _sums(prim, arrays, plain, found)
         shardings = [NamedSharding(mesh, PartitionSpec(*entries, **sums._asdict()))
@@ -249,8 +249,8 @@ def _mesh(prim: Primitive, arrays: Sequence[ShapedArray]) -> AbstractMesh | None
     return None if around is None or around.manual_axes or around.empty else around
 
 
-def _spread(prim: Primitive, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
-            params: Params) -> list[Entries]:
+def _result_entries(prim: Primitive, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
+                    params: Params) -> list[Entries]:
     """The entries of each result; ShardingTypeError names the operation and its operands."""
     if not outs:
         return []

@@ -244,13 +244,13 @@ def closed_over(*values: object) -> list[Tracer]:
             todo += vars(value).values()
         elif callable(getattr(value, "__wrapped__", None)):
             todo.append(value.__wrapped__)
-        elif not isinstance(value, _PLAIN):
+        elif not isinstance(value, _LEAVES):
             todo += tree_leaves(value)
     return found
 
 
-_PLAIN = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, type,
-          inspect.Signature)
+_LEAVES = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, type,
+           inspect.Signature)
 
 
 def _filled(cell: CellType) -> bool:

@@ -14,7 +14,7 @@ from ..base import lib
 from ..base.typing import Array
 
 CPU, CUDA, PINNED, ROCM = 1, 2, 3, 10       # DLPack's numbers of kinds of devices
-_KINDS = {"cpu": CPU, "cuda": CUDA, "rocm": ROCM}
+_DEVICE_TYPES = {"cpu": CPU, "cuda": CUDA, "rocm": ROCM}
 
 _NUMPY_KNOWS_VERSIONS = "max_version" in (np.ndarray.__dlpack__.__doc__ or "")     # from 2.1 on
 
@@ -26,7 +26,7 @@ def dlpack_device(self: Array, /) -> tuple[int, int]:
         raise BufferError(f"__dlpack_device__: an array on {sharding.num_devices} devices given; "
                           "one device is required; export the arrays of x.addressable_shards.")
     device: Any = next(iter(self.devices()))
-    kind = _KINDS.get(device.client.platform)
+    kind = _DEVICE_TYPES.get(device.client.platform)
     if kind is None:
         raise BufferError(f"__dlpack_device__: an array on {device} given; DLPack's devices are "
                           "CPUs and GPUs.")

@@ -22,8 +22,8 @@ from .nodes import Unregistered, decode_tree, encode_tree
 if TYPE_CHECKING:
     from .program import ExportedProgram
 
-_PLAIN = {"fun_name": str, "nr_devices": int, "calling_convention_version": int,
-          "uses_global_constants": bool}
+_SIMPLE = {"fun_name": str, "nr_devices": int, "calling_convention_version": int,
+           "uses_global_constants": bool}
 Fields: TypeAlias = dict[str, Any]      # of an export by name, as JSON or as `Exported` takes them
 
 
@@ -49,7 +49,7 @@ def _metadata(exported: ExportedProgram, vjp_order: int, blobs: list[bytes]) -> 
     scope = next((d.scope for a in exported.in_avals for d in a.shape
                   if isinstance(d, Dimension)), None)
     return {
-        **{name: getattr(exported, name) for name in _PLAIN},
+        **{name: getattr(exported, name) for name in _SIMPLE},
         "constraints": [] if scope is None else list(scope.given),
         "in_tree": encode_tree(exported.in_tree), "out_tree": encode_tree(exported.out_tree),
         "in_avals": list(map(encode_aval, exported.in_avals)),
@@ -79,7 +79,7 @@ def decode(blob: object) -> Fields:
 def _check(written: Fields, blobs: list[bytes]) -> None:
     """ValueError unless an artifact's metadata have the kinds that `_metadata` writes."""
     kept, platforms = written["module_kept_var_idx"], written["platforms"]
-    wrong = [name for name, kind in _PLAIN.items() if type(written[name]) is not kind]
+    wrong = [name for name, kind in _SIMPLE.items() if type(written[name]) is not kind]
     wrong += [name for name in ("constraints", "platforms", "disabled_safety_checks",
                                 "ordered_effects", "unordered_effects")
               if type(written[name]) is not list or {*map(type, written[name])} - {str}]
@@ -112,7 +112,7 @@ def _fields(written: Fields, blobs: list[bytes]) -> Fields:
         raise ValueError(f"sizes {sorted(said - given)} of results that no argument gives")
     derivative = written["vjp"]
     return {
-        **{name: written[name] for name in _PLAIN}, "in_avals": in_avals, "out_avals": out_avals,
+        **{name: written[name] for name in _SIMPLE}, "in_avals": in_avals, "out_avals": out_avals,
         "in_tree": decode_tree(written["in_tree"], in_avals),
         "out_tree": decode_tree(written["out_tree"], out_avals),
         "_has_named_shardings": True, "_in_named_shardings": ins, "_out_named_shardings": outs,

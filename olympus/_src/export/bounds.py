@@ -82,10 +82,10 @@ def _fit(indices: IrValue, axis: int, last: Sequence[int]) -> bool:
     if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.constant":
         return -1 in shape and len(last) > 1
     found = np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"]))
-    return bool(np.all((found >= 0) & (found <= _spread(axis, last, shape))))
+    return bool(np.all((found >= 0) & (found <= _on_axis(axis, last, shape))))
 
 
-def _spread(axis: int, values: Sequence[int], shape: Sequence[int]) -> np.ndarray:
+def _on_axis(axis: int, values: Sequence[int], shape: Sequence[int]) -> np.ndarray:
     """A number for each component of the vectors of indices, which lie along an axis."""
     return np.array(values).reshape([n if i == axis else 1 for i, n in enumerate(shape)])
 
@@ -103,7 +103,7 @@ def _clamp(indices: IrValue, axis: int, low: Sequence[int], high: Sequence[int])
     """Indices between numbers for the components of their vectors."""
     shape = shape_of(indices)
     bounds = [np.array(values[0]) if len(values) == 1 else
-              np.broadcast_to(_spread(axis, values, shape), shape) for values in (low, high)]
+              np.broadcast_to(_on_axis(axis, values, shape), shape) for values in (low, high)]
     least, most = (mlir.hlo.constant(constant_attr(x.astype(NUMPY_OF[element_of(indices)])))
                    for x in bounds)
     return mlir.hlo.clamp(least, indices, most)

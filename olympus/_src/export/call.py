@@ -93,7 +93,7 @@ class CallExported(Primitive):
         linked = _linked(b, exported)
         _check_module(exported, linked)
         module.refined |= exported.uses_global_constants
-        given = [_spread(b, *each) for each in zip(
+        given = [_sharded(b, *each) for each in zip(
             args, exported.in_avals, exported._in_named_shardings, strict=True)]
         given = [given[i] for i in exported.module_kept_var_idx]
         ordered = len(exported.ordered_effects)
@@ -108,7 +108,7 @@ class CallExported(Primitive):
         if ordered:
             b.join_tokens(tokens)
         outs = [_converted(b, x, b.type(a)) for x, a in zip(outs, b.avals_out, strict=True)]
-        return [_spread(b, *each) for each in zip(
+        return [_sharded(b, *each) for each in zip(
             outs, b.avals_out, exported._out_named_shardings, strict=True)]
 
 
@@ -228,7 +228,7 @@ def _converted(b: Builder, x: IrValue, kind: IrType) -> IrValue:
     return x if x.type == kind else b.ops("stablehlo.convert", [x], None, [kind]).result
 
 
-def _spread(b: Builder, x: IrValue, aval: ShapedArray, sharding: NamedSharding | None) -> IrValue:
+def _sharded(b: Builder, x: IrValue, aval: ShapedArray, sharding: NamedSharding | None) -> IrValue:
     """A value, spread over the devices as the export says."""
     devices = b.module.places.devices
     if sharding is None or sharding.mesh.empty or len(devices) < 2:

@@ -7,15 +7,15 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, overload
+from typing import Literal, overload
 
 from ..autodiff.derivatives import vjp
 from ..base import config
 from ..base.source import api_boundary
 from ..base.typing import Array, IrModule, PyTree
-from ..base.util import cut, lazy_module, name_of
+from ..base.util import cut, name_of
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
@@ -26,6 +26,7 @@ from ..jit.jit import jit
 from ..jit.stages import Traced, Wrapped
 from ..lowering.attributes import attr
 from ..lowering.linking import external
+from ..lowering.registered import Rule
 from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.dim_equations import Solution, solve
 from ..types.mesh import AbstractMesh, Mesh
@@ -38,7 +39,6 @@ from .call import as_exported, call_exported_p
 from .container import unpack
 from .module import ANY_PLATFORM, check_custom_calls, check_in_child, portable, read_module
 
-_registration: Any = lazy_module("olympus._src.extend.registration")   # it loads MLIR
 minimum_supported_calling_convention_version = 9
 maximum_supported_calling_convention_version = 10
 
@@ -287,7 +287,7 @@ def export(fun_jit: Callable[..., PyTree], *, platforms: Sequence[str] | None = 
     if not isinstance(fun_jit, Wrapped):
         raise ValueError(f"export: Function to be exported must be the result of `jit` but is:\n  "
                          f"{fun_jit}; write export(jit(f)).")
-    rules = {prim: _registration.Rule(prim, rule) for prim, rule in _override_lowering_rules or ()}
+    rules = {prim: Rule(prim, rule) for prim, rule in _override_lowering_rules or ()}
 
     @api_boundary
     def do_export(*args_specs: object, **kwargs_specs: object) -> Exported:
@@ -322,7 +322,7 @@ def _check_scopes(name: str, *specs: object) -> None:
 
 def _exported(traced: Traced, platforms: tuple[str, ...],
               disabled: tuple[DisabledSafetyCheck, ...],
-              rules: dict[Primitive, Callable[..., object]]) -> Exported:
+              rules: Mapping[Primitive, Callable[..., object]]) -> Exported:
     """The export of a traced program."""
     version = config.export_calling_convention_version.value
     least, most = (minimum_supported_calling_convention_version,

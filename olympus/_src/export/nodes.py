@@ -28,7 +28,7 @@ class _Node(NamedTuple):
 
 _by_type: dict[type, _Node] = {}
 _by_name: dict[str, _Node] = {}
-_PLAIN = {"tuple": tuple, "list": list}
+_SEQUENCES = {"tuple": tuple, "list": list}
 _LEAF, _NONE = tree_structure(0), tree_structure(None)
 
 
@@ -193,7 +193,7 @@ def _decode(written: Any, leaves: Sequence[object]) -> PyTreeDef:
             raise ValueError("a dict without a string for each of its values")
     else:
         (name, inner), = written.items()
-        kind = _PLAIN[name]
+        kind = _SEQUENCES[name]
     children, values, at = [], [], 0
     for x in inner:
         child = _decode(x, leaves[at:])

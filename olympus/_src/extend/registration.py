@@ -25,6 +25,7 @@ from ..devices.devices import PLATFORMS
 from ..lowering.attributes import constant_attr, element_type, tensor_type, value_attr
 from ..lowering.builder import Builder
 from ..lowering.linking import fresh_symbols, link
+from ..lowering.registered import Rule, flatten_ir_values
 from ..types import dtypes
 from ..types.avals import AbstractToken, Aval, ShapedArray
 
@@ -36,29 +37,6 @@ _GPU = ("gpu", "cuda", "rocm")
 # By the class of a type, what gives the MLIR types of its values.
 ir_type_handlers: dict[type, Callable[..., object]] = {
     ShapedArray: tensor_type, AbstractToken: tensor_type}
-
-
-class Rule:
-    """A registered rule in the form of a primitive's `lower`."""
-
-    __slots__ = ("prim", "rule")
-
-    def __init__(self, prim: Primitive, rule: LoweringRule) -> None:
-        self.prim, self.rule = prim, rule
-
-    def __call__(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | list[IrValue]:
-        outer, b.module.by_others = b.module.by_others, b
-        # MLIR's own builders take both from a stack; ours, everywhere else, are given them.
-        with b.block.ip, b.loc:
-            outs = flatten_ir_values(self.rule(b, *xs, **params))
-        b.module.by_others = outer or b
-        wanted = [tensor_type(aval) for aval in b.avals_out]
-        if [x.type for x in outs] != wanted:
-            raise TypeError(f"{self.prim}: its lowering rule returned values of types "
-                            f"{', '.join(str(x.type) for x in outs) or 'none'}; "
-                            f"{', '.join(map(str, wanted))} is required, as abstract evaluation "
-                            "says; correct one of the two rules.")
-        return outs if self.prim.multiple_results else outs[0]
 
 
 def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None = None,
@@ -380,23 +358,6 @@ def register_constant_handler(type_: type, handler_fun: Callable[..., IrValue]) 
 
 
 # Values and modules
-
-
-def flatten_ir_values(xs: Any) -> list[Any]:
-    """MLIR values in a flat list: of a value, or a sequence of values and sequences.
-
-    Args:
-      xs: a value, or a sequence of values and sequences.
-
-    Returns:
-      A list of values.
-
-    >>> mlir.flatten_ir_values(["x", ("y", "z")])       # any objects do
-    ['x', 'y', 'z']
-    """
-    if isinstance(xs, (tuple, list)) or type(xs).__name__ == "OpResultList":
-        return [v for x in xs for v in flatten_ir_values(x)]
-    return [xs]
 
 
 def unflatten_ir_values_like_types(xs: Iterable[T], ys: Sequence[object]

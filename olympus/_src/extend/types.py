@@ -564,7 +564,7 @@ class HiLinearized(Primitive):
 
     multiple_results = foreign = True
 
-    def _cut(self, args: Sequence[Value], params: Params) -> tuple[PyTree, PyTree, PyTree]:
+    def _parted(self, args: Sequence[Value], params: Params) -> tuple[PyTree, PyTree, PyTree]:
         """Arguments, residuals, tangents."""
         n = len(params["nonzero"]) if params["forward"] == "jvp" else 0
         m = n + params["res_tree"].num_leaves
@@ -580,7 +580,7 @@ class HiLinearized(Primitive):
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         prim, nonzero, on = params["prim"], params["nonzero"], params["nonzero_out"]
-        primals, leaves, given = self._cut(args, params)
+        primals, leaves, given = self._parted(args, params)
         res = tree_unflatten(params["res_tree"], leaves)
         forward, rest = params["forward"], iter(given)
         if forward == "transpose":
@@ -627,7 +627,7 @@ class HiLinearized(Primitive):
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
                   ) -> list[Cotangent]:
-        primals, leaves, given = self._cut(args, params)
+        primals, leaves, given = self._parted(args, params)
         found = self.backward(cts, tree_unflatten(params["res_tree"], leaves), params)
         return [*[None] * (len(primals) + len(leaves)),
                 *[ct if type(a) is Linear else None for a, ct in zip(given, found, strict=True)]]

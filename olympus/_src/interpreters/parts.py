@@ -11,19 +11,17 @@ recorded as it is. What is recorded is the new program.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import chain
 from typing import Any
 
 from ..base.source import Source
 from ..base.typing import Params, T, Value
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, derived, numbers
+from ..core.ir import ClosedOlympuspr, Literal, derived, numbers
 from ..core.primitive import Primitive
 from ..core.staging import ASK, StagingTrace, stage
 from ..core.trace import Tracer, typeof
 from ..lax.convert import convert_element_type_p
 from ..types.avals import Aval, ShapedArray
-from ..types.refs import inner
 
 
 def part_types(aval: Aval) -> list[ShapedArray]:
@@ -85,36 +83,6 @@ def raised(avals: Sequence[Aval], parts: Sequence[Value]) -> list[Value]:
     return found
 
 
-def high_types(closed: ClosedOlympuspr | Olympuspr) -> bool:
-    """Whether a program takes or returns values of users' types, or takes references to them."""
-    return any(inner(a).is_high for a in chain(closed.in_avals, closed.out_avals))
-
-
-def has_high(program: ClosedOlympuspr | Olympuspr) -> bool:
-    """Whether there is a value of a user's type, or an operation of a user, in a program; kept."""
-    pr = program.olympuspr if isinstance(program, ClosedOlympuspr) else program
-    found = pr.cache.get("has high")
-    if found is None:
-        found = pr.cache["has high"] = _has_high(pr)
-    return found
-
-
-def _has_high(pr: Olympuspr) -> bool:
-    if high_types(pr) or any(v.aval.is_high for v in pr.constvars):
-        return True
-    # Tests the primitives first: a program has a set of them.
-    found = [prim for prim in pr.primitives if prim.in_parts is not None or prim.programs]
-    if not found:
-        return False
-    if any(prim.programs == () for prim in found):
-        return True
-    return any(_high_bodies(eqn.primitive, eqn.params) for eqn in pr.eqns if eqn.primitive in found)
-
-
-def _high_bodies(prim: Primitive, params: Params) -> bool:
-    return any(has_high(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)
-
-
 def bodies_in_parts(prim: Primitive, params: Params) -> Params:
     """The params with each program in parts."""
     return {**params, **{name: in_parts(params[name]) for name in prim.programs or ()
@@ -123,7 +91,7 @@ def bodies_in_parts(prim: Primitive, params: Params) -> Params:
 
 def in_parts(closed: ClosedOlympuspr) -> ClosedOlympuspr:
     """The program on parts; itself if it has no other values than arrays."""
-    if not has_high(closed):
+    if not closed.is_high:
         return closed
     return _in_parts(closed)
 
@@ -150,7 +118,8 @@ class PartsTrace(StagingTrace):
 
     def process(self, prim: Primitive, args: Sequence[Value], params: Params,
                 line: Source | None = ASK) -> Value:
-        if prim.programs != () and not _high_bodies(prim, params):
+        if prim.programs != () and not any(body.is_high for body in prim.bodies(params)
+                                           if type(body) is ClosedOlympuspr):
             return super().process(prim, args, params, line)
         if prim.in_parts is None:   # of arrays, with programs that combine elements, if any
             return super().process(prim, args, bodies_in_parts(prim, params), line)

@@ -15,7 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..base.util import lazy_module
-from ..core.ir import ClosedOlympuspr
+from ..core.ir import ClosedOlympuspr, high_types
 from ..types.avals import HIGH, MUTABLE
 from ..types.shape import is_static
 from .dce import dce_closed
@@ -29,7 +29,7 @@ def arrays_only(closed: ClosedOlympuspr, whole: bool = False) -> ClosedOlympuspr
 
     `whole`: values of users' types that it takes or returns stay, and so do those inside.
     """
-    if HIGH and not (whole and _parts.high_types(closed)):
+    if HIGH and not (whole and high_types(closed)):
         closed = _parts.in_parts(closed)
     return _discharge.discharge(closed) if MUTABLE else closed
 

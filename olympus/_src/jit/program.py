@@ -15,7 +15,7 @@ from ..base.logs import timed
 from ..base.typing import Array, ArrayLike, Modes, PyTree, Reference
 from ..base.util import Memo, Noted, Owned, lazy_module
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
+from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr, high_types
 from ..core.primitive import programs_in
 from ..core.staging import closure_convert, passing, stage
 from ..core.trace import typeof
@@ -67,7 +67,7 @@ class Program:
         self.flat: Any = None
         # Whether it takes or returns values of users' types, which are several arrays each; then
         # the program on these, once it is asked for, and of that the one whose parts it has.
-        self.high = bool(HIGH) and _parts.high_types(closed)
+        self.high = bool(HIGH) and high_types(closed)
         self.parts: Program | None = None
         self.whole: Program | None = None
 
@@ -79,8 +79,8 @@ class Program:
     def on_parts(self) -> Program:
         """The program on arrays: in its trees a value of a user's type is a tuple of its parts."""
         if not self.high:
-            return self._with(_parts.in_parts(self.closed)) if HIGH and _parts.has_high(
-                self.closed) else self
+            high = HIGH and self.closed.is_high
+            return self._with(_parts.in_parts(self.closed)) if high else self
         if self.parts is None:
             n, repeated, closed = len(self.lead), _parts.repeated, self.closed
             ins, outs = closed.in_avals[n:], closed.out_avals

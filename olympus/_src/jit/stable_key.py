@@ -50,7 +50,7 @@ from ..types.mesh import Mesh
 from ..types.sharding import NamedSharding
 from ..types.tree_registry import PyTreeDef, registered_functions
 
-_PLAIN = (type(None), bool, int, str, bytes, type(...), type(NotImplemented))
+_NOTED_AS_THEY_ARE = (type(None), bool, int, str, bytes, type(...), type(NotImplemented))
 _BUILTIN = (types.BuiltinFunctionType, types.WrapperDescriptorType, types.MethodDescriptorType,
             types.MethodWrapperType, types.ClassMethodDescriptorType, np.ufunc, type(np.sum))
 _NO_CONTENT = frozenset((
@@ -121,7 +121,7 @@ class StableKey:
     def add(self, x: Any, where: str) -> None:
         """Add a value that is read; UnstableError if it has no digest."""
         kind = type(x)
-        if kind in _PLAIN:
+        if kind in _NOTED_AS_THEY_ARE:
             self.note(kind.__name__, x)
         elif kind is float or kind is complex:
             self.note(kind.__name__, x.real.hex(), x.imag.hex())    # exact, and -0.0 is not 0.0

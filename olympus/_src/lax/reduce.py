@@ -217,11 +217,11 @@ class Extremum(Reduction):
         q = 8 * -(-n // 128)    # of at most 16 pieces, which vectors divide
         k, rest = floor_div(n, q), mod(n, q)
         out = make_aval((before, q, behind), dtype)
-        head = x if not rest else self._cut(b, x, shape, 0, q * k, dtype)
+        head = x if not rest else self._part(b, x, shape, 0, q * k, dtype)
         y = self._clamped(b, self._shape(b, head, (before, k, q, behind), dtype), (1,), out)
         if rest:
             name = "stablehlo.maximum" if self.combine is largest else "stablehlo.minimum"
-            y = b.op(name, [y, self._cut(b, x, shape, n - q, n, dtype)], None, out)
+            y = b.op(name, [y, self._part(b, x, shape, n - q, n, dtype)], None, out)
         return b.hold(y, out), q
 
     @staticmethod
@@ -229,7 +229,7 @@ class Extremum(Reduction):
         return b.op("stablehlo.reshape", [x], None, make_aval(shape, dtype))
 
     @staticmethod
-    def _cut(b: Builder, x: IrValue, shape: Dims, start: int, stop: int, dtype: DType) -> IrValue:
+    def _part(b: Builder, x: IrValue, shape: Dims, start: int, stop: int, dtype: DType) -> IrValue:
         """Elements `start` to `stop` of the middle axis."""
         before, _, behind = shape
         return b.op("stablehlo.slice", [x], {

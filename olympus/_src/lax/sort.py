@@ -285,6 +285,7 @@ _LARGEST_INT32 = 2 ** 31 - 1
 class TopK(Primitive):
     """The k largest elements along the last axis, descending, and their indices."""
 
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.partition"), 32768
     spread = staticmethod(tags.along("axis"))
     multiple_results = True
     transpose = None
@@ -336,7 +337,7 @@ class TopK(Primitive):
 
 def _by_rank(x: Array, *, k: int, axis: int) -> Sequence[Array]:
     """`top_k` of what float32 holds as float32, and of the rest by sorting."""
-    rank, shape = _rank(x), typeof(x).shape
+    rank, shape = rank_of(x), typeof(x).shape
     if dtypes.itemsize_bits(typeof(x).dtype) < 32:
         _, order = top_k_p.bind(_converted(rank, FLOAT32), k=k, axis=axis)
     else:
@@ -346,7 +347,7 @@ def _by_rank(x: Array, *, k: int, axis: int) -> Sequence[Array]:
     return [take_along(x, order, axis), order]
 
 
-def _rank(x: Array) -> Array:
+def rank_of(x: Array) -> Array:
     """Numbers in the total order of the elements: those themselves, or the bits of floats."""
     dtype = typeof(x).dtype
     bits = dtypes.itemsize_bits(dtype)

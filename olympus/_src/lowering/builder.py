@@ -882,9 +882,12 @@ def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Var,
     found = {var: emit_constant(b, value, var.aval)
              for var, value in zip(closed.olympuspr.constvars, closed.consts)}
     for var in plan.constants:
-        literal = plan.constants[var]
-        x = found[var] if literal is None else b.scalar(literal.val, var.aval.dtype)
-        found[var] = _instead.hidden(b, x, var.aval)
+        literal, aval = plan.constants[var], var.aval
+        if literal is None:
+            found[var] = _instead.hidden(b, found[var], aval)
+        else:
+            scalar = _instead.hidden(b, b.scalar(literal.val, aval.dtype), literal.aval)
+            found[var] = b.broadcast(scalar, aval, ())
     return found
 
 

@@ -205,7 +205,7 @@ class Places:
         if mesh.size == 1:
             return {}
         manual = () if self.manual is None else self.manual.names
-        cut = _cut(symbol, mesh, sharding.spec, physical_aval(aval).ndim, manual=manual)
+        cut = _shardy(symbol, mesh, sharding.spec, physical_aval(aval).ndim, manual=manual)
         return {"sdy.sharding": attr(f"#sdy.sharding{cut}")}
 
     def mesh_of(self, mesh: Mesh | AbstractMesh) -> Mesh | AbstractMesh:
@@ -252,9 +252,10 @@ class Places:
         """
         symbol = self.meshes[manual.mesh]
         cuts = ", ".join([
-            _cut(symbol, manual.mesh, spec,
-                 kind.rank if isinstance(kind, mlir.ir.RankedTensorType) else 0,
-                 open=not manual.all_manual) for spec, kind in zip(specs, types, strict=True)])
+            _shardy(symbol, manual.mesh, spec,
+                    kind.rank if isinstance(kind, mlir.ir.RankedTensorType) else 0,
+                    open=not manual.all_manual)
+            for spec, kind in zip(specs, types, strict=True)])
         return attr(f"#sdy.sharding_per_value<[{cuts}]>")
 
     def sharding_of(self, aval: Aval) -> NamedSharding | None:
@@ -577,8 +578,8 @@ def _dimension(entry: object) -> str:
     return "{" + ", ".join(map(quoted_name, axes_of(entry))) + "}"
 
 
-def _cut(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int, open: bool = False,
-         manual: Sequence[object] = ()) -> str:
+def _shardy(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: int,
+            open: bool = False, manual: Sequence[object] = ()) -> str:
     """How an array of `ndim` axes is cut along a mesh; `open`: XLA may cut it further.
 
     Where it may cut an axis as it likes, it is not along explicit axes. Nothing is said of those

@@ -32,7 +32,7 @@ from ..base.typing import DimSize
 from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived
 from ..core.primitive import Primitive
 from ..types import dtypes
-from ..types.avals import Aval, is_float0
+from ..types.avals import Aval, is_float0, make_aval
 from ..types.shape import SymbolicDim
 from .instead import nan_p, plus_zero_p
 from .known_numbers import (
@@ -67,11 +67,11 @@ _EXPONENTIAL = 1024
 _INVERTIBLE = 2048      # the exponential of an operand that an operation could be merged with
 _CLAMPED = 4096
 _NARROWED = 8192        # an integer of a conversion to fewer bits
-_KINDS = (_CLAMPED | _EXPONENTIAL | _INVERTIBLE | _NARROWED | _POWER | _QUOTIENT | _ROOT | _SCALED
-          | _SHIFTED | _UNSIGNED)
+_ALL = (_CLAMPED | _EXPONENTIAL | _INVERTIBLE | _NARROWED | _POWER | _QUOTIENT | _ROOT | _SCALED
+        | _SHIFTED | _UNSIGNED)
 # These kinds of the operand of a negation, which another one, a square or an absolute value undoes.
 _MINUS = 16
-_MERGED = _KINDS | _KINDS << _MINUS
+_MERGED = _ALL | _ALL << _MINUS
 _FENCED = _MERGED & ~(_NARROWED | _NARROWED << _MINUS)      # held in memory are integers narrowed
 # Divisors that XLA moves into the dividend, or takes the reciprocal of.
 _DIVISORS = _EXPONENTIAL | _POWER | _QUOTIENT | _REPEATED | _SPREAD | _FIXED
@@ -79,7 +79,7 @@ _SIGNED = _CLAMPED | _UNSIGNED      # what reads the sign of integers
 _ALIKE = _FIXED | _SPREAD           # what all operands have to be for the result to be it
 # What is left of a product by a constant, as constants may be merged to 1.
 _FACTORS = _EXPONENTIAL | _INVERTIBLE | _POWER | _QUOTIENT | _REPEATED | _ROOT | _SCALED
-_FACTORS |= (_FACTORS & _KINDS) << _MINUS
+_FACTORS |= (_FACTORS & _ALL) << _MINUS
 
 
 # The set, and the number of the constant that it is about. A named tuple would double the time of
@@ -456,7 +456,7 @@ class _Pass:
         if self.inexact[out.aval]:
             bits, number = self._of(x)
             if bits:        # the square has none
-                bits = (bits | bits >> _MINUS & _KINDS) & ~_SHIFTED
+                bits = (bits | bits >> _MINUS & _ALL) & ~_SHIFTED
                 self.made[out] = bits, None if number is None else size(number)
             return
         self._fence(eqn, *self._those(eqn.invars, _SIGNED))
@@ -767,14 +767,16 @@ class _Pass:
     def _hide(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
         """Let an equation read constants from memory."""
         for atom in atoms:
-            if type(atom) is not Literal:
-                if atom in self.closed_over:
-                    self.constant_vars[atom] = None
-                else:
-                    self.held.add(atom)
+            if atom in self.closed_over:
+                self.constant_vars[atom] = None
                 continue
-            var = Var(atom.aval)
-            self.constant_vars[var] = atom
+            if atom.aval.tagged:
+                self.held.add(atom)
+                continue
+            # Of an array the scalar is hidden, so that repeating it remains a part of its readers.
+            var: Any = Var(atom.aval)
+            number: Any = _value(self._of(atom))
+            self.constant_vars[var] = Literal(number, make_aval((), atom.aval.dtype))
             entry = self._entry(eqn)
             self.fences[-1] = entry._replace(lowered=entry.lowered.replace(
                 invars=[var if x is atom else x for x in entry.lowered.invars]))
@@ -866,7 +868,7 @@ def _negated(made: Made) -> Made:
     """How the negative of a value was computed."""
     bits, number = made
     if bits & _MERGED:
-        bits = bits & ~_MERGED | (bits & _KINDS) << _MINUS | bits >> _MINUS & _KINDS
+        bits = bits & ~_MERGED | (bits & _ALL) << _MINUS | bits >> _MINUS & _ALL
     return bits, None if number is None else -number
 
 

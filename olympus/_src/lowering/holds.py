@@ -45,13 +45,13 @@ _TRIED = 64             # and where ways are longer, those that lead through mem
 
 # The ways in which XLA treats an equation. A mixed call's program has opaque equations.
 _FUSED, _LONG, _COSTLY, _MOVES, _SPREADS, _SPLITS, _REDUCES, _CALLS, _MIXED, _OPAQUE = range(10)
-_KINDS: dict[Fusion, int] = {
+_BY_FUSION: dict[Fusion, int] = {
     "": _OPAQUE, "called": _CALLS, "costly": _COSTLY, "fused": _FUSED, "long": _LONG,
     "moves": _MOVES, "reduces": _REDUCES, "splits": _SPLITS, "spreads": _SPREADS}
 _WINDOW = 32    # Reductions of longer axes go by windows first, which are not fused.
 # A value with several readers: whether it is computed again in them, may be held, is computed once
 # by XLA's own rules, is held.
-_PLAIN, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
+_RECOMPUTED, _SHARED, _CANDIDATE, _KEPT, _HELD = range(5)
 
 # Sets: bits below _SIZE are kernels or operations; the next as many are results or inputs of a
 # program that is called, of which the first _SIZE are told apart; those above are places.
@@ -166,7 +166,7 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | Non
     """The sizes of axes that several devices share: of arguments and results, given as (sharding or
     None, aval), and where types or constraints within the program say so.
     """
-    found = {n for s, aval in given if s is not None for n in _cut(s.mesh, s.spec, aval)}
+    found = {n for s, aval in given if s is not None for n in _sharded_sizes(s.mesh, s.spec, aval)}
     pending, seen, avals = [closed.olympuspr], {closed.olympuspr}, [*closed.in_avals]
     while pending:
         pr = pending.pop()
@@ -176,7 +176,7 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | Non
             for eqn in pr.eqns:
                 for x in eqn.params.values():
                     if type(x) is NamedSharding:
-                        found.update(_cut(x.mesh, x.spec, eqn.outvars[0].aval))
+                        found.update(_sharded_sizes(x.mesh, x.spec, eqn.outvars[0].aval))
         if any(prim.per_device for prim in pr.primitives):
             for eqn in pr.eqns:
                 if eqn.primitive.per_device:
@@ -185,7 +185,7 @@ def cut_sizes(closed: ClosedOlympuspr, given: Iterable[tuple[NamedSharding | Non
         pending += inner
         seen |= inner
     return frozenset(found.union(*[
-        _cut(a.sharding.mesh, a.sharding.spec, a) for a in avals if a.tagged]))
+        _sharded_sizes(a.sharding.mesh, a.sharding.spec, a) for a in avals if a.tagged]))
 
 
 def _cut_by_parts(eqn: OlympusprEqn) -> list[int]:
@@ -193,10 +193,10 @@ def _cut_by_parts(eqn: OlympusprEqn) -> list[int]:
     mesh, params = eqn.params["mesh"], eqn.params
     given = zip((*params["in_specs"], *params["out_specs"]), (*eqn.invars, *eqn.outvars),
                 strict=True)
-    return [n for spec, atom in given for n in _cut(mesh, spec, atom.aval)]
+    return [n for spec, atom in given for n in _sharded_sizes(mesh, spec, atom.aval)]
 
 
-def _cut(mesh: Mesh | AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> list[int]:
+def _sharded_sizes(mesh: Mesh | AbstractMesh, spec: PartitionSpec, aval: ShapedArray) -> list[int]:
     """The sizes of the axes that are sharded over more than one part of the mesh."""
     parts = dict(mesh.shape_tuple)
     return [n for entry, n in zip(spec, aval.shape) if any(parts[a] > 1 for a in axes_of(entry))]
@@ -219,7 +219,7 @@ def _called(closed: ClosedOlympuspr, cut: frozenset[int]) -> _Called:
 
 
 def _kind(prim: Primitive) -> int:
-    return _KINDS[prim.fusion]
+    return _BY_FUSION[prim.fusion]
 
 
 def _exchanges(eqn: OlympusprEqn, cut: frozenset[int]) -> bool:
@@ -447,14 +447,14 @@ class _Fusion:
                 large += 1
         if large > 1:
             for x in operands:
-                if type(x) is Var and x in self._spread and sizes[x.aval][0] >= least:
+                if type(x) is Var and x in self._broadcasts and sizes[x.aval][0] >= least:
                     large -= 1
         return large > 1 and (
             not self.opaque.isdisjoint(readers) or self._passes_memory(readers)) and (
             sum(sizes[x.aval][1] for x in {*variables(operands)}) > elements)
 
     @functools.cached_property
-    def _spread(self) -> frozenset[Var]:
+    def _broadcasts(self) -> frozenset[Var]:
         """The values that are spread from smaller ones."""
         eqns = self.pr.eqns
         return frozenset([eqns[n].outvars[0] for n in _positions(self.kinds, _SPREADS)])
@@ -590,7 +590,7 @@ class _Fusion:
                 of = of ^ _STORED | bit
             # More places than so many count as these; the facts for a caller are exact.
             if kind >= _MOVES and (inputs or (of >> 2 * _SIZE).bit_count() < _TIMES):
-                of = _moved(n, of, eqn.invars)
+                of = _kernels_of_move(n, of, eqn.invars)
             ways[n] = of
         for v in inputs:
             self._way(v, 0, ways, found)
@@ -617,7 +617,7 @@ def _returned(outvars: Sequence[Var]) -> dict[Var, int]:
     return found
 
 
-def _moved(n: int, ways: int, operands: Sequence[Array | Var]) -> int | dict[Var, int]:
+def _kernels_of_move(n: int, ways: int, operands: Sequence[Array | Var]) -> int | dict[Var, int]:
     """The kernels of operands of equation `n`, which moves elements: the same ones, at places of
     which those are told apart by a number.
     """

@@ -101,7 +101,7 @@ def order_of(closed: ClosedOlympuspr, fenced: frozenset[int]) -> Order | None:
     writes, reads = _touched(pr, pr.eqns)
     if not reads:
         return None
-    eqns = _moved(pr, writes, reads, fenced)
+    eqns = _writes_last(pr, writes, reads, fenced)
     if eqns is not pr.eqns:
         writes, reads = _touched(pr, eqns)
     return _Order(pr, eqns, writes, reads).found()
@@ -128,8 +128,8 @@ def _touched(pr: Olympuspr, eqns: Sequence[OlympusprEqn]
     return writes, reads
 
 
-def _moved(pr: Olympuspr, writes: dict[Var, int], reads: dict[Var, list[int]],
-           fenced: frozenset[int]) -> Sequence[OlympusprEqn]:
+def _writes_last(pr: Olympuspr, writes: dict[Var, int], reads: dict[Var, list[int]],
+                 fenced: frozenset[int]) -> Sequence[OlympusprEqn]:
     """The equations, with writes behind later reads of the array as it was, where they can be."""
     late = {n: reads[v][-1] for v, n in writes.items() if v in reads and reads[v][-1] > n}
     if not late:

@@ -35,10 +35,10 @@ def _normalized(logits: Array, guarded: bool) -> tuple[Array, Array]:
     is guarded: XLA computes each guard by itself on accelerators."""
     lowest = float(dtypes.finfo(logits.dtype).min)
     top = reductions.max(logits, -1, initial=lowest) if guarded else reductions.max(logits, -1)
-    weights = el.exp(uf.subtract(logits, _spread(top, logits)))
+    weights = el.exp(uf.subtract(logits, _along(top, logits)))
     total = reductions.sum(weights, -1)     # at least exp(0), if not all are -inf
     least = uf.maximum(total, 1) if guarded else total
-    shares = uf.multiply(weights, _spread(uf.reciprocal(least), logits))
+    shares = uf.multiply(weights, _along(uf.reciprocal(least), logits))
     return shares, uf.add(el.log(total), top)
 
 
@@ -48,10 +48,10 @@ def _normalized_jvp(guarded: bool, primals: Sequence[Array], tangents: Sequence[
     weights, lse = _normalized(*primals, guarded)
     along = uf.multiply(weights, tangents[0])
     mean = reductions.sum(along, -1)
-    return (weights, lse), (uf.subtract(along, uf.multiply(weights, _spread(mean, weights))), mean)
+    return (weights, lse), (uf.subtract(along, uf.multiply(weights, _along(mean, weights))), mean)
 
 
-def _spread(x: Array, like: Array) -> Array:
+def _along(x: Array, like: Array) -> Array:
     """An array without the last axis, along that axis."""
     return broadcast_in_dim(x, like.shape, range(like.ndim - 1))
 

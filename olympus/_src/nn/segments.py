@@ -22,14 +22,14 @@ from ..types.shape import canonical_dim, floor_div
 from ..types.sharding import ShardingLike
 
 # The update, its identity for a dtype, and the reduction that combines buckets.
-_KINDS = {"add": (lambda dtype: 0, reductions.sum), "multiply": (lambda dtype: 1, reductions.prod),
+_JOINS = {"add": (lambda dtype: 0, reductions.sum), "multiply": (lambda dtype: 1, reductions.prod),
           "max": (lowest, reductions.max), "min": (highest, reductions.min)}
 
 
 @fused(static=("op", "size", "bucket", "options"), inline=True)
 def _reduced(data: Array, ids: Array, *, op: str, size: int, bucket: Any,
              options: tuple[bool, bool, GatherScatterMode]) -> Array:
-    identity, join = _KINDS[op]
+    identity, join = _JOINS[op]
     is_sorted, unique, mode = options
     shape, index = (size, *data.shape[1:]), ids
     if bucket is not None:

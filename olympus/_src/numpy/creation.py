@@ -47,7 +47,7 @@ from .promote import (
 ArrayImpl = lib.ArrayImpl
 _ARRAYS = frozenset((ArrayImpl,))
 _SINGLE = SCALAR_TYPES | {ArrayImpl}    # not sequences: asking an abstract class costs 0.5 us
-_PLAIN = _SINGLE | {list, tuple, np.ndarray}    # without a method that gives an array
+_WITHOUT_METHOD = _SINGLE | {list, tuple, np.ndarray}    # without a method that gives an array
 
 
 # From data ---------------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def _to_array(x: Any, dtype: DType | None, copy: bool | None, device: Device | N
         return to_array(convert(x, dtype) if dtype is not None else x)
     if isinstance(x, Tracer) or kind is ArrayImpl or kind in WRAPPERS:
         return _from_array(x, dtype, copy)
-    if kind not in _PLAIN and (given := array_method(x)) is not None:
+    if kind not in _WITHOUT_METHOD and (given := array_method(x)) is not None:
         return _to_array(given(), dtype, copy, device)
     if x is None:
         raise ValueError("array: None given; numbers or arrays are required; use nan for missing "
@@ -286,7 +286,7 @@ def _from_numpy(x: np.ndarray, dtype: DType | None, device: Device | None, copy:
 
 def _nested(x: PyTree, leaves: list[ArrayLike]) -> PyTree:
     """A sequence as nested lists; their elements, which are no sequences, go to `leaves`."""
-    if type(x) not in _PLAIN and (given := array_method(x)) is not None:
+    if type(x) not in _WITHOUT_METHOD and (given := array_method(x)) is not None:
         x = given()
     if type(x) in SCALAR_TYPES:
         pass

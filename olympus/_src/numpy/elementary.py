@@ -183,7 +183,7 @@ def _log_sum_plainly(base: float, x: Array, y: Array) -> Array:
     high, low = choose(larger, x, y), choose(larger, y, x)
     gap, undefined = _gap(low, high)
     grown = transcendental.log1p(transcendental.exp(mul(gap, scalar(math.log(base), gap))))
-    found = choose(undefined, add(x, y),
+    found = choose(undefined, add(high, low),
                    add(high, div(grown, scalar(math.log(base), gap))))
     return _principal(found, 2 * math.pi / math.log(base)) if dtypes.is_complex(x.dtype) else found
 

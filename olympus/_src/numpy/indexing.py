@@ -295,7 +295,7 @@ def _index_vectors(plan: Plan, operands: tuple, wrap: bool) -> ArrayLike:
     """The integers int32[batch..., k] that gather and scatter take; int64 if the plan is wide."""
     values = [_component(c, operands, wrap) for c in plan.components]
     if not plan.wide and all(isinstance(v, (int, np.ndarray)) for v in values):
-        return np.stack([np.broadcast_to(_spread(v, c, plan.batch), plan.batch)
+        return np.stack([np.broadcast_to(_with_batch_axes(v, c, plan.batch), plan.batch)
                          for v, c in zip(values, plan.components)], axis=-1).astype(np.int32)
     wide = plan.wide or any(typeof(v).dtype.itemsize == 8 for v in values
                             if not isinstance(v, int))
@@ -313,7 +313,7 @@ def _index_vectors(plan: Plan, operands: tuple, wrap: bool) -> ArrayLike:
     return parts[0] if len(parts) == 1 else slicing.concatenate(parts, len(plan.batch))
 
 
-def _spread(value: ArrayLike, component: Component, batch: tuple[int, ...]) -> np.ndarray:
+def _with_batch_axes(value: ArrayLike, component: Component, batch: tuple[int, ...]) -> np.ndarray:
     """A NumPy component with axes of size 1 for the batch axes that it lacks."""
     value = np.asarray(value)
     axes = [1] * len(batch)

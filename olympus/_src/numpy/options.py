@@ -288,15 +288,15 @@ def _along(name: str, signature: str, ins: Sequence[Sequence[str]], result: Sequ
              for core, x in zip(ins, operands)]
     present = {d for core in cores for d in core}
     left = ("keepdims",) if keepdims else tuple([d for d in result if d in present])
-    moved = [_moved(name, x, entry, core, False) for x, entry, core
+    moved = [_axes_last(name, x, entry, core, False) for x, entry, core
              in zip(operands, axes, cores)]
     found = fun(*moved, **options)
     if keepdims:
         found = expand_dims(found, (found.ndim,))
-    return _moved(name, found, axes[-1], left, True)
+    return _axes_last(name, found, axes[-1], left, True)
 
 
-def _moved(name: str, x: Array, entry: object, core: Sequence[str], back: bool) -> Array:
+def _axes_last(name: str, x: Array, entry: object, core: Sequence[str], back: bool) -> Array:
     """The axes of an operand to its end, or the result's axes from there."""
     entry = tuple(entry) if isinstance(entry, (list, tuple)) else (entry,)
     if len(entry) != len(core):

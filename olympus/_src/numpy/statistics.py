@@ -128,9 +128,10 @@ def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: Arra
     return convert(found, dtype)
 
 
-def _spread(name: str, root: bool, a: ArrayLike, axis: int | Sequence[int] | None,
-            dtype: DTypeLike | None, out: None, ddof: int, keepdims: bool, where: ArrayLike | None,
-            mean: ArrayLike | None, correction: ArrayLike | None) -> Array:
+def _variance(name: str, root: bool, a: ArrayLike, axis: int | Sequence[int] | None,
+              dtype: DTypeLike | None, out: None, ddof: int, keepdims: bool,
+              where: ArrayLike | None, mean: ArrayLike | None, correction: ArrayLike | None
+              ) -> Array:
     x, axes, keepdims = reduction_args(name, a, axis, keepdims, out)
     if correction is not None and ddof != 0:
         raise ValueError(f"{name}: both ddof {ddof} and correction {correction} given; they mean "
@@ -167,7 +168,7 @@ def var(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     >>> print(onp.var(onp.array([1., 2., 3., 4.])), onp.var(onp.array([1., 2., 3.]), ddof=1))
     1.25 1.0
     """
-    return _spread("var", False, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return _variance("var", False, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 @fused(static=("axis", "dtype", "out", "ddof", "keepdims", "correction"))
@@ -185,7 +186,7 @@ def std(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     >>> print(onp.std(onp.array([[1., 3.], [2., 6.]]), axis=1))
     [1. 2.]
     """
-    return _spread("std", True, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
+    return _variance("std", True, a, axis, dtype, out, ddof, keepdims, where, mean, correction)
 
 
 def _with_nan_mask(name: str, a: ArrayLike, where: ArrayLike | None) -> tuple[Array, Array | None]:

@@ -44,12 +44,13 @@ def _slope(x: Array, df: Array, nonc: Array) -> Array:
 
 
 @custom_jvp
-def _moved(x: Array, df: Array, nonc: Array) -> Array:
+def _sloped(x: Array, df: Array, nonc: Array) -> Array:
     """x, a function of nonc as a quantile is."""
     return x
 
 
-_moved.defjvps(lambda t, y, x, df, nonc: t, None, lambda t, y, x, df, nonc: t * _slope(x, df, nonc))
+_sloped.defjvps(lambda t, y, x, df, nonc: t, None,
+                lambda t, y, x, df, nonc: t * _slope(x, df, nonc))
 
 
 def _noncentral_of(key: Array, df: Array, nonc: Array, dtype: DType) -> Array:
@@ -69,7 +70,7 @@ def _noncentral_of(key: Array, df: Array, nonc: Array, dtype: DType) -> Array:
     a = where(possible, a, 1.0)
     chi = exp(gamma_of(gamma_key, a, log_space=True)) * 2.0
     x = chi + where(above, shifted * shifted, zero)
-    return where(possible, _moved(x, stop_gradient(df), nonc), full_like(x, float("nan")))
+    return where(possible, _sloped(x, stop_gradient(df), nonc), full_like(x, float("nan")))
 
 
 @sampler(wide=True)

@@ -61,12 +61,12 @@ def _slope(x: Array, kappa: Array) -> Array:
 
 
 @custom_jvp
-def _moved(x: Array, kappa: Array) -> Array:
+def _sloped(x: Array, kappa: Array) -> Array:
     """x, a function of kappa as a quantile is."""
     return x
 
 
-_moved.defjvps(lambda t, y, x, kappa: t, lambda t, y, x, kappa: t * _slope(x, kappa))
+_sloped.defjvps(lambda t, y, x, kappa: t, lambda t, y, x, kappa: t * _slope(x, kappa))
 
 
 def _angles(key: Array, kappa: Array) -> Array:
@@ -115,5 +115,5 @@ def vonmises(key: ArrayLike, mu: ArrayLike, kappa: ArrayLike, shape: Shape | Non
     1.0
     """
     mu, kappa = parameter(mu, dtype, shape), parameter(kappa, dtype, shape)
-    x = _moved(_angles(key, stop_gradient(kappa)), kappa)
+    x = _sloped(_angles(key, stop_gradient(kappa)), kappa)
     return mod(x + mu + math.pi, 2 * math.pi) - math.pi

@@ -24,7 +24,7 @@ from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, Params, T, Value
 from ..base.util import Memo, bit_key, lazy_module
 from ..core import reuse
-from ..core.ir import ClosedOlympuspr, Literal
+from ..core.ir import ClosedOlympuspr, Literal, high_types
 from ..core.primitive import Higher, Primitive, missing_rule, refuse_references
 from ..core.staging import stage
 from ..core.trace import (
@@ -71,7 +71,7 @@ FAILURES = (ValueError, TypeError, OverflowError, lib.XlaRuntimeError, Recursion
 scalars: Memo = Memo(4096)
 _WEAK = {(x64, kind): make_aval((), dtypes.as_dtype(f"{kind.__name__}{64 if x64 else 32}"), True)
          for x64 in (False, True) for kind in (int, float)}
-_KINDS = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+_PYTHON_TYPES = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
 
 
 def scalar(aval: ShapedArray, number: Any) -> Array:
@@ -103,7 +103,7 @@ def placed(literal: T) -> T | Array:
         found = scalars.get((aval, type(number), number or repr(number), default_device.value))
         if found is not None:
             return found
-    kind = _KINDS.get(dtypes.scalar_kind(aval.dtype))
+    kind = _PYTHON_TYPES.get(dtypes.scalar_kind(aval.dtype))
     return scalar(aval, number if kind is None or type(number) is kind else kind(number))
 
 
@@ -377,7 +377,7 @@ class EvalTrace(Trace):
 
 def _evaluated(prim: Higher, params: Params) -> Callable[..., list[Value]] | None:
     """How a primitive with bodies is evaluated, if not by compiling it as it is."""
-    if HIGH and any(map(_parts.high_types, prim.bodies(params))):
+    if HIGH and any(map(high_types, prim.bodies(params))):
         return lambda *args: prim.in_parts(args, params)
     return prim.evaluated(params)
 

@@ -32,7 +32,7 @@ from ..interpreters.passes import arrays_only
 _OPTIONS = {"nan": error_checking_behavior_nan, "divide": error_checking_behavior_divide,
             "oob": error_checking_behavior_oob}
 # What an option looks for, as `interpreters.checks` calls it.
-_KINDS = {"nan": "nan", "divide": "div", "oob": "index"}
+_CHECKS = {"nan": "nan", "divide": "div", "oob": "index"}
 
 Behavior = Literal["ignore", "raise"] | None
 
@@ -61,7 +61,7 @@ _state = _State()
 
 def noted_kinds() -> frozenset[str]:
     """The checks of programs that run now; the user's are looked at with any others."""
-    return frozenset(["user", *[_KINDS[k] for k, option in _OPTIONS.items()
+    return frozenset(["user", *[_CHECKS[k] for k, option in _OPTIONS.items()
                                 if option.value == "raise"]])
 
 

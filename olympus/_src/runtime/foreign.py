@@ -122,7 +122,7 @@ def _types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
             kinds = {"scalar data ": have, "array data ": f"array of {have}"}.get(kind)
             yield from _listed(
                 [(c, f"attribute {name}, {value},") for c in calls for name, value in c.attributes
-                 if (value == kinds if kinds else value.startswith(_KINDS[given]))],
+                 if (value == kinds if kinds else value.startswith(_STARTS[given]))],
                 f"{_WANTED[kind].format(want)}.")
 
 
@@ -160,8 +160,8 @@ def _rank(aval: str) -> int:
 
 
 # What XLA calls kinds of attributes, and how ours begin.
-_KINDS = {"scalar": ("bool", "int", "uint", "float"), "string": ("str",), "array": ("array",),
-          "dictionary": ("dict",)}
+_STARTS = {"scalar": ("bool", "int", "uint", "float"), "string": ("str",), "array": ("array",),
+           "dictionary": ("dict",)}
 _WANTED = {"scalar data ": "{0} is required; pass numpy.{0}(…): a Python int is int64, a float "
                            "float64",
            "array data ": "an array of {0} is required; pass numpy.asarray(…, numpy.{0})",

@@ -5,7 +5,6 @@ Operators and methods that have rules of NumPy's are installed by `operators.py`
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Sequence
 from typing import Protocol, Self
 
@@ -46,7 +45,9 @@ from .formats import (
     OLYMPUSSparse,
     Shape,
     SparseInfo,
+    as_int,
     bcoo_properties,
+    given_parts,
     healed_shape,
     tree_info,
 )
@@ -79,7 +80,10 @@ def concrete_count(what: str, count: ArrayLike) -> int:
             f"{what}: nse, the number of stored elements, must be specified when using the "
             f"function within jit, vmap, and other transformations, where it is {count}; a "
             "concrete value is required; give nse=, an int.")
-    return operator.index(count)    # pyright: ignore[reportArgumentType]
+    found = as_int(f"{what}: nse", count)
+    if found < 0:
+        raise ValueError(f"{what}: nse={found} given; 0 or more stored elements are required.")
+    return found
 
 
 @register_pytree_node_class
@@ -116,7 +120,7 @@ class BCOO(OLYMPUSSparse):
 
     def __init__(self, args: tuple[ArrayLike, ArrayLike], *, shape: Sequence[int],
                  indices_sorted: bool = False, unique_indices: bool = False) -> None:
-        self.data, self.indices = map(asarray, args)
+        self.data, self.indices = given_parts("BCOO", args, "data, indices")
         self.shape = canonical_shape(shape, "BCOO")
         self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
         bcoo_properties(self.data, self.indices, self.shape)

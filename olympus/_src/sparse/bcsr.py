@@ -33,6 +33,7 @@ from .formats import (
     Shape,
     SparseInfo,
     bcsr_properties,
+    given_parts,
     healed_shape,
     pointer_properties,
     tree_info,
@@ -70,7 +71,8 @@ class BCSR(OLYMPUSSparse):
 
     def __init__(self, args: tuple[ArrayLike, ArrayLike, ArrayLike], *, shape: Sequence[int],
                  indices_sorted: bool = False, unique_indices: bool = False) -> None:
-        self.data, self.indices, self.indptr = map(asarray, args)
+        self.data, self.indices, self.indptr = given_parts(
+            "BCSR", args, "data, indices, indptr")
         self.shape = canonical_shape(shape, "BCSR")
         self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
         bcsr_properties(self.data, self.indices, self.indptr, self.shape)

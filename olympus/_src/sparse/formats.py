@@ -9,11 +9,13 @@ An index outside of the array, negative or too large, is padding: it counts nowh
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, NoReturn, Protocol, Self
 
 from ..base.typing import Array, DType
 from ..core.trace import Tracer
+from ..numpy.creation import asarray
 from ..types import dtypes
 from ..types.shape import canonical_shape, prod
 from ..types.symbolic import is_symbolic_dim
@@ -101,6 +103,25 @@ class BCSRProperties(NamedTuple):
     n_batch: int
     n_dense: int
     nse: int
+
+
+def as_int(what: str, number: object) -> int:
+    """A parameter as an int; TypeError for what is none."""
+    try:
+        return operator.index(number)   # pyright: ignore[reportArgumentType]
+    except TypeError:
+        raise TypeError(f"{what}: {number!r:.60} of type {type(number).__name__} given; an int is "
+                        "required.") from None
+
+
+def given_parts(what: str, args: object, names: str) -> list[Array]:
+    """The arrays that a sparse array is made of; TypeError unless as many are given as it has."""
+    count = names.count(",") + 1
+    if not isinstance(args, (tuple, list)) or len(args) != count:
+        found = f"{len(args)} parts" if isinstance(args, (tuple, list)) else type(args).__name__
+        raise TypeError(
+            f"{what}: {found} given; a tuple of {count} arrays, ({names}), is required.")
+    return [asarray(x) for x in args]
 
 
 def tree_info(info: SparseInfo, parts: Sequence[object], behind: int) -> SparseInfo:
@@ -223,6 +244,10 @@ class OLYMPUSSparse:
         for part in self.tree_flatten()[0]:
             part.block_until_ready()
         return self
+
+    def __array__(self, dtype: DType | None = None, copy: bool | None = None) -> NoReturn:
+        raise TypeError(f"numpy.asarray: {self!r} given; a dense array is required; call "
+                        "todense(), which stores every zero.")
 
     def transpose(self, axes: Sequence[int] | None = None) -> Self:
         """The sparse array with permuted axes."""

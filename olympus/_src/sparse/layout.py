@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import warnings
 from collections.abc import Sequence
 from typing import TypeVar
@@ -29,7 +28,7 @@ from ..types.shape import broadcast_shapes, canonical_axis, prod
 from .bcoo import BCOO, bcoo_sum_duplicates, bcoo_transpose
 from .conversions import BOOL, broadcast_batch, for_columns, inside, only, padding
 from .defined import batched, read
-from .formats import WORDS, Shape, SparseEfficiencyError, SparseEfficiencyWarning
+from .formats import WORDS, Shape, SparseEfficiencyError, SparseEfficiencyWarning, as_int
 
 T = TypeVar("T")        # what a sequence says of each axis
 
@@ -65,8 +64,8 @@ def bcoo_update_layout(mat: BCOO, *, n_batch: int | None = None, n_dense: int | 
     >>> sparse.bcoo_update_layout(M, n_batch=0)
     BCOO(float32[3, 3], nse=3)
     """
-    n_batch = mat.n_batch if n_batch is None else operator.index(n_batch)
-    n_dense = mat.n_dense if n_dense is None else operator.index(n_dense)
+    n_batch = mat.n_batch if n_batch is None else as_int("bcoo_update_layout", n_batch)
+    n_dense = mat.n_dense if n_dense is None else as_int("bcoo_update_layout", n_dense)
     if on_inefficient not in ("error", "warn", None):
         raise ValueError(f"bcoo_update_layout: on_inefficient={on_inefficient!r} given; one of "
                          "'error', 'warn' and None is required.")
@@ -201,7 +200,7 @@ def bcoo_concatenate(operands: Sequence[BCOO], *, dimension: int) -> BCOO:
     >>> print(sparse.bcoo_concatenate([v, v], dimension=0).todense())
     [0. 5. 0. 5.]
     """
-    dimension, operands = operator.index(dimension), list(operands)
+    dimension, operands = as_int("bcoo_concatenate", dimension), list(operands)
     if not operands or not all(isinstance(x, BCOO) for x in operands):
         raise ValueError("bcoo_concatenate: expected operands to be a sequence of BCOO arrays; "
                          f"{[type(x).__name__ for x in operands]} given.")
@@ -283,7 +282,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     [[0. 5.]
      [0. 7.]]
     """
-    new = tuple(operator.index(s) for s in new_sizes)
+    new = tuple(as_int("bcoo_reshape", s) for s in new_sizes)
     if prod(new) != mat.size:
         raise TypeError(f"bcoo_reshape: {mat} to {new} given; reshape total size must be "
                         f"unchanged, {mat.size}.")
@@ -309,7 +308,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
     indices = indices.reshape(*new_batch, mat.nse, mat.n_sparse)
     _, sparse_sizes, _ = _parts(mat, mat.shape)
     valid = inside(indices, sparse_sizes)
-    columns = _moved(indices, sparse_sizes, new_sparse)
+    columns = _columns_moved(indices, sparse_sizes, new_sparse)
     fill = padding(new_sparse, indices.dtype, indices.ndim)
     if new_sparse:
         indices = where(valid[..., None], columns, fill)
@@ -320,7 +319,7 @@ def bcoo_reshape(mat: BCOO, *, new_sizes: Sequence[int], dimensions: Sequence[in
                 unique_indices=mat.unique_indices)
 
 
-def _moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Array:
+def _columns_moved(indices: Array, old: Sequence[int], new: Sequence[int]) -> Array:
     """Indices along axes of sizes `old` as those along `new`, of as many places.
 
     No product of all sizes is formed, where the two have equal sizes in front.
@@ -351,7 +350,7 @@ def bcoo_rev(operand: BCOO, dimensions: Sequence[int]) -> BCOO:
     >>> print(sparse.bcoo_rev(sparse.BCOO.fromdense(onp.array([0., 5., 7.])), [0]).todense())
     [7. 5. 0.]
     """
-    dims = [operator.index(d) for d in dimensions]
+    dims = [as_int("bcoo_rev", d) for d in dimensions]
     if any(not 0 <= d < operand.ndim for d in dims) or len(set(dims)) < len(dims):
         raise ValueError(f"bcoo_rev: axes {tuple(dims)} of {operand} given; distinct ones in "
                          f"range({operand.ndim}) are required.")
@@ -378,7 +377,7 @@ def bcoo_squeeze(arr: BCOO, *, dimensions: Sequence[int]) -> BCOO:
     >>> sparse.bcoo_squeeze(sparse.BCOO.fromdense(onp.ones((1, 3))), dimensions=(0,))
     BCOO(float32[3], nse=3)
     """
-    dims = [canonical_axis(operator.index(d), arr.ndim) for d in dimensions]
+    dims = [canonical_axis(as_int("bcoo_squeeze", d), arr.ndim) for d in dimensions]
     if any(arr.shape[d] != 1 for d in dims):
         raise ValueError("bcoo_squeeze: cannot select an axis to squeeze out which has size not "
                          f"equal to one: axes {tuple(dims)} of {arr} given.")
@@ -416,8 +415,8 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     """
     if not isinstance(mat, BCOO):
         raise TypeError(f"bcoo_slice: {type(mat).__name__} given; input should be BCOO array.")
-    starts, ends = [[operator.index(i) for i in x] for x in (start_indices, limit_indices)]
-    steps = [operator.index(i) for i in strides] if strides is not None else [1] * mat.ndim
+    starts, ends = [[as_int("bcoo_slice", i) for i in x] for x in (start_indices, limit_indices)]
+    steps = [as_int("bcoo_slice", i) for i in strides] if strides is not None else [1] * mat.ndim
     if not len(starts) == len(ends) == len(steps) == mat.ndim:
         raise ValueError(f"bcoo_slice: indices must have size mat.ndim={mat.ndim}; {starts}, "
                          f"{ends} and strides {steps} given.")
@@ -437,11 +436,11 @@ def bcoo_slice(mat: BCOO, *, start_indices: Sequence[int], limit_indices: Sequen
     start, end, step = (for_columns([getattr(x, name) for x in sparse], indices.dtype,
                                     indices.ndim) for name in ("start", "stop", "step"))
     kept = ((indices >= start) & (indices < end) & ((indices - start) % step == 0)).all(-1)
-    return _cut(mat, data, indices, kept, (indices - start) // step, shape)
+    return _part(mat, data, indices, kept, (indices - start) // step, shape)
 
 
-def _cut(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, shape: Sequence[int]
-         ) -> BCOO:
+def _part(mat: BCOO, data: Array, indices: Array, kept: Array, moved: Array, shape: Sequence[int]
+          ) -> BCOO:
     """The stored elements that are kept, at moved indices; no more than there are places."""
     sizes = shape[mat.n_batch:mat.n_batch + mat.n_sparse]
     indices = where(kept[..., None], moved, padding(sizes, indices.dtype, indices.ndim))
@@ -466,7 +465,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
     if not isinstance(mat, BCOO):
         raise TypeError(f"bcoo_dynamic_slice: {type(mat).__name__} given; input should be BCOO "
                         "array.")
-    sizes = [operator.index(n) for n in slice_sizes]
+    sizes = [as_int("bcoo_dynamic_slice", n) for n in slice_sizes]
     starts = [asarray(i) for i in start_indices]
     if not len(starts) == len(sizes) == mat.ndim:
         raise ValueError(f"bcoo_dynamic_slice: {len(starts)} starts and {len(sizes)} sizes given; "
@@ -498,7 +497,7 @@ def bcoo_dynamic_slice(mat: BCOO, start_indices: Sequence[ArrayLike], slice_size
     start = stack(sparse).astype(indices.dtype).reshape(*[1] * (indices.ndim - 1), -1)
     end = start + for_columns(size_sparse, indices.dtype, indices.ndim)
     kept = ((indices >= start) & (indices < end)).all(-1)
-    return _cut(mat, data, indices, kept, indices - start, sizes)
+    return _part(mat, data, indices, kept, indices - start, sizes)
 
 
 def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
@@ -513,7 +512,7 @@ def bcoo_reduce_sum(mat: BCOO, *, axes: Sequence[int]) -> BCOO:
     >>> print(sparse.bcoo_reduce_sum(M, axes=(0,)).todense())
     [6. 5.]
     """
-    axes = sorted({operator.index(a) for a in axes})
+    axes = sorted({as_int("bcoo_reduce_sum", a) for a in axes})
     if any(not 0 <= a < mat.ndim for a in axes):
         raise ValueError(f"bcoo_reduce_sum: axes {tuple(axes)} of {mat} given; axes in "
                          f"range({mat.ndim}) are required.")

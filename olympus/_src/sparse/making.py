@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -24,10 +23,10 @@ from ..types.tree_registry import PyTreeDef
 from .bcoo import BCOO, empty_bcoo, eye_bcoo
 from .bcsr import BCSR, empty_bcsr
 from .defined import Defined
-from .formats import WORDS, OLYMPUSSparse
+from .formats import WORDS, OLYMPUSSparse, as_int
 from .matrices import COO, CSC, CSR, empty_matrix, eye_matrix
 
-_KINDS: dict[str, type[OLYMPUSSparse]] = {
+_FORMATS: dict[str, type[OLYMPUSSparse]] = {
     "bcoo": BCOO, "bcsr": BCSR, "coo": COO, "csr": CSR, "csc": CSC}
 
 
@@ -53,10 +52,10 @@ def todense(arr: OLYMPUSSparse | ArrayLike) -> Array:
 
 
 def _kind(what: str, name: str) -> type[OLYMPUSSparse]:
-    if name not in _KINDS:
+    if name not in _FORMATS:
         raise ValueError(f"{what}: sparse_format={name!r} not recognized; one of "
-                         f"{', '.join(map(repr, _KINDS))} is required.")
-    return _KINDS[name]
+                         f"{', '.join(map(repr, _FORMATS))} is required.")
+    return _FORMATS[name]
 
 
 def empty(shape: Sequence[int], dtype: DTypeLike | None = None, index_dtype: DTypeLike = "int32",
@@ -98,8 +97,8 @@ def eye(N: int, M: int | None = None, k: int = 0, dtype: DTypeLike | None = None
      [0. 0. 1.]]
     """
     kind = _kind("eye", sparse_format)
-    rows, offset = operator.index(N), operator.index(k)
-    columns = rows if M is None else operator.index(M)
+    rows, offset = as_int("eye: N", N), as_int("eye: k", k)
+    columns = rows if M is None else as_int("eye: M", M)
     if kind is BCOO:
         return eye_bcoo(rows, columns, offset, dtype, index_dtype, **kwds)
     if kind is BCSR:
@@ -137,7 +136,7 @@ def random_bcoo(key: ArrayLike, shape: Sequence[int], *, dtype: DTypeLike = floa
     places = prod(sizes)
     if not 0 <= nse < max(places, 1) and nse != places:
         raise ValueError(f"random_bcoo: got nse={nse}, expected to be between 0 and {places}.")
-    count = math.ceil(nse * places) if 0 < nse < 1 else operator.index(nse)  # pyright: ignore
+    count = math.ceil(nse * places) if 0 < nse < 1 else as_int("random_bcoo: nse", nse)
     index_dtype = dtypes.as_dtype(indices_dtype or dtypes.canonicalize_dtype(int))
     if places > np.iinfo(index_dtype).max:
         raise ValueError(f"random_bcoo: indices_dtype={index_dtype} given; it does not have enough "

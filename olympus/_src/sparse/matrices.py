@@ -18,7 +18,7 @@ from .bcoo import ScipySparse, concrete_count, eye_bcoo, scipy_parts, stored_cou
 from .bcsr import bcsr_fromdense_p, by_rows
 from .conversions import bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined
-from .formats import WORDS, COOInfo, OLYMPUSSparse, Shape, SparseInfo, described
+from .formats import WORDS, COOInfo, OLYMPUSSparse, Shape, SparseInfo, described, given_parts
 from .products import bcoo_dot_general_p, bcsr_dot_general_p, bcsr_indices
 
 
@@ -81,7 +81,7 @@ class COO(_Matrix):
 
     def __init__(self, args: tuple[ArrayLike, ArrayLike, ArrayLike], *, shape: Sequence[int],
                  rows_sorted: bool = False, cols_sorted: bool = False) -> None:
-        self.data, self.row, self.col = map(asarray, args)
+        self.data, self.row, self.col = given_parts("COO", args, "data, row, col")
         self.shape = canonical_shape(shape, "COO")
         self._rows_sorted, self._cols_sorted = rows_sorted, cols_sorted
         self._check(self.row, self.col)
@@ -135,7 +135,8 @@ class _Compressed(_Matrix):
 
     def __init__(self, args: tuple[ArrayLike, ArrayLike, ArrayLike], *, shape: Sequence[int]
                  ) -> None:
-        self.data, self.indices, self.indptr = map(asarray, args)
+        self.data, self.indices, self.indptr = given_parts(
+            type(self).__name__, args, "data, indices, indptr")
         self.shape = canonical_shape(shape, type(self).__name__)
         self._check(self.indices, self.indptr)
         rows = self._rows()[0]

@@ -31,7 +31,12 @@ BOOL = dtypes.as_dtype("bool")
 
 def canonical_numbers(dimension_numbers: Sequence[Sequence[Sequence[int]]]) -> Numbers:
     """Dimension numbers of `dot_general` as tuples of ints."""
-    (lc, rc), (lb, rb) = dimension_numbers
+    try:
+        (lc, rc), (lb, rb) = dimension_numbers
+    except (TypeError, ValueError):
+        raise TypeError(
+            f"dot_general: dimension_numbers={dimension_numbers!r:.80} given; two pairs of axes, "
+            "((lhs, rhs) to contract, (lhs, rhs) batch axes), are required.") from None
     found = [tuple(int(d) for d in ((dims,) if isinstance(dims, int) else dims))
              for dims in (lc, rc, lb, rb)]
     return ((found[0], found[1]), (found[2], found[3]))

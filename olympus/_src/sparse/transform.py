@@ -29,6 +29,7 @@ from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import Trace, Tracer, ctx, enter, leave, typeof
 from ..custom.jvp import custom_jvp_call_p
+from ..jit.arguments import check_callable
 from ..jit.jit import jit
 from ..lax.arithmetic import (
     abs_p,
@@ -360,6 +361,7 @@ def sparsify(f: Callable[..., PyTree], use_tracer: bool = False) -> Callable[...
     >>> print(sparse.sparsify(lambda M, v: 2 * M.T @ v)(M, onp.array([1., 10.])))
     [120.  10.]
     """
+    check_callable("sparsify", f)
     raw = sparsify_raw(f)
 
     @wraps(f)

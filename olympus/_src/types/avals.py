@@ -282,7 +282,7 @@ class ShapedArray(AbstractValue):
         name = dtypes.short_name(self.dtype) if short_dtypes else dtypes.long_name(self.dtype)
         if not self.tagged:
             return f"{name}[{','.join(map(str, self.shape))}]"
-        dims = ",".join([f"{n}{_cut(e)}" for n, e in
+        dims = ",".join([f"{n}{_axes_text(e)}" for n, e in
                          zip(self.shape, self.sharding.spec, strict=True)])
         space = "" if self._memory_space is None else f"<{self._memory_space.name.lower()}>"
         spec = self.sharding.spec
@@ -336,7 +336,7 @@ def _respecified(sharding: NamedSharding, change: Callable[[tuple[Entry, ...]], 
     return sharding.update(spec=spec.update(partitions=change(spec.partitions)))
 
 
-def _cut(entry: object) -> str:
+def _axes_text(entry: object) -> str:
     names = axes_of(entry)
     return f"@{_listed(names)}" if names else ""
 

@@ -408,7 +408,7 @@ def _is_abstract(t: object) -> bool:
     return isinstance(t, type) and (t in _ABSTRACT or issubclass(t, extended))
 
 
-_KINDS: Final = {
+_LETTERS: Final = {
     "bool": ("b",), "signed integer": ("i",), "unsigned integer": ("u",), "integral": ("i", "u"),
     "real floating": ("f",), "complex floating": ("c",), "numeric": ("i", "u", "f", "c")}
 
@@ -434,13 +434,13 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
 
 def _is_of_kind(dtype: DTypeLike, kind: object) -> bool:
     if isinstance(kind, str):
-        if kind in _KINDS:
-            return dtype in _KIND and scalar_kind(dtype) in _KINDS[kind]
+        if kind in _LETTERS:
+            return dtype in _KIND and scalar_kind(dtype) in _LETTERS[kind]
         try:
             return dtype == as_dtype(kind)
         except TypeError:
-            raise ValueError(f"isdtype: kind {kind!r} given; one of {', '.join(map(repr, _KINDS))} "
-                             "or a dtype is required.") from None
+            raise ValueError(f"isdtype: kind {kind!r} given; one of "
+                             f"{', '.join(map(repr, _LETTERS))} or a dtype is required.") from None
     if _is_abstract(kind) or not isinstance(kind, (type, np.dtype, ExtendedDType)):
         raise TypeError(f"isdtype: kind {kind!r} given; a dtype, a string or a tuple of these is "
                         "required; use issubdtype for abstract types.")

@@ -449,7 +449,7 @@ def device_tuple(self: Sharding) -> tuple[Device, ...]:
 
 
 @memoize(1024)
-def _cut(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, tuple[slice, ...]]:
+def _slices(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, tuple[slice, ...]]:
     _shard_shape(sharding, shape)       # or parts differ in size
     parts = lib.shard_slices(sharding, shape)
     counts = lib.tile_counts(sharding._to_xla_hlo_sharding(len(shape)), len(shape))
@@ -462,7 +462,7 @@ def replica_ids(sharding: Sharding, shape: tuple[int, ...]) -> dict[Device, int]
     """How many devices before each device hold the same part of an array of a shape."""
     seen: Counter[Any] = Counter()
     found = {}
-    for device, index in _cut(sharding, shape).items():
+    for device, index in _slices(sharding, shape).items():
         part = tuple([(s.start, s.stop) for s in index])
         found[device] = seen[part]
         seen[part] += 1
@@ -476,7 +476,7 @@ def _indices(self: Sharding, global_shape: Sequence[int]) -> dict[Device, tuple[
     """
     device_tuple(self)      # or there is none
     check_reduced("devices_indices_map", self)
-    return _cut(self, tuple(global_shape))
+    return _slices(self, tuple(global_shape))
 
 
 def _own_indices(self: Sharding, global_shape: Sequence[int]) -> dict[Device, tuple[slice, ...]]:

@@ -37,7 +37,7 @@ class _Tensor(ctypes.Structure):
     )
 
 
-_KINDS = {0: "int", 1: "uint", 2: "float", 5: "complex"}
+_TYPE_CODES = {0: "int", 1: "uint", 2: "float", 5: "complex"}
 # DLPack's type codes whose format NumPy does not have.
 _FOREIGN: dict[int, Any] = {
     4: ml_dtypes.bfloat16,
@@ -60,9 +60,9 @@ _get_pointer.argtypes = (ctypes.py_object, ctypes.c_char_p)
 def _dtype(tensor: _Tensor) -> np.dtype:
     if tensor.code in _FOREIGN:
         return np.dtype(_FOREIGN[tensor.code])
-    if tensor.code not in _KINDS:
+    if tensor.code not in _TYPE_CODES:
         raise TypeError(f"from_dlpack: got DLPack type code {tensor.code}; no dtype has this code.")
-    return np.dtype(f"{_KINDS[tensor.code]}{tensor.bits}")
+    return np.dtype(f"{_TYPE_CODES[tensor.code]}{tensor.bits}")
 
 
 def _is_row_major(shape: tuple[int, ...], strides: tuple[int, ...]) -> bool:

@@ -468,7 +468,7 @@ def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
     def scatter(leaf: Array, names: Names, groups: Groups | None) -> Array:
         at = canonical_axis(scatter_dimension, typeof(leaf).ndim, "psum_scatter")
         if tiled:
-            leaf = _cut("psum_scatter", leaf, at, names, groups)
+            leaf = _shares("psum_scatter", leaf, at, names, groups)
         prim = reduce_scatter_p
         if typed(names) and unreduced(typeof(leaf), names, "psum_scatter"):
             prim = unreduced_reduce_scatter_p
@@ -513,7 +513,7 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
     return Future(psum_scatter(*args, **kwargs))
 
 
-def _cut(what: str, x: ArrayLike, at: int, names: Names, groups: Groups | None) -> Array:
+def _shares(what: str, x: ArrayLike, at: int, names: Names, groups: Groups | None) -> Array:
     """The axis as (positions, share of each)."""
     aval, n = typeof(x), _size(sizes_of(names), groups)
     if mod(aval.shape[at], n):
@@ -548,7 +548,7 @@ def all_to_all(x: T, axis_name: AxisName, split_axis: int, concat_axis: int, *,
         concat = canonical_axis(concat_axis, ndim, "all_to_all")
         if not tiled:
             return move_axis(_bind(all_to_all_p, leaf, names, groups, split), split, concat)
-        out = _bind(all_to_all_p, _cut("all_to_all", leaf, split, names, groups), names, groups,
+        out = _bind(all_to_all_p, _shares("all_to_all", leaf, split, names, groups), names, groups,
                     split)
         # [..., senders, share, ...]: the senders go in front of the axis that they are joined on.
         return merge(move_axis(out, split, concat), concat)

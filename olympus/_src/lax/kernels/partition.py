@@ -19,16 +19,18 @@ from ..comparison import gt, lt, ne
 from ..convert import convert_element_type_p
 from ..creation import broadcasted_iota, full
 from ..families import add
+from ..indexing import take_along
 from ..reduce import reduce_sum
 from ..shape import Dims, broadcast_in_dim, reshape
-from ..slicing import dynamic_update_slice, index_in_dim
-from ..sort import ranked_p
+from ..slicing import dynamic_update_slice, index_in_dim, slice_in_dim
+from ..sort import partition_p, rank_of, ranked_p, sort_p
 from ..stack import stack
 from .ranks import KEYS, LEAST, LEAST_ROW, MOST
 
-INT32 = dtypes.as_dtype("int32")
+FLOAT32, INT32 = map(dtypes.as_dtype, ("float32", "int32"))
 # Found with tools/kernel_table.py: each further rank costs some 4 ns an element to count.
 MOST_RANKS = 2
+LEAST_LARGEST, MOST_HEAPS = 64, 32      # XLA has a heap for keys of up to 32 bits
 
 
 def _are_few(b: Builder, *xs: IrValue, ranks: Dims) -> bool:
@@ -117,5 +119,33 @@ def _number(x: Array) -> Array:
     return convert_element_type_p.bind(x, new_dtype=INT32, weak_type=False, sharding=None)
 
 
-KERNELS = {"partition": (Kernel("parts by ranks", "a sort orders all elements", _are_few,
-                                _by_ranks),)}
+# The largest
+
+def _are_many(b: Builder, x: IrValue, *, k: int, axis: int) -> bool:
+    aval = b.avals_in[0]
+    n, bits = aval.shape[axis], dtypes.itemsize_bits(aval.dtype)
+    by_heap = bits < 32 or aval.dtype == FLOAT32
+    enough = k >= LEAST_LARGEST and k >= n // MOST_HEAPS if by_heap else 0 < k <= n // 2
+    return (enough and dtypes.scalar_kind(aval.dtype) != "b" and bits >= 16
+            and LEAST <= aval.size <= MOST and n >= LEAST_ROW
+            and aval.memory_space is Space.Device)
+
+
+def _largest(b: Builder, x: IrValue, *, k: int, axis: int) -> Sequence[IrValue]:
+    """The elements of ranks up to k in the opposite order, the first of equal ones, and sorted."""
+    def fun(x: Array) -> Sequence[Array]:
+        key = bitwise_not(rank_of(x))
+        if dtypes.itemsize_bits(typeof(key).dtype) < 32:
+            key = _number(key)
+        places = broadcasted_iota(INT32, typeof(x).shape, axis)
+        parted = partition_p.bind(key, places, ranks=(k - 1,))
+        first = [slice_in_dim(x, 0, k, 1, axis) for x in parted]
+        order = sort_p.bind(*first, dimension=axis, is_stable=True, num_keys=1)[1]
+        return [take_along(x, order, axis), order]
+
+    return b.by_rule(fun, [x], b.avals_in)
+
+
+_WHY = "a sort orders all elements"
+KERNELS = {"partition": (Kernel("parts by ranks", _WHY, _are_few, _by_ranks),),
+           "top_k": (Kernel("the largest part, sorted", _WHY, _are_many, _largest),)}

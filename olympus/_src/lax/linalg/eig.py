@@ -107,10 +107,10 @@ class Eig(MatrixOperation):
             implementation=implementation)
         t = as_dtype(tangents[0], w)
         if not left:
-            rates, t_right = _moved(w, vectors[-1], t)
+            rates, t_right = _eigen_tangents(w, vectors[-1], t)
             return [w, *vectors[:right]], [rates, *[t_right][:right]]
-        rates, t_left = _moved(conj(w), vectors[0], adjoint(t))
-        t_right = [_moved(w, vectors[1], t)[1]] if right else []
+        rates, t_left = _eigen_tangents(conj(w), vectors[0], adjoint(t))
+        t_right = [_eigen_tangents(w, vectors[1], t)[1]] if right else []
         return [w, *vectors], [conj(rates), t_left, *t_right]
 
 
@@ -151,7 +151,7 @@ def _unpacked(w: Array, v: Array) -> Array:
     return arithmetic.complex(*parts)
 
 
-def _moved(w: Array, v: Array, t: Array) -> tuple[Array, Array]:
+def _eigen_tangents(w: Array, v: Array, t: Array) -> tuple[Array, Array]:
     """Tangents of eigenvalues w and eigenvectors v of a matrix whose tangent is t."""
     if typeof(v).size == 0:     # no component is the largest
         return w, v

@@ -138,8 +138,8 @@ class Svd(MatrixOperation):
             return [s], [rates]
         even = mul(even, as_dtype(off_diagonal_inverse(pairs(sub, s)), even))
         odd = mul(odd, as_dtype(_inverse_sums(s, typeof(odd).dtype), odd))
-        t_u = _moved(u, u1, add(even, odd), tv, s)
-        t_v = _moved(adjoint(vh), v1, sub(even, odd), matmul(adjoint(t), u1), s)
+        t_u = _basis_tangent(u, u1, add(even, odd), tv, s)
+        t_v = _basis_tangent(adjoint(vh), v1, sub(even, odd), matmul(adjoint(t), u1), s)
         return [s, u, vh], [rates, t_u, adjoint(t_v)]
 
 
@@ -191,7 +191,7 @@ def _inverse_sums(s: Array, dtype: DType) -> Array:
     return select(skip, full_like(sums, 0), inverse)
 
 
-def _moved(q: Array, q1: Array, turn: Array, image: Array, s: Array) -> Array:
+def _basis_tangent(q: Array, q1: Array, turn: Array, image: Array, s: Array) -> Array:
     """The tangent of q = (q1, q2), q1[..., m, k]: q1 turns, and leaves its span by image/s.
 
     q2, any basis of the orthogonal complement of q1, moves only as far as it must to stay

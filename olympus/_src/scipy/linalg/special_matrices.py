@@ -315,7 +315,7 @@ def invhilbert(n: int) -> Array:
                     for j in range(n)] for i in range(n)], n)
 
 
-_KINDS = ("symmetric", "lower", "upper")
+_PASCALS = ("symmetric", "lower", "upper")
 
 
 def pascal(n: int, kind: str | None = None) -> Array:
@@ -332,7 +332,7 @@ def pascal(n: int, kind: str | None = None) -> Array:
      [1. 2. 3.]
      [1. 3. 6.]]
     """
-    n, kind = _order("pascal", n), options("pascal", "kind", kind or "symmetric", _KINDS)
+    n, kind = _order("pascal", n), options("pascal", "kind", kind or "symmetric", _PASCALS)
     comb = {"symmetric": lambda i, j: math.comb(i + j, i), "lower": math.comb,
             "upper": lambda i, j: math.comb(j, i)}[kind]
     return _table([[comb(i, j) for j in range(n)] for i in range(n)], n)
@@ -352,7 +352,7 @@ def invpascal(n: int, kind: str | None = None) -> Array:
      [-1.  1.  0.]
      [ 1. -2.  1.]]
     """
-    n, kind = _order("invpascal", n), options("invpascal", "kind", kind or "symmetric", _KINDS)
+    n, kind = _order("invpascal", n), options("invpascal", "kind", kind or "symmetric", _PASCALS)
 
     def lower(i: int, j: int) -> int:
         return (-1) ** (i + j) * math.comb(i, j)

@@ -86,7 +86,7 @@ def _stopping(order: int, attenuation: float) -> Zpk:
 
 # From the prototype to a filter -------------------------------------------------------------------
 
-def _moved(filter: Zpk, band: str, edges: np.ndarray) -> Zpk:
+def _with_band(filter: Zpk, band: str, edges: np.ndarray) -> Zpk:
     """The prototype with its band between other edges."""
     zeros, poles, gain = filter
     less = len(poles) - len(zeros)      # zeros at infinity
@@ -135,8 +135,8 @@ def _designed(name: str, prototype: Zpk, Wn: float | Sequence[float], btype: str
         raise ValueError(f"{name}: Wn {np.asarray(Wn).tolist()} given; ascending numbers above 0"
                          f"{limit} are required.")
     if analog:
-        return _moved(prototype, band, edges)
-    return _digital(_moved(prototype, band, 4 * np.tan(np.pi * edges / 2)))
+        return _with_band(prototype, band, edges)
+    return _digital(_with_band(prototype, band, 4 * np.tan(np.pi * edges / 2)))
 
 
 def _given_as(name: str, filter: Zpk, output: str) -> Any:

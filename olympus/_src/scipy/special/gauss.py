@@ -357,7 +357,7 @@ def _hyp2f1_slope(tol: float, a: Array, b: Array, c: Array, x: Array, operand: s
     return where(near | far, slope, where(at_one, rise * _at_one(at_one, a, b, c), math.nan))
 
 
-def _moved(t: Array, y: Array, a: Any, b: ArrayLike, c: ArrayLike, x: Array, operand: str) -> Array:
+def _in_x(t: Array, y: Array, a: Any, b: ArrayLike, c: ArrayLike, x: Array, operand: str) -> Array:
     """The derivative in x of one in a parameter: d/da (a b/c F(a+1, b+1; c+1; x))."""
     value = hyp2f1_p.bind(a + 1.0, b + 1.0, c + 1.0, x)
     slope = hyp2f1_slope_p.bind(a + 1.0, b + 1.0, c + 1.0, x, operand=operand)
@@ -365,7 +365,7 @@ def _moved(t: Array, y: Array, a: Any, b: ArrayLike, c: ArrayLike, x: Array, ope
     return t * (part * value + a * b / c * slope)
 
 
-hyp2f1_slope_p = Special("hyp2f1_slope", _hyp2f1_slope, nowhere, nowhere, nowhere, _moved,
+hyp2f1_slope_p = Special("hyp2f1_slope", _hyp2f1_slope, nowhere, nowhere, nowhere, _in_x,
                          pace=math.inf)
 
 

@@ -50,7 +50,7 @@ class Distribution:
     first: dict[str, str] = {}      # first arguments that are not called x, k or q
     sample: tuple[float, ...] = ()  # shape parameters of the examples
     at: float = 1.5                 # where the examples are
-    shown = ""                      # the output of the examples, in the order of `_KINDS`
+    shown = ""                      # the output of the examples, in the order of `_METHODS`
     drawn = ""                      # the output of the example of `rvs`
     # Formulas, where there are any.
     cdf: Formula
@@ -84,9 +84,9 @@ class Distribution:
         """The functions that it has, `rvs` aside."""
         width = hasattr(self, "var")
         probable = getattr(self, "cdf", None) is not None
-        return [k for k in _KINDS if getattr(self, k, None) is not None
+        return [k for k in _METHODS if getattr(self, k, None) is not None
                 and (k != "std" or width)
-                and (probable or _KINDS[k].made not in (_probability, _quantile))]
+                and (probable or _METHODS[k].made not in (_probability, _quantile))]
 
     def example(self, kind: str) -> str:
         """An example that runs, as lines of a docstring."""
@@ -95,7 +95,7 @@ class Distribution:
             return (f">>> from olympus import random\n    >>> from olympus.scipy.stats import "
                     f"{self.name}\n    >>> print({self.name}.rvs({given}size=3, "
                     f"key=random.key(0)).round(2))\n    {self.drawn}")
-        first = {"ppf": (0.25,), "isf": (0.25,)}.get(kind, () if _KINDS[kind].first == "-" else
+        first = {"ppf": (0.25,), "isf": (0.25,)}.get(kind, () if _METHODS[kind].first == "-" else
                                                      (self.at,))
         given = ", ".join(map(str, (*first, *self.sample)))
         return (f">>> from olympus.scipy.stats import {self.name}\n    >>> "
@@ -385,7 +385,7 @@ class Kind(NamedTuple):
 
 
 _X = "the shape that the\n      arguments broadcast to; integers become floats."
-_KINDS = {
+_METHODS = {
     "pdf": Kind(_density, "x", "Density of the {}.", f"Densities >= 0, of {_X}"),
     "logpdf": Kind(_density, "x", "Logarithm of the density of the {}.", f"Floats, of {_X}"),
     "pmf": Kind(_density, "k", "Probability of each number under the {}.",
@@ -458,7 +458,7 @@ def _values(d: Distribution, name: str, given: dict[str, Any]) -> Values:
 
 def _function(d: Distribution, kind: str) -> Callable[..., Array]:
     """The public function of one kind, one compiled program when called eagerly."""
-    how = _KINDS[kind]
+    how = _METHODS[kind]
     name = f"{d.name}.{kind}"
     first = d.first.get(kind, how.first or ("k" if isinstance(d, Discrete) else "x"))
     signature = _signature(d, None if first == "-" else first)

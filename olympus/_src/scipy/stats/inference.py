@@ -62,12 +62,12 @@ def _pairs(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     return x, y
 
 
-def _moved(x: Array) -> Array:
+def _centred(x: Array) -> Array:
     return x - sum_of(x, keepdims=True) / x.shape[0]
 
 
 def _correlation(name: str, x: Array, y: Array, alternative: str) -> SignificanceResult:
-    a, b = _moved(x), _moved(y)
+    a, b = _centred(x), _centred(y)
     a, b = a / sqrt(sum_of(a * a)), b / sqrt(sum_of(b * b))
     # The nearer of 1 - r and 1 + r as a square, as it would cancel for strong correlations.
     r = maximum(minimum(sum_of(a * b), 1.0), -1.0)
@@ -129,7 +129,7 @@ def linregress(x: ArrayLike, y: ArrayLike, alternative: str = "two-sided") -> Li
     """
     x, y = _pairs("linregress", x, y)
     found = _correlation("linregress", x, y, alternative)
-    a, b = _moved(x), _moved(y)
+    a, b = _centred(x), _centred(y)
     width = sum_of(a * a)
     slope = sum_of(a * b) / width
     rest = b - slope * a
