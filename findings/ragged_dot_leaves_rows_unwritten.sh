@@ -16,7 +16,7 @@ python3.11 -m venv "$work/venv"
 cd "$work"
 unset XLA_FLAGS JAX_ENABLE_X64
 export JAX_PLATFORMS=cpu TPU_SKIP_MDS_QUERY=1 TPU_WORKER_HOSTNAMES=localhost
-export TPU_ACCELERATOR_TYPE=v5litepod-4
+export TPU_ACCELERATOR_TYPE=v5litepod-4 ALLOW_MULTIPLE_LIBTPU_LOAD=1
 "$work/venv/bin/python" -I - <<'PYTHON'
 import base64
 import re

@@ -115,7 +115,8 @@ def work(name: str, which: str, target: str, only: list[str]) -> None:
 def ask(python: str, library: str, which: str, target: str) -> dict[str, dict[str, Any]]:
     """What a library says of a set, in a process of its own."""
     paths = [str(ROOT)] if library == "olympus" else []
-    env = {**os.environ, "PYTHONPATH": os.pathsep.join(
+    # A process that uses libtpu may run beside, which is an error to JAX's.
+    env = {**os.environ, "ALLOW_MULTIPLE_LIBTPU_LOAD": "1", "PYTHONPATH": os.pathsep.join(
         [*paths, *filter(None, [os.environ.get("PYTHONPATH", "")])])}
     done = subprocess.run([python, __file__, "measure", library, which, target], env=env, text=True,
                           capture_output=True, check=False)
