@@ -139,6 +139,25 @@ def test_what_is_wrong_with_a_command_is_told(folder, capsys, command, words):
     assert "Traceback" not in printed.err
 
 
+def test_options_may_stand_between_arguments(folder, capsys):
+    main(["lower", "model:predict", "{w: f32[3,4]}", "f32[2,3]", "--emit", "olympuspr", "-q"])
+    expected = capsys.readouterr().out
+    for words in (["-q", "model:predict", "{w: f32[3,4]}", "--emit", "olympuspr", "f32[2,3]"],
+                  ["model:predict", "--emit", "olympuspr", "{w: f32[3,4]}", "-q", "f32[2,3]"]):
+        assert main(["lower", *words]) == 0
+        assert capsys.readouterr().out == expected
+    assert main(["run", "model:scaled", "-q", "-1.5"]) == 0
+    for words in ("lower model:scaled -q f32[3] --emitt cost", "env -q f32[3]"):
+        with pytest.raises(SystemExit):
+            main(words.split())
+        assert "unrecognized arguments" in capsys.readouterr().err
+
+
+def test_a_target_that_was_forgotten_is_told(folder, capsys):
+    assert main(["compile", "--for", "model:scaled", "f32[3]"]) == 2
+    assert "target: 'model:scaled' given" in capsys.readouterr().err
+
+
 def test_a_functions_own_error_comes_with_the_users_lines_only(folder):
     with pytest.raises(TypeError) as error:
         main(["lower", "model:predict", "{w: f32[3,4]}", "f32[2,5]", "-q"])

@@ -64,7 +64,9 @@ def test_a_report_names_the_lines_that_kernels_compute() -> None:
     assert (one.count, three.count, report.reason) == (1, 3, "")
     assert one.operation == "argmax" and one.type == "float32[20000]"
     assert "first = olympus.numpy.argmax(x)" in one.where
-    assert str(report).startswith("jit(fun): kernels of Olympus compute 4 operations\n  ")
+    assert str(report).startswith(
+        "jit(fun): kernels of Olympus compute 4 operations, which saves some 416 us\n       104 us  ")
+    assert (one.saves, three.saves) == (104, 312)       # 5.2 ns an element
     assert olympus.debug.kernels(jit(fun), normal((20,))).lines == ()
 
 

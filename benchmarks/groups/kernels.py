@@ -204,3 +204,66 @@ for size in (3, 7, 31):
     def _(L, size=size):
         return run(L, convolution(L, 1), normal(1, 1, 512, 512), normal(1, 1, size, size, seed=1),
                    check=False)
+
+
+# Elementwise functions of 10⁶ numbers
+
+for title, fun in (("sin", lambda L, x, y: L.np.sin(x)), ("arcsin", lambda L, x, y: L.np.arcsin(x)),
+                   ("arctan2", lambda L, x, y: L.np.arctan2(x, y)),
+                   ("x % y", lambda L, x, y: x % y), ("x ** 2.5", lambda L, x, y: y ** 2.5)):
+    @group.case(f"{title} of 10⁶", JIT, NUMPY)
+    def _(L, fun=fun):
+        return run(L, lambda x, y: fun(L, x, y), uniform(-1, 1, 1_000_000),
+                   uniform(0.1, 2, 1_000_000, seed=1), check=False)
+
+
+# Points in space, grids and loops
+
+@group.case("distances of 1,000 points from 1,000", JIT, NUMPY)
+def _(L):
+    return run(L, lambda x, y: L.np.sqrt(((x[:, None] - y) ** 2).sum(-1)), normal(1_000, 3),
+               normal(1_000, 3, seed=1))
+
+
+def forces(L, x):
+    away = x[:, None] - x
+    return (away * (((away * away).sum(-1) + 1e-3) ** -1.5)[..., None]).sum(1)
+
+
+@group.case("forces between 1,000 bodies", JIT, NUMPY)
+def _(L):
+    return run(L, lambda x: forces(L, x), normal(1_000, 3))
+
+
+@group.case("forces between 1,000 bodies, gradient", JIT, slow=True)
+def _(L):
+    return run(L, L.grad(lambda x: (forces(L, x) ** 2).sum()), normal(1_000, 3))
+
+
+def heated(u):
+    return 0.1 * (u[2:, 1:-1] + u[:-2, 1:-1] + u[1:-1, 2:] + u[1:-1, :-2] - 4 * u[1:-1, 1:-1])
+
+
+@group.case("20 steps of the heat equation, 512 × 512", JIT)
+def _(L):
+    return run(L, lambda u: L.lax.fori_loop(
+        0, 20, lambda _, u: u.at[1:-1, 1:-1].add(heated(u)), u), normal(512, 512))
+
+
+@group.case("20 steps of the heat equation, 512 × 512", NUMPY)
+def _(L):
+    def steps(u):
+        u = u.copy()
+        for _ in range(20):
+            u[1:-1, 1:-1] += heated(u)
+        return u
+
+    return run(L, steps, normal(512, 512))
+
+
+@group.case("1,000 steps of a recurrent net of 16", JIT)
+def _(L):
+    def net(x, w):
+        return L.lax.scan(lambda c, v: (L.np.tanh(w @ c + v),) * 2, x[0], x)[1]
+
+    return run(L, net, normal(1_000, 16), 0.1 * normal(16, 16, seed=1))

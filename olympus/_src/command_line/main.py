@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import re
 import statistics
 import sys
 import time
@@ -18,6 +19,7 @@ from ..base import config, source
 from ..base.lib import MemoryStats
 from ..base.progress import step
 from ..base.typing import PyTree
+from ..devices.chips import parse_target
 from ..devices.devices import print_environment_info
 from ..export.exported import Exported, deserialize, export
 from ..export.files import replacing
@@ -41,10 +43,12 @@ in quotes, True, False or None; or a container of those: (f32[2], i32[]), [f32[2
 f32[]}. name=… gives it by name. Quote it, so that the shell leaves it alone.
 """
 
+_OPTION = re.compile(r"-(?!\d|\.\d)")      # no number
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit status."""
-    given = _parser().parse_args(arguments)
+    given = _given(arguments)
     with contextlib.ExitStack() as settings:
         if given.x64:
             settings.enter_context(config.enable_x64(True))
@@ -59,6 +63,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except Exception as error:      # of the user's function: their lines are shown
             source.filter_traceback(error)
             raise
+
+
+def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """The command line, parsed; options may stand between a command's arguments."""
+    parser = _parser()
+    given, rest = parser.parse_known_args(arguments)
+    if rest and (any(map(_OPTION.match, rest)) or not hasattr(given, "arguments")):
+        parser.error(f"unrecognized arguments: {' '.join(rest)}")
+    if rest:
+        given.arguments += rest
+    return given
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -236,6 +251,10 @@ def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
     """Report a program's memory and time on devices that need not be here; 3 if it does not fit."""
     if given.emit not in ("summary", "json", "html"):
         raise CommandError(f"--emit {given.emit} given with --for, which has json and html.")
+    try:    # first, as a target that was forgotten is told by what follows --for
+        parse_target(given.goal)
+    except ValueError as error:
+        raise CommandError(str(error)) from None
     args, kwargs = specs(given.arguments, cut=True)
     if given.given_by is not None:
         if args or kwargs:

@@ -50,12 +50,13 @@ _GIB = 1 << 30
 # v5p's of int8 its announcement's; memory is what libtpu 0.0.42.1 gives to a program. A link sends
 # half of the bidirectional bandwidth of the page (v5e 400, v5p 1200, v6e 800, tpu7x 1200 GB/s), or
 # a chip's part of a pod's bandwidth of all-reduce (v3: 340 TB/s of 1024 chips, four links of 656
-# Gbit/s; v4: 1.1 PB/s of 4096, six links of 50 GB/s). The page of v2 has neither: four links of
-# 496 Gbit/s (Jouppi et al., Communications of the ACM 63.7, 2020).
+# Gbit/s; v4: 1.1 PB/s of 4096, six links of 50 GB/s). The page of v2 has no numbers and names its
+# makers' paper (Jouppi et al., Communications of the ACM 63.7, 2020): 46 TFLOP/s, 700 GB/s, four
+# links of 496 Gbit/s.
 _TPU = "cloud.google.com/tpu/docs, system architecture; memory as libtpu 0.0.42.1 reports it"
 # TPUs multiply float32 operands as bfloat16 unless a precision is asked for.
 _TPUS = {
-    "v2": ("TPU v2", 2, 7.48, 700e9, {"bfloat16": 45e12}, 248e9),
+    "v2": ("TPU v2", 2, 7.48, 700e9, {"bfloat16": 46e12}, 248e9),
     "v3": ("TPU v3", 2, 15.48, 900e9, {"bfloat16": 123e12}, 328e9),
     "v4": ("TPU v4", 2, 15.25, 1200e9, {"bfloat16": 275e12, "int8": 275e12}, 300e9),
     "v5e": ("TPU v5 lite", 1, 15.75, 819e9, {"bfloat16": 197e12, "int8": 393e12}, 200e9),
@@ -75,6 +76,8 @@ _HOPPER = {**_COMMON, "shared_memory_per_core": 233472, "shared_memory_per_block
            "core_count": 132, "fpus_per_core": 128, "l2_cache_size": 52428800,
            "clock_rate_ghz": 1.98, "major": 9, "minor": 0}
 _GPU = "NVIDIA's data sheet of the SXM module, dense; sizes: XLA's target_config/specs"
+# Read in pages of others, which name NVIDIA's data sheets; not beside these.
+_SECOND_HAND = "others' pages on NVIDIA's data sheet, dense; sizes: "
 _HOPPER_FLOPS = {"bfloat16": 989e12, "float16": 989e12, "float32": 494e12, "float64": 67e12,
                  "int8": 1979e12, "float8_e4m3fn": 1979e12, "float8_e5m2": 1979e12}
 CHIPS: dict[str, Chip] = {
@@ -94,14 +97,15 @@ CHIPS: dict[str, Chip] = {
     "b200": Chip(
         "cuda", "NVIDIA B200", 1, 191514411008, 7672.32e9,
         {"bfloat16": 2250e12, "float16": 2250e12, "float32": 1125e12, "float64": 37e12,
-         "int8": 4500e12, "float8_e4m3fn": 4500e12, "float8_e5m2": 4500e12}, 900e9, _GPU, {
+         "int8": 4500e12, "float8_e4m3fn": 4500e12, "float8_e5m2": 4500e12}, 900e9,
+        _SECOND_HAND + "XLA's target_config/specs", {
             **_HOPPER, "core_count": 148, "l2_cache_size": 132644864, "clock_rate_ghz": 1.965,
             "major": 10, "minor": 0}),
     "l4": Chip(
         "cuda", "NVIDIA L4", 1, 23034 << 20, 300e9,
         {"bfloat16": 121e12, "float16": 121e12, "float32": 60e12, "float64": 0.47e12,
          "int8": 242e12, "float8_e4m3fn": 242e12, "float8_e5m2": 242e12}, 32e9,
-        "NVIDIA's data sheet of the L4, dense; Ada tuning guide", {
+        _SECOND_HAND + "Ada tuning guide", {
             **_COMMON, "shared_memory_per_core": 102400, "shared_memory_per_block_optin": 101376,
             "threads_per_core_limit": 1536, "core_count": 58, "fpus_per_core": 128,
             "l2_cache_size": 50331648, "clock_rate_ghz": 2.04, "major": 8, "minor": 9}),

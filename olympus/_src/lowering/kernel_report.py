@@ -19,6 +19,9 @@ class KernelLine(NamedTuple):
       kernel: the name of the formula.
       why: what XLA would do.
       count: how many equations there are.
+      saves: the time that they take less than by XLA's form, in microseconds, by the number of
+        elements and a measured table; 0 where that does not tell. Where XLA would
+        fuse an operation with others, it may be more, or less.
     """
 
     where: str
@@ -27,6 +30,7 @@ class KernelLine(NamedTuple):
     kernel: str
     why: str
     count: int
+    saves: int
 
 
 class KernelReport(NamedTuple):
@@ -43,19 +47,23 @@ class KernelReport(NamedTuple):
     reason: str = ""
 
     def __str__(self) -> str:
-        count = sum(line.count for line in self.lines)
+        count, saves = [sum(column) for column in zip(*[(x.count, x.saves) for x in self.lines])
+                        ] or (0, 0)
         reason = f"; {self.reason}" if self.reason else ""
         return "\n".join([
-            f"{self.name}: kernels of Olympus compute {count} operations{reason}",
-            *[f"  {x.count:4} x {x.operation} of {x.type} by {x.kernel}: {x.why}  {x.where}"
+            f"{self.name}: kernels of Olympus compute {count} operations"
+            f", which saves some {saves:,} us{reason}",
+            *[f"  {x.saves:8,} us  {x.count:4} x {x.operation} of {x.type} by {x.kernel}: {x.why}"
+              f"  {x.where}"
               for x in self.lines]])
 
 
 def kernel_report(name: str, taken: Iterable[Taken], reason: str) -> KernelReport:
     """The report on a program with these kernels, and why it can have none."""
-    found: dict[tuple[str, str, str, str, str], int] = {}
+    found: dict[tuple[str, str, str, str, str], list[float]] = {}
     for kernel, eqn, avals, _, source in taken:
         key = (summarize(source), eqn.primitive.name, str(avals[0]), kernel.name, kernel.why)
-        found[key] = found.get(key, 0) + 1
-    return KernelReport(name, tuple([KernelLine(*key, count) for key, count in found.items()]),
-                        reason)
+        size = max(a.size for a in (*avals, *[v.aval for v in eqn.outvars]))
+        found.setdefault(key, []).append(kernel.saves * size / 1000)
+    return KernelReport(name, tuple([KernelLine(*key, len(saved), round(sum(saved)))
+                                     for key, saved in found.items()]), reason)

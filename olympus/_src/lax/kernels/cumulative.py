@@ -177,5 +177,6 @@ def _after(combine: Combine, identity: float, reverse: bool, totals: Array, foun
     return combine(earlier, found)
 
 
-_KERNEL = Kernel("one loop", "XLA computes windows, a number at a time", _is_long, _loop)
+_KERNEL = Kernel("one loop", "XLA computes windows, a number at a time", _is_long, _loop,
+                 4.7)
 KERNELS = dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"), (_KERNEL,))

@@ -400,25 +400,27 @@ def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], 
     return b.case(which, [usual, other], [b.type(out)])[0]
 
 
-def _formula(name: str, formula: Callable[..., Array], least: int = LEAST) -> tuple[Kernel, ...]:
+def _formula(name: str, saves: float, formula: Callable[..., Array], least: int = LEAST
+             ) -> tuple[Kernel, ...]:
     return (Kernel(name, _SLOW, functools.partial(_are_many, least),
-                   functools.partial(_by_formula, formula)),)
+                   functools.partial(_by_formula, formula), saves),)
 
 
 _SLOW = "XLA calls the C library for each element"
 _POLYNOMIAL = "polynomial in float64"
 KERNELS = {
-    "sin": _formula(_POLYNOMIAL, _sin, LEAST_QUICK),
-    "cos": _formula(_POLYNOMIAL, _cos, LEAST_QUICK),
-    "tan": _formula(_POLYNOMIAL, _tan),
-    "asin": _formula(_POLYNOMIAL, _asin),
-    "acos": _formula(_POLYNOMIAL, _acos),
-    "atan": _formula(_POLYNOMIAL, _atan),
-    "atan2": _formula(_POLYNOMIAL, _atan2),
-    "cbrt": _formula("Halley's method in float64", _cbrt),
-    "pow": (Kernel("root and products in float64", _SLOW, _is_half, _half_power),
-            Kernel(_POLYNOMIAL, _SLOW, _is_power, functools.partial(_by_formula, _pow))),
-    "exp2": _formula(_POLYNOMIAL, _exp2, LEAST_QUICK),
-    "sinh": _formula(_POLYNOMIAL, _sinh, LEAST_QUICK),
+    "sin": _formula(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
+    "cos": _formula(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
+    "tan": _formula(_POLYNOMIAL, 12.7, _tan),
+    "asin": _formula(_POLYNOMIAL, 14.5, _asin),
+    "acos": _formula(_POLYNOMIAL, 20, _acos),
+    "atan": _formula(_POLYNOMIAL, 10.7, _atan),
+    "atan2": _formula(_POLYNOMIAL, 23.9, _atan2),
+    "cbrt": _formula("Halley's method in float64", 12.7, _cbrt),
+    "pow": (Kernel("root and products in float64", _SLOW, _is_half, _half_power, 3.8),
+            Kernel(_POLYNOMIAL, _SLOW, _is_power, functools.partial(_by_formula, _pow),
+                   1.9)),
+    "exp2": _formula(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
+    "sinh": _formula(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
     "rem": (Kernel("quotient in float64", _SLOW, functools.partial(_are_many, LEAST_POWERS),
-                   functools.partial(_where_none, _rem, _has_large_quotient)),)}
+                   functools.partial(_where_none, _rem, _has_large_quotient), 12.9),)}

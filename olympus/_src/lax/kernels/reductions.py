@@ -303,19 +303,19 @@ def _place_in_block(extremum: Reduction, b: Builder, x: IrValue, *, axes: Dims, 
 def _searches(what: str, extremum: Reduction) -> tuple[Kernel, ...]:
     why = "XLA makes no vectors of pairs"
     return (Kernel(f"{what} of blocks, then its place", why, _is_vector,
-                   functools.partial(_place_in_block, extremum)),
+                   functools.partial(_place_in_block, extremum), 5.2),
             Kernel(f"{what}, then its place", why, _is_searched,
-                   functools.partial(_place, extremum)))
+                   functools.partial(_place, extremum), 5.1))
 
 
 _SLOW = "XLA reads one column after another"
 KERNELS = {
     "reduce_sum": (
-        Kernel("sum of slices", _SLOW, _of_columns, _add_columns),
+        Kernel("sum of slices", _SLOW, _of_columns, _add_columns, 8.0),
         Kernel("sum of short rows by slices", "XLA makes no vectors along a short axis",
-               _of_short_rows, _add_short_rows),
+               _of_short_rows, _add_short_rows, 1.4),
         Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_columns,
-               _add_few_columns),
+               _add_few_columns, 0.6),
         Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_narrow,
                _count)),
     "reduce_or": (Kernel("any in pieces", "XLA makes no vectors of booleans", _of_booleans, _any),),

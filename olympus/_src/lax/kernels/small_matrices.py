@@ -209,8 +209,8 @@ def _lower_factor(x: Array) -> Array:
 
 _SLOW = "LAPACK is called for each matrix"
 KERNELS = {
-    "lu": (Kernel("LU by entries", _SLOW, _is_small, _lu),),
+    "lu": (Kernel("LU by entries", _SLOW, _is_small, _lu, 15.0),),
     "lu_solve": (Kernel("solution by entries", _SLOW, _is_small_solution, _lu_solve),),
     "triangular_solve": (Kernel("triangular solution by entries", _SLOW, _is_small_triangle,
                                 _triangular_solve),),
-    "cholesky": (Kernel("Cholesky by entries", _SLOW, _is_small, _cholesky),)}
+    "cholesky": (Kernel("Cholesky by entries", _SLOW, _is_small, _cholesky, 5.4),)}

@@ -125,6 +125,6 @@ def _scatter(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, **param
 _NAME = "update in memory"
 _WHY = "XLA fuses an update with what reads its target elsewhere"
 KERNELS = {
-    "dynamic_update_slice": (Kernel(_NAME, _WHY, _is_stencil, _update),),
+    "dynamic_update_slice": (Kernel(_NAME, _WHY, _is_stencil, _update, 0.8),),
     **dict.fromkeys(("scatter", "scatter-add", "scatter-sub", "scatter-min", "scatter-max",
-                     "scatter-mul"), (Kernel(_NAME, _WHY, _is_one_window, _scatter),))}
+                     "scatter-mul"), (Kernel(_NAME, _WHY, _is_one_window, _scatter, 0.8),))}
