@@ -65,7 +65,7 @@ INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; other operations' bodies combine or order
 # elements.
 _CONTROL = frozenset(("sdy.manual_computation", "stablehlo.case", "stablehlo.while"))
-_NONE: tuple[None, Sequence[Var], Sequence[Var], Any, Sequence[Var]] = None, (), (), None, ()
+_NONE: Any = None, (), (), None, ()     # of the next fences: see there
 DEEPEST = 64    # nested calls; at 190 the stack of the threads in which XLA converts them ends
 
 _fences: Any = lazy_module("olympus._src.lowering.fences")      # when the first program is lowered
@@ -797,13 +797,12 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
     env: dict[Any, Any] = {**emit_constants(b, closed, plan), **dict(zip(pr.invars, args))}
     eqns, held, fences = b.module.in_order(
         closed, b.module.held(closed, results) | plan.held_of(pr, results), plan.fences)
-    # The next equation that reads through fences, which operands, and the equation to lower.
     fenced, behind, repeated, instead, late = next(fences, _NONE)
     scope: Any = None                   # of the equation before
     marks = around                      # what XLA is told there
     by_primitive: dict[Any, Any] = {}   # its name there, its rule, whether there are recipes
     block, create, platform = b.block, mlir.ir.Operation.create, b.module.rules_of
-    # The hot path: without comprehensions, which are frames, and asking anew as little as may be.
+    # Hot: without comprehensions, which are frames, and asking anew as little as may be.
     for eqn in eqns:
         if reads_fences := eqn is fenced:
             eqn = instead

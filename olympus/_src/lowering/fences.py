@@ -97,9 +97,8 @@ _REAL = float, int
 
 class Fences(NamedTuple):
     """The operands that an equation and later ones read through a fence, the scalars whose
-    repetitions alone are read so, the equation to lower in its place, and, if any, an operand of it
-    with the values for which it waits (`in_place.py`).
-    """
+    repetitions alone are read so, the equation to lower in its place, an operand that waits, and
+    for what (`in_place.py`)."""
 
     eqn: OlympusprEqn
     whole: list[Var]
@@ -111,10 +110,8 @@ class Fences(NamedTuple):
 class Plan(NamedTuple):
     """The fences of a program, in the order of its equations, the results that a caller reads
     through a fence, the values that are held in memory besides, and the constants that are hidden
-    in memory, with literals in whose place they are.
-
-    For callers: in which ways arguments are read; of each result the number, if it is a constant,
-    and whether it is a narrowed integer.
+    in memory, with literals in whose place they are. For callers: in which ways arguments are read;
+    each result's number, if it is a constant, and whether it is a narrowed integer.
     """
 
     fences: Sequence[Fences]
