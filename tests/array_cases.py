@@ -14,9 +14,7 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus._src.arrays.device import moved_by_devices
 from olympus.experimental.custom_partitioning import (
-    ArrayMapping,
-    SdyShardingRule,
-    custom_partitioning,
+    ArrayMapping, SdyShardingRule, custom_partitioning,
 )
 from olympus.experimental.layout import Format, Layout, with_layout_constraint
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize

@@ -16,8 +16,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.custom_batching import custom_vmap
-from olympus.sharding import AxisType, Mesh
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, Mesh, PartitionSpec as P
 
 LAYERS, ROWS, WIDTH = 3, 8, 2
 

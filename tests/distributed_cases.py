@@ -13,8 +13,7 @@ import olympus.numpy as onp
 from olympus import distributed
 from olympus.errors import OlympusRuntimeError
 from olympus.experimental import multihost_utils as utils
-from olympus.experimental.array_serialization import pytree_serialization as ps
-from olympus.experimental.array_serialization import serialization
+from olympus.experimental.array_serialization import pytree_serialization as ps, serialization
 from olympus.sharding import AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 P = PartitionSpec

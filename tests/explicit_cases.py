@@ -13,13 +13,7 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus._src.base.errors import ShardingTypeError
 from olympus.sharding import (
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    SingleDeviceSharding,
-    auto_axes,
-    explicit_axes,
+    AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, auto_axes, explicit_axes,
 )
 
 P = PartitionSpec

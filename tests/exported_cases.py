@@ -9,8 +9,7 @@ from eight_devices import error, names, report
 import olympus
 import olympus.numpy as onp
 from olympus import export
-from olympus.sharding import AxisType, Mesh, NamedSharding
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
 X = np.arange(64, dtype=np.float32).reshape(16, 4)
 TWO, OTHERS = Mesh(olympus.devices()[:2], "x"), Mesh(olympus.devices()[-2:][::-1], "x")

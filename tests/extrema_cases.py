@@ -6,8 +6,7 @@ from eight_devices import names, report
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus.sharding import NamedSharding
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import NamedSharding, PartitionSpec as P
 
 X = np.random.default_rng(0).standard_normal((8, 5000)).astype(np.float32)
 X[3, 77] = np.nan

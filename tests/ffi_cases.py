@@ -9,8 +9,7 @@ from ffi_library import struct
 import olympus
 from olympus import ffi
 from olympus.experimental import buffer_callback as buffers
-from olympus.sharding import AxisType, NamedSharding
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, NamedSharding, PartitionSpec as P
 
 X = np.arange(8 * 4 * 5, dtype=np.float32).reshape(8, 4, 5)
 NORMALISED = X / np.sqrt(np.mean(X * X, -1, keepdims=True) + 1e-5)

@@ -12,8 +12,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.runtime.compile import _program_key
-from olympus.sharding import AxisType, Mesh, NamedSharding
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
 COLLECTIVE = re.compile(r" (all-reduce|all-gather|reduce-scatter|all-to-all|collective-permute)"
                         r"(?:-start)?[(]")

@@ -4,16 +4,16 @@ Oracles are NumPy on what all devices have, and the same collectives along axes 
 """
 
 import numpy as np
-from collective_cases import CASES as COLLECTIVES
-from collective_cases import GROUPS, Form, expected, ragged_oracle, ragged_plan, setup
+from collective_cases import (
+    CASES as COLLECTIVES, GROUPS, Form, expected, ragged_oracle, ragged_plan, setup,
+)
 from eight_devices import names, report
 from ops import reals
 
 import olympus
 import olympus.numpy as onp
 from olympus import jit, jvp, lax, shard_map, vjp, vmap
-from olympus.sharding import Mesh
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import Mesh, PartitionSpec as P
 
 FORMS = [Form((4,)), Form((4,), GROUPS), Form((2, 2)), Form((2, 2), GROUPS)]
 

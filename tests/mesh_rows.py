@@ -10,8 +10,7 @@ from ops import Op, reals
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus.sharding import AxisType, Mesh, NamedSharding
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
 X, Y = reals(4, 2), reals(4, 2, seed=1)
 CUBE = reals(4, 2, 3)       # of each device along x one [1, 2, 3]

@@ -21,12 +21,7 @@ from olympus._src.core.ir import Var
 from olympus.experimental.layout import Format, Layout
 from olympus.experimental.pjit import pjit
 from olympus.sharding import (
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    SingleDeviceSharding,
-    auto_axes,
+    AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, auto_axes,
     use_abstract_mesh,
 )
 

@@ -17,23 +17,8 @@ import numpy as np
 import olympus
 import olympus.numpy as onp
 from olympus import (
-    P,
-    checkpoint,
-    custom_jvp,
-    custom_vjp,
-    debug,
-    export,
-    grad,
-    jit,
-    jvp,
-    lax,
-    linear_transpose,
-    nn,
-    random,
-    scipy,
-    tree,
-    vjp,
-    vmap,
+    P, checkpoint, custom_jvp, custom_vjp, debug, export, grad, jit, jvp, lax, linear_transpose, nn,
+    random, scipy, tree, vjp, vmap,
 )
 from olympus.ref import addupdate, free_ref, freeze, new_ref
 

@@ -20,12 +20,7 @@ from olympus import lax
 from olympus._src.base import lib
 from olympus._src.jit import stages
 from olympus.sharding import (
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    SingleDeviceSharding,
-    use_abstract_mesh,
+    AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, use_abstract_mesh,
 )
 
 P = PartitionSpec

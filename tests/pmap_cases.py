@@ -11,8 +11,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import jit, jvp, lax, pmap, shard_map, vmap
 from olympus._src.base.errors import ShardingTypeError
-from olympus.sharding import Mesh, NamedSharding
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 # Collectives; mesh_collective_cases.py has more ---------------------------------------------------
 

@@ -18,8 +18,7 @@ from typing import Any
 import numpy as np
 
 import olympus
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 from olympus.ref import Ref, addupdate, freeze, new_ref, swap
 
 Statement = tuple[Any, ...]

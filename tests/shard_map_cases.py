@@ -17,8 +17,7 @@ from olympus._src.interpreters import partial_eval
 from olympus.ad_checkpoint import checkpoint_name
 from olympus.experimental import checkify, io_callback, sparse
 from olympus.experimental.pallas.ops.tpu import splash_attention as splash
-from olympus.sharding import AxisType, Mesh, NamedSharding
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P
 
 X = np.arange(32, dtype=np.float32).reshape(8, 4)
 

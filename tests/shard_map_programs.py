@@ -11,8 +11,7 @@ import numpy as np
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus.sharding import AxisType, Mesh
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, Mesh, PartitionSpec as P
 
 SIZES = [(8,), (2, 4), (4, 2), (2, 2, 2), (1, 8), (2, 1, 4)]
 NAMES = ("x", "y", "z")

@@ -24,12 +24,7 @@ from olympus._src.lowering.spreading import named
 from olympus._src.types.sharding import sharding_in_types
 from olympus.experimental import io_callback
 from olympus.sharding import (
-    AbstractDevice,
-    AbstractMesh,
-    AxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
+    AbstractDevice, AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec,
     SingleDeviceSharding,
 )
 

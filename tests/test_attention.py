@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import nn, test_util
-from olympus import numpy as onp
+from olympus import nn, numpy as onp, test_util
 
 RNG = np.random.default_rng(0)
 B, T, S, N, H = 2, 5, 6, 4, 3

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import errors, grad, jvp, lax, linearize, vjp
-from olympus import numpy as onp
+from olympus import errors, grad, jvp, lax, linearize, numpy as onp, vjp
 
 F0 = olympus.float0
 X = np.array([0.3, -0.7, 1.2], np.float32)

@@ -6,8 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks import __main__ as command_line
-from benchmarks import contestants, machine, report
+from benchmarks import __main__ as command_line, contestants, machine, report
 from benchmarks.cases import ARRAYS, GROUPS, Anew, Case, Figures, Loop, Skipped, chosen, group_named
 from benchmarks.clock import Time
 from benchmarks.figures import Row, exponent, geometric_mean, means, series, spread, three

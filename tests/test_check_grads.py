@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import numpy as onp
-from olympus import test_util
+from olympus import numpy as onp, test_util
 
 
 def mixed(p, n):

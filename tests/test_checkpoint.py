@@ -19,9 +19,10 @@ import olympus.numpy as onp
 from olympus import export
 from olympus._src.checkpoint import directory, manager, store, trees
 from olympus.errors import OlympusRuntimeError
-from olympus.experimental.array_serialization import pytree_serialization as ps
-from olympus.experimental.array_serialization import pytree_serialization_utils as utils
-from olympus.experimental.array_serialization import serialization, tensorstore_impl
+from olympus.experimental.array_serialization import (
+    pytree_serialization as ps, pytree_serialization_utils as utils, serialization,
+    tensorstore_impl,
+)
 from olympus.sharding import AxisType, NamedSharding, PartitionSpec, SingleDeviceSharding
 
 pytest.importorskip("tensorstore")

@@ -12,23 +12,12 @@ from typing import Any
 import numpy as np
 import pytest
 from collective_cases import (
-    CASES,
-    FORMS,
-    GROUPS,
-    UNEQUAL,
-    Case,
-    Form,
-    expected,
-    ragged_oracle,
-    ragged_plan,
-    same,
-    setup,
+    CASES, FORMS, GROUPS, UNEQUAL, Case, Form, expected, ragged_oracle, ragged_plan, same, setup,
 )
 from ops import reals
 
 import olympus
-from olympus import jit, jvp, lax, tree, vjp, vmap
-from olympus import numpy as onp
+from olympus import jit, jvp, lax, numpy as onp, tree, vjp, vmap
 from olympus._src.core.primitive import Zero
 from olympus._src.lax.collectives.moves import reduce_scatter_p
 from olympus._src.lax.collectives.reductions import pbroadcast_p

@@ -12,8 +12,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import checkpoint, grad, jit, jvp, lax, linearize, vmap
-from olympus import numpy as onp
+from olympus import checkpoint, grad, jit, jvp, lax, linearize, numpy as onp, vmap
 from olympus._src.control_flow.associative_scan import associative_scan
 from olympus._src.control_flow.branches import cond, switch
 from olympus._src.control_flow.map import map as lax_map

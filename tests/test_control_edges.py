@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import checkpoint, debug, grad, jit, jvp, lax, random, vmap
-from olympus import numpy as onp
+from olympus import checkpoint, debug, grad, jit, jvp, lax, numpy as onp, random, vmap
 
 X = np.float32(0.7)
 XS = np.array([0.3, -0.4, 0.9], np.float32)

@@ -18,8 +18,7 @@ import pytest
 from properties import compiled
 
 import olympus
-from olympus import checkpoint, grad, jit, jvp, lax, linearize, vmap
-from olympus import numpy as onp
+from olympus import checkpoint, grad, jit, jvp, lax, linearize, numpy as onp, vmap
 
 X = 0.52        # the second element under vmap takes other branches and fewer rounds
 XS = (0.3, -0.2, 0.5)

@@ -12,13 +12,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 from properties import compiled
 
 import olympus
-from olympus import checkpoint, grad, jit, lax, vmap
-from olympus import numpy as onp
+from olympus import checkpoint, grad, jit, lax, numpy as onp, vmap
 
 Node = Any      # ("leaf", k) or (kind, k, [children])
 WAYS = {"cond": 2, "switch": 3, "scan": 1, "scan-reverse": 1, "while": 1, "while-kept": 1,

@@ -11,15 +11,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import (
-    closure_convert,
-    custom_gradient,
-    grad,
-    jit,
-    jvp,
-    lax,
-    linear_transpose,
-    make_olympuspr,
-    vmap,
+    closure_convert, custom_gradient, grad, jit, jvp, lax, linear_transpose, make_olympuspr, vmap,
 )
 from olympus._src.base import lib
 from olympus.ad_checkpoint import checkpoint_name, print_saved_residuals

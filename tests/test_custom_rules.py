@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 import pytest
 
-from olympus import checkpoint, grad, jit, jvp, lax, make_olympuspr, tree, vjp, vmap
-from olympus import numpy as onp
+from olympus import checkpoint, grad, jit, jvp, lax, make_olympuspr, numpy as onp, tree, vjp, vmap
 from olympus._src.control_flow.branches import cond
 from olympus._src.control_flow.scan import scan
 from olympus._src.core.evaluate import eval_closed

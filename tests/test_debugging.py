@@ -7,8 +7,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus.debug import bisect, find_nan, precision, record
-from olympus.sharding import AxisType
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, PartitionSpec as P
 
 
 def line_of(text):

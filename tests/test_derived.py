@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 from olympus._src.core.ir import derived
 from olympus._src.core.staging import StagingTrace
 from olympus._src.lowering.context import ModuleContext

@@ -20,8 +20,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.base import config, lib
-from olympus._src.runtime import compile as compiling
-from olympus._src.runtime import disk_cache
+from olympus._src.runtime import compile as compiling, disk_cache
 from olympus.errors import RetraceWarning
 from olympus.experimental.compilation_cache import compilation_cache
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize

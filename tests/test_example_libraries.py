@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import lax, nn, random
-from olympus import numpy as onp
+from olympus import lax, nn, numpy as onp, random
 from olympus.example_libraries import optimizers, stax
 
 KEY = random.key(0)

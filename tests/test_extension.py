@@ -12,8 +12,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import api_util, core, lax
-from olympus.extend import core as extend
-from olympus.extend import linear_util as lu
+from olympus.extend import core as extend, linear_util as lu
 from olympus.extend.core import Primitive, primitives
 from olympus.extend.mlir.dialects import stablehlo as hlo
 from olympus.interpreters import ad, batching, mlir, partial_eval, xla

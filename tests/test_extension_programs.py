@@ -6,8 +6,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import core, lax
-from olympus.extend import core as extend
-from olympus.extend import linear_util as lu
+from olympus.extend import core as extend, linear_util as lu
 from olympus.interpreters import ad, batching, mlir, partial_eval
 
 

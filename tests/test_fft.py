@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 from olympus.numpy import fft
 
 X = np.arange(6.0).astype("f4")

@@ -7,8 +7,7 @@ import pytest
 from ops.rules import KNOWN_ANSWERS
 
 import olympus
-from olympus import numpy as onp
-from olympus import random
+from olympus import numpy as onp, random
 from olympus._src.random import ciphers
 from olympus.extend import random as extend
 

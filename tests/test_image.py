@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import image, test_util
-from olympus import numpy as onp
+from olympus import image, numpy as onp, test_util
 
 METHODS = ["linear", "cubic", "cubic-pytorch", "lanczos3", "lanczos5", "area"]
 

@@ -8,8 +8,7 @@ from ops import Op, tables
 from properties import cast, same
 
 import olympus
-from olympus import jvp, lax
-from olympus import numpy as onp
+from olympus import jvp, lax, numpy as onp
 from olympus.experimental import jet as module
 from olympus.experimental.jet import jet, jet2, jet_rules, zero_series
 from olympus.extend.core import Primitive

@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import lax, random
-from olympus import numpy as onp
+from olympus import lax, numpy as onp, random
 from olympus._src.core import reuse
 from olympus.errors import KeyReuseError
 from olympus.experimental import key_reuse

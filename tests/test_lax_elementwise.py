@@ -11,8 +11,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import grad, jvp, lax, vjp, vmap
-from olympus import numpy as onp
+from olympus import grad, jvp, lax, numpy as onp, vjp, vmap
 from olympus._src.lax import comparison
 from olympus._src.lax.special import classical as special
 

@@ -10,8 +10,7 @@ import scipy.linalg
 from ops import Refusal
 
 import olympus
-from olympus import grad, hessian, jit, jvp, linear_transpose, make_olympuspr, vmap
-from olympus import numpy as onp
+from olympus import grad, hessian, jit, jvp, linear_transpose, make_olympuspr, numpy as onp, vmap
 from olympus._src.lowering.module import Lowering, lower_program
 from olympus.lax import linalg
 

@@ -9,8 +9,7 @@ import pytest
 import scipy.linalg
 
 import olympus
-from olympus import grad, hessian, jit, jvp, lax, vmap
-from olympus import numpy as onp
+from olympus import grad, hessian, jit, jvp, lax, numpy as onp, vmap
 
 linalg = lax.linalg
 STEP = 1e-6

@@ -6,8 +6,7 @@ import scipy.special as sp
 import scipy.stats as stats
 
 import olympus
-from olympus import nn, random
-from olympus import numpy as onp
+from olympus import nn, numpy as onp, random
 
 X = np.concatenate([np.linspace(-8, 8, 17), [1e-3, 30.0, -30.0]]).reshape(4, 5)
 MASK = np.arange(20).reshape(4, 5) % 3 != 0

@@ -11,19 +11,8 @@ import olympus.numpy as onp
 from olympus._src.autodiff.derivatives import grad
 from olympus._src.core.staging import stage
 from olympus._src.numpy import (
-    arithmetic,
-    conditions,
-    creation,
-    einsum,
-    elementary,
-    integers,
-    logic,
-    predicates,
-    products,
-    promote,
-    reductions,
-    statistics,
-    trigonometry,
+    arithmetic, conditions, creation, einsum, elementary, integers, logic, predicates, products,
+    promote, reductions, statistics, trigonometry,
 )
 from olympus._src.numpy.linalg import norms as linalg
 from olympus._src.runtime import eager  # noqa: F401  (installs evaluation)

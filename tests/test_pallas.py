@@ -7,8 +7,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.kernels.masked import load, store, swap
-from olympus.experimental import checkify
-from olympus.experimental import pallas as pl
+from olympus.experimental import checkify, pallas as pl
 from olympus.experimental.pallas import tpu as pltpu
 
 F32, I32 = np.float32, np.int32

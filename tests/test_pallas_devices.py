@@ -8,8 +8,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus.experimental import pallas as pl
-from olympus.experimental.pallas import mosaic_gpu, triton
-from olympus.experimental.pallas import tpu as pltpu
+from olympus.experimental.pallas import mosaic_gpu, tpu as pltpu, triton
 
 
 @pytest.mark.parametrize(("module", "name", "device"), [

@@ -9,18 +9,17 @@ import olympus
 import olympus.numpy as onp
 from olympus import nn
 from olympus.experimental.pallas import tpu as pltpu
-from olympus.experimental.pallas.ops.gpu import attention as gpu_attention
-from olympus.experimental.pallas.ops.gpu import decode_attention, layer_norm, rms_norm
-from olympus.experimental.pallas.ops.gpu import paged_attention as gpu_pages
+from olympus.experimental.pallas.ops.gpu import (
+    attention as gpu_attention, decode_attention, layer_norm, paged_attention as gpu_pages,
+    rms_norm,
+)
 from olympus.experimental.pallas.ops.gpu.softmax import softmax
-from olympus.experimental.pallas.ops.tpu import flash_attention as flash
-from olympus.experimental.pallas.ops.tpu import megablox
-from olympus.experimental.pallas.ops.tpu import splash_attention as splash
+from olympus.experimental.pallas.ops.tpu import (
+    flash_attention as flash, megablox, splash_attention as splash,
+)
 from olympus.experimental.pallas.ops.tpu.matmul import matmul
 from olympus.experimental.pallas.ops.tpu.paged_attention import (
-    paged_attention,
-    quantization_utils,
-    util,
+    paged_attention, quantization_utils, util,
 )
 
 F32 = np.float32

@@ -9,16 +9,14 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus.experimental.pallas.ops.gpu import attention as gpu_attention
-from olympus.experimental.pallas.ops.gpu import decode_attention, layer_norm, rms_norm
-from olympus.experimental.pallas.ops.gpu import paged_attention as gpu_paged_attention
-from olympus.experimental.pallas.ops.tpu import flash_attention
-from olympus.experimental.pallas.ops.tpu import splash_attention as splash
+from olympus.experimental.pallas.ops.gpu import (
+    attention as gpu_attention, decode_attention, layer_norm,
+    paged_attention as gpu_paged_attention, rms_norm,
+)
+from olympus.experimental.pallas.ops.tpu import flash_attention, splash_attention as splash
 from olympus.experimental.pallas.ops.tpu.paged_attention import quantization_utils, util
 from olympus.experimental.pallas.ops.tpu.splash_attention import (
-    splash_attention_kernel,
-    splash_attention_mask,
-    splash_attention_mask_info,
+    splash_attention_kernel, splash_attention_mask, splash_attention_mask_info,
 )
 
 N, M = 16, 32

@@ -21,8 +21,7 @@ from olympus._src.base import config, lib
 from olympus._src.devices import devices
 from olympus._src.jit import persistent, program
 from olympus._src.jit.stable_key import StableKey, UnstableError
-from olympus._src.runtime import compile as program_cache
-from olympus._src.runtime import disk_cache
+from olympus._src.runtime import compile as program_cache, disk_cache
 
 ROOT = Path(__file__).parent.parent
 X = np.arange(4, dtype=np.float32)

@@ -15,8 +15,7 @@ from olympus._src.debugging import slow_ops as slow
 from olympus._src.jit import drawing
 from olympus._src.types.pictures import mesh_html
 from olympus.debug import draw, slow_ops
-from olympus.sharding import AbstractMesh, NamedSharding
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AbstractMesh, NamedSharding, PartitionSpec as P
 
 
 def mlp(params, x):

@@ -18,8 +18,7 @@ from olympus._src.base.lib import plugins
 from olympus._src.command_line.arguments import CommandError, specs
 from olympus._src.command_line.main import main
 from olympus._src.devices.chips import CHIPS, Chip
-from olympus._src.planning import hlo
-from olympus._src.planning import plan as planning
+from olympus._src.planning import hlo, plan as planning
 from olympus.debug import ArgumentMemory, Exchange, MemoryPlan, Plan, Plans, plan
 from olympus.experimental import topologies
 from olympus.sharding import PartitionSpec as P

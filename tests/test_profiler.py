@@ -13,8 +13,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import monitoring, profiler
 from olympus._src.base import config as table
-from olympus._src.runtime import disk_cache
-from olympus._src.runtime import profiler as private
+from olympus._src.runtime import disk_cache, profiler as private
 
 # Python 3.12 and later say so of a class of jaxlib's.
 pytestmark = pytest.mark.filterwarnings("ignore:builtin type event_stats:DeprecationWarning")

@@ -12,12 +12,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
+from hypothesis import HealthCheck, given, settings, strategies as st
 
 import olympus
-from olympus import jit, jvp, lax, linearize, vjp, vmap
-from olympus import numpy as onp
+from olympus import jit, jvp, lax, linearize, numpy as onp, vjp, vmap
 from olympus._src.base.lib import mlir
 
 

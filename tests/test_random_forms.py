@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import numpy as onp
-from olympus import random
+from olympus import numpy as onp, random
 
 FLOATS, INTS = ("float32", "float16", "bfloat16", "float64"), ("int32", "int8", "uint16", "int64")
 # Parameters by name, of samplers whose arguments are key, parameters, shape and dtype.

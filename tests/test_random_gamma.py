@@ -5,8 +5,7 @@ import pytest
 import scipy.stats as stats
 
 import olympus
-from olympus import numpy as onp
-from olympus import random
+from olympus import numpy as onp, random
 from olympus.extend.random import define_prng_impl
 
 N = 5000

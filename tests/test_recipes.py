@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 from olympus._src.lowering import attributes, builder
 from olympus.extend.core import primitives
 from olympus.interpreters import mlir

@@ -8,13 +8,7 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus.ad import DidntWant, DontWant, GradRef, GradValue
 from olympus.extend.state import (
-    AccumEffect,
-    ReadEffect,
-    RefEffect,
-    WriteEffect,
-    discharge_state,
-    for_loop,
-    run_state,
+    AccumEffect, ReadEffect, RefEffect, WriteEffect, discharge_state, for_loop, run_state,
 )
 from olympus.random import fold_in, key, key_data, uniform
 from olympus.ref import addupdate, new_ref

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import custom_vjp, grad, jit, jvp, lax, nn, random, vmap
-from olympus import numpy as onp
+from olympus import custom_vjp, grad, jit, jvp, lax, nn, numpy as onp, random, vmap
 from olympus._src.control_flow.remat import checkpoint, checkpoint_name, checkpoint_policies
 from olympus._src.control_flow.scan import scan
 from olympus._src.core.staging import stage

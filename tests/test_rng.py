@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 
 KEY = np.arange(4, dtype="u4")
 # What JAX 0.10.2 gives for the key 0, 1, 2, 3 on a CPU.

@@ -14,18 +14,9 @@ import pytest
 
 import olympus
 from olympus import (
-    checkpoint,
-    custom_gradient,
-    custom_jvp,
-    custom_vjp,
-    grad,
-    jit,
-    jvp,
-    lax,
-    linearize,
-    vmap,
+    checkpoint, custom_gradient, custom_jvp, custom_vjp, grad, jit, jvp, lax, linearize,
+    numpy as onp, vmap,
 )
-from olympus import numpy as onp
 from olympus.custom_derivatives import SymbolicZero, custom_vjp_primal_tree_values
 
 XS = np.array([[.5, -1.], [2., .25], [-.75, 1.5]], np.float32)

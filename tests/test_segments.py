@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import numpy as onp
-from olympus import ops
+from olympus import numpy as onp, ops
 
 IDS = np.array([2, 0, -1, 2, 9, 5, 0, 2])
 COMBINE = {"sum": (np.sum, 0), "prod": (np.prod, 1), "max": (np.max, None), "min": (np.min, None)}

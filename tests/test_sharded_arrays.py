@@ -20,10 +20,7 @@ from olympus._src.lowering.attributes import module_context
 from olympus.experimental import topologies
 from olympus.experimental.compute_on import compute_on, compute_on2
 from olympus.experimental.custom_partitioning import (
-    BATCHING,
-    ArrayMapping,
-    CompoundFactor,
-    custom_partitioning,
+    BATCHING, ArrayMapping, CompoundFactor, custom_partitioning,
 )
 from olympus.experimental.layout import Format, Layout, with_layout_constraint
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize

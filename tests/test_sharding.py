@@ -23,17 +23,8 @@ from olympus._src.arrays.assembly import parts_of_process
 from olympus._src.base.markup import boxes
 from olympus._src.host.pictures import drawn, painter
 from olympus.sharding import (
-    AbstractMesh,
-    AxisType,
-    ManualAxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
-    SingleDeviceSharding,
-    auto_axes,
-    explicit_axes,
-    make_single_device_sharding,
-    use_abstract_mesh,
+    AbstractMesh, AxisType, ManualAxisType, Mesh, NamedSharding, PartitionSpec,
+    SingleDeviceSharding, auto_axes, explicit_axes, make_single_device_sharding, use_abstract_mesh,
 )
 
 ROOT = Path(__file__).parent.parent

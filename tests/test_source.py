@@ -12,8 +12,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus import errors as public
-from olympus import lax
+from olympus import errors as public, lax
 from olympus._src.base import errors, pretty, source, typing
 
 

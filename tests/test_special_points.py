@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import jacfwd, jacrev, lax, nn
-from olympus import numpy as onp
+from olympus import jacfwd, jacrev, lax, nn, numpy as onp
 
 NAN, INF = np.nan, np.inf
 HOLES = [NAN, 1.0, 2.0]

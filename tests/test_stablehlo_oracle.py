@@ -16,8 +16,7 @@ import pytest
 from ops import Op, tables
 from properties import cast, rows
 
-from olympus import jit, tree
-from olympus import numpy as onp
+from olympus import jit, numpy as onp, tree
 from olympus._src.base.lib import mlir
 
 # What the interpreter of jaxlib 0.10.2 lacks, as the module's text shows it, and what happens.

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import jit, lax, vmap
-from olympus import numpy as onp
+from olympus import jit, lax, numpy as onp, vmap
 from olympus._src.lowering.module import Lowering, lower_program
 from olympus._src.types.avals import Token, abstract_token
 

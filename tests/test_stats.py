@@ -11,8 +11,7 @@ import pytest
 import scipy.stats
 
 import olympus
-from olympus import jit, jvp, random
-from olympus import numpy as onp
+from olympus import jit, jvp, numpy as onp, random
 from olympus._src.scipy.stats import sums
 from olympus.scipy.stats import gennorm, skellam
 

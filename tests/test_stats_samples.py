@@ -5,8 +5,7 @@ import pytest
 import scipy.stats
 
 import olympus
-from olympus import grad, jit, random
-from olympus import numpy as onp
+from olympus import grad, jit, numpy as onp, random
 from olympus.scipy import stats
 
 X = np.random.default_rng(0).normal(size=(5, 7)) + 0.3

@@ -17,12 +17,7 @@ from olympus._src.core.primitive import Primitive
 from olympus._src.types.avals import ShapedArray
 from olympus.memory import Space
 from olympus.sharding import (
-    AbstractMesh,
-    AxisType,
-    ManualAxisType,
-    Mesh,
-    NamedSharding,
-    PartitionSpec,
+    AbstractMesh, AxisType, ManualAxisType, Mesh, NamedSharding, PartitionSpec,
 )
 
 P = PartitionSpec

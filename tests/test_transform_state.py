@@ -14,16 +14,14 @@ import pytest
 from anomaly import state
 
 import olympus
-from olympus import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, vmap
-from olympus import numpy as onp
+from olympus import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, numpy as onp, vmap
 from olympus._src.base.lib import executables
 from olympus._src.core.trace import TRACING, Trace
 from olympus.custom_batching import custom_vmap
 from olympus.experimental import jet
 from olympus.extend.core import Primitive
 from olympus.interpreters import ad, batching, mlir
-from olympus.sharding import PartitionSpec as P
-from olympus.sharding import use_abstract_mesh
+from olympus.sharding import PartitionSpec as P, use_abstract_mesh
 
 X = np.array([0.3, 0.5], np.float32)
 

@@ -12,51 +12,20 @@ import pickle
 from collections import OrderedDict, defaultdict
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 import olympus
 from olympus import tree, tree_util
 from olympus._src.types.tree import (
-    broadcast_prefix,
-    explain_mismatch,
-    flatten_axes,
-    mismatch_error,
-    prefix_errors,
-    registry,
+    broadcast_prefix, explain_mismatch, flatten_axes, mismatch_error, prefix_errors, registry,
 )
 from olympus.tree_util import (
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    Partial,
-    SequenceKey,
-    all_leaves,
-    flatten_one_level,
-    flatten_one_level_with_keys,
-    is_tree_node,
-    keystr,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
-    tree_all,
-    tree_broadcast,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves,
-    tree_leaves_with_path,
-    tree_map,
-    tree_map_with_path,
-    tree_reduce,
-    tree_reduce_associative,
-    tree_structure,
-    tree_transpose,
-    tree_unflatten,
-    treedef_children,
-    treedef_is_leaf,
+    DictKey, FlattenedIndexKey, GetAttrKey, Partial, SequenceKey, all_leaves, flatten_one_level,
+    flatten_one_level_with_keys, is_tree_node, keystr, register_dataclass, register_pytree_node,
+    register_pytree_node_class, register_pytree_with_keys, register_pytree_with_keys_class,
+    register_static, tree_all, tree_broadcast, tree_flatten, tree_flatten_with_path, tree_leaves,
+    tree_leaves_with_path, tree_map, tree_map_with_path, tree_reduce, tree_reduce_associative,
+    tree_structure, tree_transpose, tree_unflatten, treedef_children, treedef_is_leaf,
     treedef_tuple,
 )
 

@@ -8,16 +8,9 @@ from test_tree import Mode, Node, Span, State
 
 from olympus import tree
 from olympus.tree_util import (
-    is_tree_node,
-    register_dataclass,
-    register_pytree_node,
-    register_pytree_node_class,
-    register_pytree_with_keys,
-    register_pytree_with_keys_class,
-    register_static,
-    tree_leaves,
-    tree_map,
-    tree_structure,
+    is_tree_node, register_dataclass, register_pytree_node, register_pytree_node_class,
+    register_pytree_with_keys, register_pytree_with_keys_class, register_static, tree_leaves,
+    tree_map, tree_structure,
 )
 
 

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 
 A = np.arange(6, dtype=np.float32).reshape(2, 3)
 B = A.T + 1

@@ -14,6 +14,7 @@ check() {
 }
 
 check ruff ruff check .
+check imports isort --check-only --quiet olympus/_src tests tools examples benchmarks
 check style python tools/check_style.py
 check refusals python tools/refusals.py --count
 check any python tools/any_lines.py --most 700

@@ -23,8 +23,7 @@ from collective_cases import exchanged, gathered, permuted, repeated, scattered
 
 import olympus
 from olympus import lax
-from olympus.sharding import Mesh
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import Mesh, PartitionSpec as P
 
 SIZES = [(8,), (4, 2), (2, 4), (2, 2, 2), (1, 8), (4,), (2, 2), (4, 1, 2)]
 DTYPES = ["float32", "float64", "int32", "int8", "bool", "bfloat16", "complex64", "uint16"]

@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import olympus
-from olympus import jit, lax
-from olympus import numpy as onp
+from olympus import jit, lax, numpy as onp
 
 DTYPES = {
     "b": "bool", "i2": "int2", "i4": "int4", "i8": "int8", "i16": "int16", "i32": "int32",

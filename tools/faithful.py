@@ -38,17 +38,7 @@ from typing import Any, NamedTuple
 import intervals
 import numpy as np
 from chains import (
-    ARRAYS,
-    COMPLEX,
-    DIVISIONS,
-    FLOATS,
-    INTS,
-    OPERATIONS,
-    WRAPPERS,
-    Leaf,
-    Operation,
-    Program,
-    Step,
+    ARRAYS, COMPLEX, DIVISIONS, FLOATS, INTS, OPERATIONS, WRAPPERS, Leaf, Operation, Program, Step,
     numbers,
 )
 from intervals import Value, Walk, format_of, is_float, is_inexact

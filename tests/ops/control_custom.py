@@ -6,16 +6,7 @@ from typing import Any
 import numpy as np
 
 from olympus import (
-    checkpoint,
-    custom_jvp,
-    custom_vjp,
-    grad,
-    jit,
-    jvp,
-    lax,
-    linear_transpose,
-    vjp,
-    vmap,
+    checkpoint, custom_jvp, custom_vjp, grad, jit, jvp, lax, linear_transpose, vjp, vmap,
 )
 from olympus.custom_batching import custom_vmap
 

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from olympus import checkpoint, custom_jvp, jit, jvp, lax, linear_transpose, linearize, vjp
-from olympus import numpy as onp
+from olympus import (
+    checkpoint, custom_jvp, jit, jvp, lax, linear_transpose, linearize, numpy as onp, vjp,
+)
 from olympus.custom_derivatives import linear_call
 from olympus.scipy.sparse.linalg import cg
 

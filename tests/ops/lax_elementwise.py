@@ -12,8 +12,7 @@ import scipy.special as sp
 import olympus
 from olympus import lax
 from olympus._src.lax import comparison
-from olympus.sharding import AxisType, Mesh, NamedSharding, reshard
-from olympus.sharding import PartitionSpec as P
+from olympus.sharding import AxisType, Mesh, NamedSharding, PartitionSpec as P, reshard
 
 from . import Op
 

@@ -4,8 +4,7 @@ from functools import partial
 
 import numpy as np
 
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 from olympus.numpy import fft
 
 from . import Op, reals

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 
 from . import Op, reals
 

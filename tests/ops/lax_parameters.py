@@ -11,8 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.special as sp
 
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 
 from . import Op, Refusal, reals
 from .lax_collectives import over

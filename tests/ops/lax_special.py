@@ -7,9 +7,7 @@ import scipy.special
 from olympus import lax
 from olympus._src.lax.special.incomplete_beta import beta_density_p, betainc_slope_p
 from olympus._src.lax.special.incomplete_gamma import (
-    gamma_density_p,
-    gamma_slope_ratio_p,
-    igamma_slope_p,
+    gamma_density_p, gamma_slope_ratio_p, igamma_slope_p,
 )
 from olympus._src.lax.special.zeta import zeta_slope_p
 

@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from olympus import jit, lax
-from olympus import numpy as onp
+from olympus import jit, lax, numpy as onp
 
 from . import Op, reals
 

@@ -5,8 +5,7 @@ import itertools
 import numpy as np
 
 import olympus
-from olympus import lax
-from olympus import numpy as onp
+from olympus import lax, numpy as onp
 
 from . import Op, reals
 

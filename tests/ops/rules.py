@@ -13,21 +13,9 @@ import scipy.special
 import scipy.stats as stats
 
 from olympus import (
-    ShapeDtypeStruct,
-    checkpoint,
-    custom_jvp,
-    export,
-    jit,
-    jvp,
-    lax,
-    linear_transpose,
-    make_olympuspr,
-    random,
-    typeof,
-    vjp,
-    vmap,
+    ShapeDtypeStruct, checkpoint, custom_jvp, export, jit, jvp, lax, linear_transpose,
+    make_olympuspr, numpy as onp, random, typeof, vjp, vmap,
 )
-from olympus import numpy as onp
 from olympus._src.core.context import MeshAxis, ctx
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.lax.linalg.qr import geqp3_p

@@ -18,11 +18,7 @@ from ..types.avals import make_aval, physical_aval
 from ..types.layout import AUTO, Format
 from ..types.shape import Shape, canonical_shape, definitely_equal, entries, floor_div, sequence
 from ..types.sharding import (
-    NamedSharding,
-    Sharding,
-    ShardingLike,
-    device_tuple,
-    make_single_device_sharding,
+    NamedSharding, Sharding, ShardingLike, device_tuple, make_single_device_sharding,
 )
 from ..types.tree import flatten_axes, tree_flatten
 from .device import device_put

@@ -29,12 +29,7 @@ from ..types.memory import Space
 from ..types.mesh import AxisType, Mesh
 from ..types.shape import canonical_shape, prod, sequence
 from ..types.sharding import (
-    DeviceLike,
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    device_tuple,
-    make_single_device_sharding,
+    DeviceLike, NamedSharding, PartitionSpec, Sharding, device_tuple, make_single_device_sharding,
     unreduced,
 )
 from ..types.tree import flatten_axes, tree_flatten, tree_map

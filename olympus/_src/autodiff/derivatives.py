@@ -12,8 +12,7 @@ tangents land on a tape, and the tape is walked backwards.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, TypeVar, overload
-from typing import Literal as Exactly
+from typing import Any, Literal as Exactly, TypeVar, overload
 
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import Array, ArrayLike, AxisName, P, PyTree, R, Reference
@@ -33,17 +32,8 @@ from ..interpreters.jvp import JVPTracer, jvp_flat
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import apply_transpose, backward_pass
 from ..jit.arguments import (
-    abstract,
-    as_arrays,
-    check_argnums,
-    check_arrays,
-    check_callable,
-    check_results,
-    evaluating,
-    leaf_name,
-    select,
-    structure_path,
-    substitute,
+    abstract, as_arrays, check_argnums, check_arrays, check_callable, check_results, evaluating,
+    leaf_name, select, structure_path, substitute,
 )
 from ..jit.jit import jit
 from ..lax.barriers import stop_gradient

@@ -20,13 +20,7 @@ from ..core.primitive import Axis
 from ..core.trace import ctx
 from ..interpreters.batching import batch_flat, to_axis
 from ..jit.arguments import (
-    as_arrays,
-    check_argnums,
-    check_arrays,
-    check_callable,
-    leaf_name,
-    select,
-    structure_path,
+    as_arrays, check_argnums, check_arrays, check_callable, leaf_name, select, structure_path,
     substitute,
 )
 from ..jit.jit import make_jit
@@ -41,13 +35,7 @@ from ..types.avals import ShapedArray
 from ..types.tree import tree_flatten
 from ..types.tree_registry import PyTreeDef
 from .derivatives import (
-    ArgNums,
-    FlatFunction,
-    Linearized,
-    check_inputs,
-    linearize_flat,
-    pull_back,
-    real_outputs,
+    ArgNums, FlatFunction, Linearized, check_inputs, linearize_flat, pull_back, real_outputs,
 )
 
 Blocks = list[list[ArrayLike]]    # per result, the derivatives by each argument

@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from .array_type import Array, Device  # what jaxlib's C++ classes do not tell of their methods
     from .lib.mlir import ir
 else:
-    from .lib import Array
-    from .lib import Device as Device
+    from .lib import Array, Device as Device
 
 
 @runtime_checkable

@@ -33,11 +33,7 @@ from ..lax.sharding import reshard_p
 from ..types import dtypes
 from ..types.avals import MUTABLE, Aval, ShapedArray, matches
 from ..types.tree import (
-    keystr,
-    tree_flatten,
-    tree_flatten_with_path,
-    tree_leaves_with_path,
-    treedef_children,
+    keystr, tree_flatten, tree_flatten_with_path, tree_leaves_with_path, treedef_children,
 )
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef

@@ -14,15 +14,7 @@ from ..base.util import Noted, lazy_module, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
 from ..core.primitive import (
-    Axis,
-    Builder,
-    Cotangent,
-    Higher,
-    Linear,
-    Tangent,
-    Transposed,
-    Zero,
-    spread_tangents,
+    Axis, Builder, Cotangent, Higher, Linear, Tangent, Transposed, Zero, spread_tangents,
 )
 from ..core.staging import StagingTrace
 from ..core.trace import Trace, ctx, typeof

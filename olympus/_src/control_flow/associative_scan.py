@@ -11,12 +11,7 @@ from collections.abc import Callable, Sequence
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree
 from ..control.bodies import (
-    aval_error,
-    check_callable,
-    flatten,
-    leaf_names,
-    same_type,
-    structure_error,
+    aval_error, check_callable, flatten, leaf_names, same_type, structure_error,
 )
 from ..core.trace import typeof
 from ..lax.cumulative import interleave, scanned_size

@@ -10,18 +10,8 @@ from ..base.config import jit_disabled
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, R
 from ..control.bodies import (
-    Body,
-    Finish,
-    aval_error,
-    cast,
-    check_aliases,
-    check_callable,
-    flatten,
-    leaf_names,
-    same_type,
-    share_consts,
-    stage_body,
-    structure_error,
+    Body, Finish, aval_error, cast, check_aliases, check_callable, flatten, leaf_names, same_type,
+    share_consts, stage_body, structure_error,
 )
 from ..control.cond import cond_p
 from ..core import tags

@@ -10,8 +10,7 @@ from collections.abc import Callable, Iterator
 from ..base.typing import Array, PyTree
 from ..base.util import Noted, name_of, wraps
 from ..control.compute_on import compute_on_p
-from ..core.context import ROOT, ctx, outermost
-from ..core.context import ComputeOn as ComputeScope
+from ..core.context import ROOT, ComputeOn as ComputeScope, ctx, outermost
 from ..core.ir import DebugInfo
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof

@@ -9,13 +9,7 @@ import numpy as np
 
 from ..base.typing import ArrayLike, DType, PyTree
 from ..control.bodies import (
-    aval_error,
-    check_callable,
-    flatten,
-    leaf_names,
-    same_type,
-    stage_body,
-    structure_error,
+    aval_error, check_callable, flatten, leaf_names, same_type, stage_body, structure_error,
 )
 from ..control.call import call_p
 from ..control.reduce import reduce_p

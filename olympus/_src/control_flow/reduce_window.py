@@ -32,12 +32,7 @@ from ..lax.indexing import GatherDimensionNumbers, gather
 from ..lax.shape import broadcast_in_dim, reshape, transpose
 from ..lax.window_extrema import reduce_window_max_p, reduce_window_min_p
 from ..lax.windows import (
-    Pairs,
-    dilated,
-    emit_windows,
-    reduce_window_sum_p,
-    window_params,
-    windowed_shape,
+    Pairs, dilated, emit_windows, reduce_window_sum_p, window_params, windowed_shape,
     windows_on_axis,
 )
 from ..types import dtypes

@@ -11,14 +11,7 @@ from ..base.typing import Array, P, PyTree, R
 from ..base.util import bit_key, wraps
 from ..control.bodies import Derived, check_aliases, check_callable, flatten, stage_body
 from ..control.remat import (
-    Offloadable,
-    Policy,
-    Prevent,
-    Recompute,
-    Saveable,
-    Verdict,
-    checkpoint_p,
-    name_p,
+    Offloadable, Policy, Prevent, Recompute, Saveable, Verdict, checkpoint_p, name_p,
 )
 from ..core.primitive import Primitive
 from ..lax.contract import dot_general_p

@@ -14,13 +14,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, Reference, T
 from ..base.util import cut, lazy_module
 from ..control.bodies import (
-    Body,
-    cast,
-    check_aliases,
-    check_callable,
-    flatten,
-    leaf_names,
-    stage_loop_body,
+    Body, cast, check_aliases, check_callable, flatten, leaf_names, stage_loop_body,
 )
 from ..control.remat import checkpoint_p
 from ..control.scan_primitive import scan_p

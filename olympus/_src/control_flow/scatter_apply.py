@@ -26,11 +26,7 @@ from ..lax.convert import convert_element_type
 from ..lax.creation import full
 from ..lax.families import add
 from ..lax.indexing import (
-    GatherScatterMode,
-    ScatterDimensionNumbers,
-    emit_scatter,
-    mapped_scatter,
-    scatter_add,
+    GatherScatterMode, ScatterDimensionNumbers, emit_scatter, mapped_scatter, scatter_add,
     scatter_p,
 )
 from ..lax.reduce import reduce_max

@@ -23,8 +23,7 @@ import sys
 import types
 import typing
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set as AbstractSet
 from itertools import chain, repeat
 from typing import Any, NamedTuple, TypeAlias
 
@@ -34,14 +33,7 @@ from ..base import lib
 from ..base.code_reads import all_reads
 from ..base.typing import PyTree
 from ..base.users import (
-    SITE,
-    code_of_users,
-    file_of_users,
-    impure,
-    read_by_name,
-    slots_of,
-    state_of,
-    versioned,
+    SITE, code_of_users, file_of_users, impure, read_by_name, slots_of, state_of, versioned,
 )
 from ..base.util import Memo, bit_key, clipped
 from ..types.tree_registry import registered_functions

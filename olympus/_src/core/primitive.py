@@ -16,16 +16,7 @@ import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
 from operator import attrgetter
 from typing import (
-    TYPE_CHECKING,
-    Any,
-    ClassVar,
-    Literal,
-    NamedTuple,
-    Self,
-    TypeAlias,
-    TypedDict,
-    Unpack,
-    final,
+    TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack, final,
 )
 from weakref import WeakSet
 

@@ -21,31 +21,14 @@ from ..types.avals import HIGH, Aval, ShapedArray
 from .context import ROOT, outermost
 from .effects import Effect, of_equations
 from .ir import (
-    NO_DEBUG_INFO,
-    NO_EFFECTS,
-    Atom,
-    ClosedOlympuspr,
-    DebugInfo,
-    Literal,
-    Olympuspr,
-    OlympusprEqn,
-    Var,
-    variables,
+    NO_DEBUG_INFO, NO_EFFECTS, Atom, ClosedOlympuspr, DebugInfo, Literal, Olympuspr, OlympusprEqn,
+    Var, variables,
 )
 from .leaks import check_leaks, note_origins
 from .primitive import Primitive
 from .tags import VaryingError, ZeroNeededError, vary_alike
 from .trace import (
-    DEPENDS,
-    REFERENCES,
-    SCALAR_TYPES,
-    Trace,
-    Tracer,
-    check_usable,
-    ctx,
-    enter,
-    leave,
-    typeof,
+    DEPENDS, REFERENCES, SCALAR_TYPES, Trace, Tracer, check_usable, ctx, enter, leave, typeof,
 )
 
 _user_frame = source.user_frame

@@ -28,12 +28,7 @@ from ..base.typing import Array, ArrayLike, ArrayToCheckers, DTypeLike, Params, 
 from ..base.util import clipped, lazy_module
 from ..types import dtypes
 from ..types.avals import (
-    ShapedArray,
-    check_index,
-    check_scalar,
-    check_truth,
-    make_aval,
-    scalar_aval,
+    ShapedArray, check_index, check_scalar, check_truth, make_aval, scalar_aval,
 )
 from ..types.mesh import mesh_of_types
 from ..types.shape import SymbolicDim

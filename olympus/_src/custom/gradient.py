@@ -9,14 +9,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, T
 from ..base.util import cut, merged, name_of, wraps
 from ..control.bodies import (
-    Body,
-    aval_error,
-    check_callable,
-    flatten,
-    leaf_names,
-    same_type,
-    stage_body,
-    structure_error,
+    Body, aval_error, check_callable, flatten, leaf_names, same_type, stage_body, structure_error,
 )
 from ..control.groups import Applied, Bodied
 from ..core.evaluate import eval_closed

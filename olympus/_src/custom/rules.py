@@ -40,12 +40,7 @@ from ..lax.shape import instantiate, zeros_of
 from ..runtime.eager import result_array
 from ..types.avals import MUTABLE, Aval, ShapedArray, is_float0
 from ..types.tree import (
-    tree_flatten,
-    tree_leaves,
-    tree_leaves_with_path,
-    tree_map,
-    tree_structure,
-    tree_unflatten,
+    tree_flatten, tree_leaves, tree_leaves_with_path, tree_map, tree_structure, tree_unflatten,
 )
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef

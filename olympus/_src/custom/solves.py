@@ -12,14 +12,7 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Params, PyTree, T
 from ..base.util import cut, name_of
 from ..control.bodies import (
-    Body,
-    aval_error,
-    cast,
-    check_callable,
-    flatten,
-    leaf_names,
-    same_type,
-    stage_body,
+    Body, aval_error, cast, check_callable, flatten, leaf_names, same_type, stage_body,
     structure_error,
 )
 from ..control.groups import Applied, Bodied

@@ -21,15 +21,7 @@ from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, numbers
 from ..core.primitive import (
-    Axis,
-    Builder,
-    Cotangent,
-    Linear,
-    Primitive,
-    Tangent,
-    Transposed,
-    Zero,
-    with_zeros,
+    Axis, Builder, Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros,
 )
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, describe, typeof
@@ -41,27 +33,9 @@ from ..types.avals import ShapedArray, is_float0
 from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, treedef_children
 from ..types.tree_registry import PyTreeDef
 from .rules import (
-    Apart,
-    Batched,
-    Chosen,
-    CustomCall,
-    Ruled,
-    Rules,
-    Shifted,
-    SymbolicZero,
-    UserRules,
-    WithFailure,
-    WithTangents,
-    at,
-    check_pair,
-    check_structure,
-    closed_over,
-    leaf_paths,
-    merged,
-    packed,
-    run_batched,
-    unbatched,
-    with_consts,
+    Apart, Batched, Chosen, CustomCall, Ruled, Rules, Shifted, SymbolicZero, UserRules, WithFailure,
+    WithTangents, at, check_pair, check_structure, closed_over, leaf_paths, merged, packed,
+    run_batched, unbatched, with_consts,
 )
 
 # (residuals, cotangents of outs) -> cotangents of primals.

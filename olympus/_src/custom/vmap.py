@@ -16,14 +16,7 @@ from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived, numbers
 from ..core.primitive import (
-    Axis,
-    Cotangent,
-    Linear,
-    Tangent,
-    Transposed,
-    Zero,
-    program_uses_axis,
-    spread_tangents,
+    Axis, Cotangent, Linear, Tangent, Transposed, Zero, program_uses_axis, spread_tangents,
 )
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof

@@ -22,12 +22,7 @@ from ..base.util import lazy_module, memoize, short_number
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import (
-    ShapedArray,
-    ShapeDtypeStruct,
-    check_index,
-    check_scalar,
-    check_truth,
-    make_aval,
+    ShapedArray, ShapeDtypeStruct, check_index, check_scalar, check_truth, make_aval,
 )
 from ..types.layout import Format, Layout, demanded_layout
 from ..types.sharding import NamedSharding, Sharding, check_reduced, replica_ids, unreduced

@@ -14,9 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, P, PyTree
 from ..core.trace import typeof
-from ..numpy import arithmetic as uf
-from ..numpy import elementary as el
-from ..numpy import reductions
+from ..numpy import arithmetic as uf, elementary as el, reductions
 from ..numpy.creation import asarray, zeros, zeros_like
 from ..numpy.selection import where
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten

@@ -21,8 +21,7 @@ from ..lax.conv_variants import conv_transpose
 from ..nn import activations
 from ..nn.initializers import Initializer, glorot_normal, normal, ones, zeros
 from ..nn.normalization import standardize
-from ..numpy import arithmetic as uf
-from ..numpy import elementary as el
+from ..numpy import arithmetic as uf, elementary as el
 from ..numpy.creation import ones as full_of_ones
 from ..numpy.joining import concatenate
 from ..numpy.manipulation import reshape

@@ -10,12 +10,7 @@ from ..types.sharding import NamedSharding
 from ..types.symbolic import Dimension, symbols
 from .container import pack, unpack
 from .fields import (
-    decode_aval,
-    decode_effect,
-    decode_sharding,
-    encode_aval,
-    encode_effect,
-    encode_sharding,
+    decode_aval, decode_effect, decode_sharding, encode_aval, encode_effect, encode_sharding,
 )
 from .nodes import Unregistered, decode_tree, encode_tree
 

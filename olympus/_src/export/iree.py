@@ -28,12 +28,7 @@ from .edges import write_edges
 from .exported import Exported
 from .files import replacing
 from .module import (
-    check_single,
-    custom_calls,
-    drop_assertions,
-    drop_identities,
-    portable,
-    read_module,
+    check_single, custom_calls, drop_assertions, drop_identities, portable, read_module,
 )
 
 _LOCAL = ("--iree-hal-target-device=local", "--iree-hal-local-target-device-backends=llvm-cpu")

@@ -25,19 +25,8 @@ from .module import check_single, drop_assertions, drop_identities, read_module
 from .onnx_elementwise import BINARY, FLOATS, UNARY, WIDER, Elementwise, Functions, refuse
 from .onnx_model import DTYPES, Graph, Node, Value, write
 from .operations import (
-    NUMPY_OF,
-    array_of,
-    body_of,
-    callee_of,
-    combiner_of,
-    element_of,
-    int_of,
-    ints_of,
-    kind_of,
-    name_of,
-    orders_of,
-    pairs_of,
-    shape_of,
+    NUMPY_OF, array_of, body_of, callee_of, combiner_of, element_of, int_of, ints_of, kind_of,
+    name_of, orders_of, pairs_of, shape_of,
 )
 
 _REDUCTIONS = {"add": "ReduceSum", "maximum": "ReduceMax", "minimum": "ReduceMin",

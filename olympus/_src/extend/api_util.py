@@ -13,8 +13,10 @@ from ..core.ir import DebugInfo
 from ..core.trace import typeof
 from ..jit.arguments import argument_name, name_of
 from ..types.avals import AbstractValue
-from ..types.tree import PyTreeDef, keystr, tree_flatten, tree_leaves_with_path, treedef_children
-from ..types.tree import flatten_axes as axes_of_leaves
+from ..types.tree import (
+    PyTreeDef, flatten_axes as axes_of_leaves, keystr, tree_flatten, tree_leaves_with_path,
+    treedef_children,
+)
 from .linear_util import Store, WrappedFun, transformation2, transformation_with_aux2
 
 

@@ -17,15 +17,7 @@ from ..base.errors import RuleMissingError
 from ..base.typing import Array, ArrayLike, PyTree
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn
 from ..core.primitive import (
-    Axis,
-    Cotangent,
-    Higher,
-    Linear,
-    Primitive,
-    RuleView,
-    Tangent,
-    Transposed,
-    Zero,
+    Axis, Cotangent, Higher, Linear, Primitive, RuleView, Tangent, Transposed, Zero,
 )
 from ..core.trace import typeof
 from ..interpreters.dce import dce_program

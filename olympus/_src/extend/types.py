@@ -24,15 +24,7 @@ from ..core.effects import Effect
 from ..core.evaluate import eval_closed
 from ..core.ir import NO_EFFECTS, DropVar, OlympusprEqn
 from ..core.primitive import (
-    Axis,
-    Cotangent,
-    Higher,
-    Linear,
-    OpenPrimitive,
-    Primitive,
-    Tangent,
-    Transposed,
-    Zero,
+    Axis, Cotangent, Higher, Linear, OpenPrimitive, Primitive, Tangent, Transposed, Zero,
 )
 from ..core.staging import stage
 from ..core.trace import FOREIGN_AVALS, ctx, typeof

@@ -16,15 +16,7 @@ from ..base import lib
 from ..base.docstrings import described_like
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import (
-    Array,
-    ArrayLike,
-    DimSize,
-    IrAttribute,
-    IrOperation,
-    IrType,
-    IrValue,
-    Params,
-    PyTree,
+    Array, ArrayLike, DimSize, IrAttribute, IrOperation, IrType, IrValue, Params, PyTree,
 )
 from ..base.util import memoize
 from ..core import tags

@@ -28,14 +28,7 @@ from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
 from ..core.ir import (
-    Atom,
-    ClosedOlympuspr,
-    Literal,
-    Olympuspr,
-    OlympusprEqn,
-    Var,
-    derived,
-    variables,
+    Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived, variables,
 )
 from ..core.primitive import Axis, Builder, Primitive, Tangent
 from ..core.staging import stage
@@ -50,12 +43,7 @@ from ..lax.creation import full
 from ..lax.families import add
 from ..lax.reduce import argmax
 from ..lax.shape import (
-    broadcast_axis,
-    broadcast_in_dim,
-    broadcast_in_dim_p,
-    expand_dims,
-    move_axis,
-    reshape,
+    broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, expand_dims, move_axis, reshape,
 )
 from ..lax.slicing import concatenate, dynamic_index_in_dim, pad
 from ..types import dtypes

@@ -21,14 +21,7 @@ from ..core.context import ROOT
 from ..core.effects import Effect, input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import (
-    ClosedOlympuspr,
-    Literal,
-    Olympuspr,
-    OlympusprEqn,
-    Var,
-    derived,
-    read,
-    variables,
+    ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived, read, variables,
 )
 from ..core.primitive import Higher, Primitive
 from ..core.staging import ASK, JitTracer, StagingTrace, recorder

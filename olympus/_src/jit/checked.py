@@ -15,17 +15,8 @@ from ..control.bodies import stage_body
 from ..control.call import call_p
 from ..core.trace import ThreadState, Tracer, ctx, typeof
 from ..interpreters.checks import (
-    KINDS,
-    CheckEffect,
-    OlympusRuntimeError,
-    Site,
-    check_p,
-    check_program,
-    explained,
-    fields_of,
-    first_run,
-    looked_for,
-    words_of,
+    KINDS, CheckEffect, OlympusRuntimeError, Site, check_p, check_program, explained, fields_of,
+    first_run, looked_for, words_of,
 )
 from ..interpreters.passes import arrays_only, stores_of
 from ..lax.comparison import select

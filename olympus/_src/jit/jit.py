@@ -38,13 +38,7 @@ from ..interpreters.passes import arrays_only
 from ..lax.sharding import constrain
 from ..runtime.compile import Missed, Placement
 from ..runtime.eager import (
-    PjitFunction,
-    argument_array,
-    check_deleted,
-    deleted_error,
-    placed,
-    run_program,
-    shard_fallback,
+    PjitFunction, argument_array, check_deleted, deleted_error, placed, run_program, shard_fallback,
 )
 from ..runtime.nans import debugging
 from ..runtime.placement import is_abstract, layouts_of, memory_of, placement_of, sharding_of

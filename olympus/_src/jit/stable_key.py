@@ -32,14 +32,7 @@ from ..base import config, lib
 from ..base.code_reads import own_reads
 from ..base.typing import Array
 from ..base.users import (
-    CACHES,
-    USED,
-    code_of_users,
-    home,
-    impure,
-    read_by_name,
-    state_of,
-    versioned,
+    CACHES, USED, code_of_users, home, impure, read_by_name, state_of, versioned,
 )
 from ..base.util import Memo
 from ..core.primitive import Primitive

@@ -20,11 +20,7 @@ from ..types.tree_registry import register_pytree_node_class
 from .attention_kernel import Blocks, Inputs, Masks, Options, attention, check_heads
 from .logits import DEFAULT_MASK_VALUE, SegmentIds
 from .mask_info import (
-    MaskInfo,
-    process_dynamic_mask,
-    process_dynamic_mask_dkv,
-    process_mask,
-    process_mask_dkv,
+    MaskInfo, process_dynamic_mask, process_dynamic_mask_dkv, process_mask, process_mask_dkv,
 )
 from .masks import BoolArray, MultiHeadMask, NumpyMask
 

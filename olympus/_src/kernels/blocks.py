@@ -27,8 +27,7 @@ from ..lax.creation import broadcasted_iota, full
 from ..lax.families import add
 from ..lax.refs import View
 from ..lax.shape import as_array, broadcast, expand_dims, squeeze
-from ..lax.slicing import dynamic_slice, dynamic_update_slice, pad
-from ..lax.slicing import slice as lax_slice
+from ..lax.slicing import dynamic_slice, dynamic_update_slice, pad, slice as lax_slice
 from ..numpy.indexing import take, write
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -37,17 +36,8 @@ from ..types.refs import RefAval, ref_aval
 from ..types.slices import Slice
 from .grid import around
 from .specs import (
-    INT32,
-    BlockDim,
-    Blocked,
-    BlockSpec,
-    BoundedSlice,
-    Element,
-    IndexMap,
-    Indirect,
-    NoBlockSpec,
-    Squeezed,
-    squeezed,
+    INT32, BlockDim, Blocked, BlockSpec, BoundedSlice, Element, IndexMap, Indirect, NoBlockSpec,
+    Squeezed, squeezed,
 )
 
 Unflatten: TypeAlias = Callable[[Sequence[Reference]], Sequence[PyTree]]

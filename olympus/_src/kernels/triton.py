@@ -12,8 +12,7 @@ from typing import Protocol
 from ..base.docstrings import complete_docstrings
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Reference
-from ..numpy import arithmetic as uf
-from ..numpy import logic, trigonometry
+from ..numpy import arithmetic as uf, logic, trigonometry
 from ..numpy.selection import where
 from . import masked
 

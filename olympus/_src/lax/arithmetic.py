@@ -23,21 +23,8 @@ from .comparison import eq, ge, gt, lt, ne, select
 from .convert import bitcast_convert_type_p, convert_element_type
 from .creation import full_like
 from .families import (
-    ANY,
-    BOOL,
-    COMPLEX,
-    FLOATING,
-    INEXACT,
-    NUMERIC,
-    REAL,
-    Combine,
-    Elementwise,
-    add,
-    add_p,
-    binary,
-    check_dtypes,
-    elementwise,
-    operand,
+    ANY, BOOL, COMPLEX, FLOATING, INEXACT, NUMERIC, REAL, Combine, Elementwise, add, add_p, binary,
+    check_dtypes, elementwise, operand,
 )
 from .shape import zeros_of
 

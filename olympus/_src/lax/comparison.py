@@ -12,17 +12,7 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval, physical_aval
 from .families import (
-    ANY,
-    BITS,
-    BOOL,
-    REAL,
-    Comparison,
-    add,
-    binary,
-    check_operands,
-    comparison,
-    full_shape,
-    operand,
+    ANY, BITS, BOOL, REAL, Comparison, add, binary, check_operands, comparison, full_shape, operand,
     to_front,
 )
 from .shape import broadcast_in_dim, instantiate, zeros_of

@@ -17,9 +17,7 @@ from ..base.typing import Array, ArrayLike, IrValue
 from ..core.primitive import Builder, GivenFacts
 from ..core.trace import typeof
 from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
-from .bits import bitwise_and as both
-from .bits import bitwise_not
-from .bits import bitwise_or as either
+from .bits import bitwise_and as both, bitwise_not, bitwise_or as either
 from .comparison import eq, gt, lt, ne, select
 from .convert import bitcast_convert_type
 from .families import INEXACT, Elementwise, Partial, operand

@@ -11,14 +11,7 @@ from ..base.util import lazy_module, memoize, quoted
 from ..core import tags
 from ..core.ir import OlympusprEqn
 from ..core.primitive import (
-    Axis,
-    Builder,
-    Cotangent,
-    Linear,
-    Primitive,
-    Shapes,
-    Transposed,
-    not_linear,
+    Axis, Builder, Cotangent, Linear, Primitive, Shapes, Transposed, not_linear,
 )
 from ..core.trace import typeof
 from ..types import dtypes

@@ -20,18 +20,8 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
-    canonical_axes,
-    canonical_shape,
-    definitely_equal,
-    div,
-    extent,
-    floor_div,
-    is_static,
-    known_less,
-    prod,
-    sequence,
-    static_int,
-    strided_size,
+    canonical_axes, canonical_shape, definitely_equal, div, extent, floor_div, is_static,
+    known_less, prod, sequence, static_int, strided_size,
 )
 from ..types.sharding import ShardingLike
 from .arithmetic import mul

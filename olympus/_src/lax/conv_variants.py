@@ -15,12 +15,8 @@ from ..types.shape import canonical_shape, maximum, minimum, prod, static_int
 from .comparison import eq
 from .contract import dot_general
 from .conv import (
-    ConvDimensionNumbers,
-    ConvGeneralDilatedDimensionNumbers,
-    conv_dimension_numbers,
-    conv_general_dilated,
-    conv_general_dilated_p,
-    features_last,
+    ConvDimensionNumbers, ConvGeneralDilatedDimensionNumbers, conv_dimension_numbers,
+    conv_general_dilated, conv_general_dilated_p, features_last,
 )
 from .convert import convert_element_type
 from .creation import broadcasted_iota

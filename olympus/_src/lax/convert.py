@@ -18,8 +18,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import definitely_equal, is_static, static_int
 from ..types.sharding import ShardingLike
 from .bits import shift_left, shift_right_logical
-from .families import FLOATING, Elementwise
-from .families import operand as as_literal
+from .families import FLOATING, Elementwise, operand as as_literal
 from .shape import broadcast_in_dim, move_axis, reduce_sum
 
 

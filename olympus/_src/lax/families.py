@@ -17,27 +17,14 @@ from ..base.typing import Array, ArrayLike, DType, IrValue, StaticScalar
 from ..base.util import memoize
 from ..core import reuse, tags
 from ..core.primitive import (
-    Axis,
-    Builder,
-    Cotangent,
-    GivenFacts,
-    Linear,
-    Primitive,
-    Tangent,
-    Zero,
-    not_linear,
+    Axis, Builder, Cotangent, GivenFacts, Linear, Primitive, Tangent, Zero, not_linear,
 )
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .accuracy import AccuracyLike, AccuracyMode, accuracy_attributes, check_accuracy
 from .shape import (
-    broadcast_axis,
-    broadcast_in_dim,
-    broadcast_in_dim_p,
-    broadcast_scalar,
-    move_axis,
-    reduce_sum,
+    broadcast_axis, broadcast_in_dim, broadcast_in_dim_p, broadcast_scalar, move_axis, reduce_sum,
 )
 
 Partial = Callable[..., Any]     # (t, out, *operands, **params) -> a part of the tangent, or None

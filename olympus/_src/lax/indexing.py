@@ -26,13 +26,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.mesh import NO_MESH, use_abstract_mesh
 from ..types.shape import (
-    canonical_shape,
-    definitely_equal,
-    exceeds,
-    is_static,
-    known_less,
-    largest,
-    prod,
+    canonical_shape, definitely_equal, exceeds, is_static, known_less, largest, prod,
 )
 from . import arithmetic
 from .arithmetic import div, neg, sub
@@ -40,15 +34,7 @@ from .comparison import eq, ne, select_n
 from .creation import fill_literal, iota
 from .families import add
 from .shape import (
-    Dims,
-    Physical,
-    align,
-    broadcast_in_dim,
-    expand_dims,
-    instantiate,
-    move_axis,
-    reshape,
-    shifted,
+    Dims, Physical, align, broadcast_in_dim, expand_dims, instantiate, move_axis, reshape, shifted,
     zeros_of,
 )
 

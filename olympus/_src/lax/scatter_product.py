@@ -23,15 +23,8 @@ from .creation import iota
 from .cumulative import scan_pairs
 from .families import add
 from .indexing import (
-    GatherScatterMode,
-    Scatter,
-    ScatterDimensionNumbers,
-    add_params,
-    bind_scatter,
-    read_back,
-    scatter_add_p,
-    take_along,
-    where,
+    GatherScatterMode, Scatter, ScatterDimensionNumbers, add_params, bind_scatter, read_back,
+    scatter_add_p, take_along, where,
 )
 from .shape import broadcast_in_dim, reshape, rev, zeros_of
 from .slicing import concatenate, slice_in_dim

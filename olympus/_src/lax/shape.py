@@ -24,13 +24,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, is_float0, make_aval
 from ..types.memory import Space
 from ..types.shape import (
-    canonical_axes,
-    canonical_shape,
-    definitely_equal,
-    front_axes,
-    is_static,
-    prod,
-    sequence,
+    canonical_axes, canonical_shape, definitely_equal, front_axes, is_static, prod, sequence,
     static_int,
 )
 from ..types.sharding import ShardingLike

@@ -19,25 +19,11 @@ from ..types.avals import ShapedArray, ShapeDtypeStruct
 from ..types.layout import Format, Layout
 from ..types.memory import Space
 from ..types.mesh import (
-    NO_MESH,
-    AbstractMesh,
-    AxisType,
-    Mesh,
-    current_mesh,
-    get_abstract_mesh,
-    use_abstract_mesh,
+    NO_MESH, AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh, use_abstract_mesh,
 )
 from ..types.sharding import (
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    ShardingLike,
-    axes_of,
-    entry_of,
-    over_mesh_around,
-    sharding_in_types,
-    space_of,
-    without_mesh,
+    NamedSharding, PartitionSpec, Sharding, ShardingLike, axes_of, entry_of, over_mesh_around,
+    sharding_in_types, space_of, without_mesh,
 )
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 from .layout import lay_out

@@ -11,32 +11,14 @@ from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import lazy_module
 from ..core import reuse, tags
 from ..core.primitive import (
-    Axis,
-    Builder,
-    Cotangent,
-    Indexed,
-    Linear,
-    Primitive,
-    Tangent,
-    linear_jvp,
+    Axis, Builder, Cotangent, Indexed, Linear, Primitive, Tangent, linear_jvp,
 )
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
-    SymbolicDim,
-    canonical_axes,
-    canonical_axis,
-    canonical_shape,
-    definitely_equal,
-    extent,
-    front_axis,
-    known_less,
-    largest,
-    less,
-    sequence,
-    static_int,
-    strided_size,
+    SymbolicDim, canonical_axes, canonical_axis, canonical_shape, definitely_equal, extent,
+    front_axis, known_less, largest, less, sequence, static_int, strided_size,
 )
 from . import families
 from .arithmetic import rem
@@ -44,26 +26,11 @@ from .comparison import lt, select_n
 from .convert import convert_element_type_p
 from .families import add
 from .indexing import (
-    CLIP,
-    GatherDimensionNumbers,
-    ScatterDimensionNumbers,
-    gather,
-    gather_p,
-    scatter_p,
+    CLIP, GatherDimensionNumbers, ScatterDimensionNumbers, gather, gather_p, scatter_p,
 )
 from .shape import (
-    Dims,
-    Physical,
-    Structural,
-    align,
-    broadcast_axis,
-    broadcast_in_dim,
-    inserted,
-    instantiate,
-    reduce_sum,
-    reshape,
-    squeeze,
-    zeros_of,
+    Dims, Physical, Structural, align, broadcast_axis, broadcast_in_dim, inserted, instantiate,
+    reduce_sum, reshape, squeeze, zeros_of,
 )
 
 PaddingConfig = tuple[tuple[int, int, int], ...]

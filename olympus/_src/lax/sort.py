@@ -22,23 +22,11 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.memory import Space
 from ..types.shape import (
-    SymbolicDim,
-    bit_length,
-    canonical_axis,
-    exceeds,
-    extent,
-    known_less,
-    prod,
-    static_int,
+    SymbolicDim, bit_length, canonical_axis, exceeds, extent, known_less, prod, static_int,
 )
 from .arithmetic import add, imag, neg, real
 from .bits import (
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
-    shift_left,
-    shift_right_arithmetic,
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic,
     shift_right_logical,
 )
 from .comparison import eq, gt, lt, ne, select

@@ -27,37 +27,13 @@ from .arithmetic import div, integer_pow, mul, neg, over_real, sign, square, sub
 from .bits import bitwise_and, bitwise_or, shift_left, shift_right_arithmetic
 from .comparison import eq, ge, lt, select
 from .complex_cases import (
-    Mend,
-    MendedElementwise,
-    mend_acos,
-    mend_acosh,
-    mend_asinh,
-    mend_atanh,
-    mend_cos,
-    mend_cosh,
-    mend_exp,
-    mend_expm1,
-    mend_log,
-    mend_sinh,
-    mend_sqrt,
-    mend_tanh,
-    mended_pow,
-    turned,
+    Mend, MendedElementwise, mend_acos, mend_acosh, mend_asinh, mend_atanh, mend_cos, mend_cosh,
+    mend_exp, mend_expm1, mend_log, mend_sinh, mend_sqrt, mend_tanh, mended_pow, turned,
 )
 from .convert import bitcast_convert_type_p, convert_element_type_p, in_dtype
 from .families import (
-    FLOATING,
-    INEXACT,
-    Elementwise,
-    Partial,
-    add,
-    binary,
-    check_dtypes,
-    elementwise,
-    full_shape,
-    match_shapes,
-    operand,
-    unary,
+    FLOATING, INEXACT, Elementwise, Partial, add, binary, check_dtypes, elementwise, full_shape,
+    match_shapes, operand, unary,
 )
 from .shape import zeros_of
 

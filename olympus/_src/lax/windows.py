@@ -18,15 +18,7 @@ from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
-    SymbolicDim,
-    canonical_shape,
-    extent,
-    is_static,
-    less,
-    maximum,
-    prod,
-    sequence,
-    strided_size,
+    SymbolicDim, canonical_shape, extent, is_static, less, maximum, prod, sequence, strided_size,
 )
 from .families import Combine, Identity, add
 from .reduce import check_kind, combining

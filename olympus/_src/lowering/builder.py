@@ -16,13 +16,7 @@ from ..base import lib
 from ..base.lib import mlir
 from ..base.source import Source
 from ..base.typing import (
-    ArrayLike,
-    AxisIndexGroups,
-    DimSize,
-    IrAttribute,
-    IrOperation,
-    IrType,
-    IrValue,
+    ArrayLike, AxisIndexGroups, DimSize, IrAttribute, IrOperation, IrType, IrValue,
 )
 from ..base.util import cut, lazy_module
 from ..core.ir import ClosedOlympuspr, Literal, Var
@@ -35,19 +29,8 @@ from ..types.shape import SymbolicDim, is_static, prod
 from ..types.sharding import PartitionSpec, Sharding
 from . import dimensions
 from .attributes import (
-    Attributes,
-    Body,
-    Number,
-    attr,
-    call_aliases,
-    call_layouts,
-    i64s,
-    known_location,
-    known_recipe,
-    location,
-    quoted_name,
-    tensor_type,
-    value_attr,
+    Attributes, Body, Number, attr, call_aliases, call_layouts, i64s, known_location, known_recipe,
+    location, quoted_name, tensor_type, value_attr,
 )
 from .context import ModuleContext, emit_header
 from .emitter import BOOL, OWN, Block, Emitter

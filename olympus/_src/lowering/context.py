@@ -14,15 +14,7 @@ from ..base.lib import mlir
 from ..base.logs import LOGGER
 from ..base.source import CALLERS, Source, summarize
 from ..base.typing import (
-    Array,
-    Device,
-    IrAttribute,
-    IrBlock,
-    IrModule,
-    IrOperation,
-    IrType,
-    IrValue,
-    R,
+    Array, Device, IrAttribute, IrBlock, IrModule, IrOperation, IrType, IrValue, R,
 )
 from ..base.util import lazy_module
 from ..core.identity import Firsts

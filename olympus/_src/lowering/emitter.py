@@ -22,18 +22,8 @@ from ..types.avals import Aval, ShapedArray, make_aval, physical_aval
 from ..types.shape import SymbolicDim
 from . import dimensions
 from .attributes import (
-    Attributes,
-    DotNumbers,
-    Number,
-    attr,
-    constant_attr,
-    dot_numbers,
-    element_type,
-    i64s,
-    known_type,
-    number_attr,
-    pairs,
-    tensor_type,
+    Attributes, DotNumbers, Number, attr, constant_attr, dot_numbers, element_type, i64s,
+    known_type, number_attr, pairs, tensor_type,
 )
 from .context import ModuleContext
 from .marks import FRONTEND, KEPT, dictionary

@@ -36,17 +36,8 @@ from ..types.avals import Aval, is_float0, make_aval
 from ..types.shape import SymbolicDim
 from .instead import nan_p, plus_zero_p
 from .known_numbers import (
-    Number,
-    has_no_reciprocal,
-    has_reciprocals,
-    is_infinite,
-    is_joint,
-    is_nan,
-    is_safe,
-    ratio,
-    repeated_number,
-    rounded,
-    size,
+    Number, has_no_reciprocal, has_reciprocals, is_infinite, is_joint, is_nan, is_safe, ratio,
+    repeated_number, rounded, size,
 )
 
 if TYPE_CHECKING:

@@ -22,14 +22,7 @@ from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from ..core.ir import (
-    Atom,
-    ClosedOlympuspr,
-    Literal,
-    Olympuspr,
-    OlympusprEqn,
-    Var,
-    derived,
-    variables,
+    Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived, variables,
 )
 from ..core.primitive import Primitive
 from ..types.avals import ShapedArray, physical_aval

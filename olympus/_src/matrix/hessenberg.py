@@ -25,18 +25,8 @@ from ..lax.creation import broadcasted_iota, full_like
 from ..lax.families import add
 from ..lax.linalg import kernels
 from ..lax.linalg.core import (
-    INT32,
-    MatrixOperation,
-    Results,
-    Shape,
-    adjoint,
-    check_square,
-    diagonal,
-    half,
-    matmul,
-    real_dtype,
-    tril,
-    triu,
+    INT32, MatrixOperation, Results, Shape, adjoint, check_square, diagonal, half, matmul,
+    real_dtype, tril, triu,
 )
 from ..lax.linalg.spectra import as_dtype
 from ..lax.shape import broadcast_in_dim, expand_dims, reduce_sum, rev

@@ -22,16 +22,7 @@ from ..lax.creation import broadcasted_iota, full_like
 from ..lax.families import add
 from ..lax.linalg import kernels
 from ..lax.linalg.core import (
-    INT32,
-    MatrixOperation,
-    Results,
-    Shape,
-    adjoint,
-    check_square,
-    diagonal,
-    eye,
-    masked,
-    matmul,
+    INT32, MatrixOperation, Results, Shape, adjoint, check_square, diagonal, eye, masked, matmul,
     matrix_transpose,
 )
 from ..lax.linalg.solve import triangular_solve

@@ -29,14 +29,8 @@ from ..lax.linalg.qr import qr
 from ..lax.linalg.spectra import left_divided
 from ..lax.shape import broadcast_in_dim, reduce_sum, reshape, transpose
 from ..lax.slicing import (
-    concatenate,
-    dynamic_index_in_dim,
-    dynamic_slice,
-    dynamic_slice_in_dim,
-    dynamic_update_slice,
-    dynamic_update_slice_in_dim,
-    pad,
-    slice,
+    concatenate, dynamic_index_in_dim, dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice,
+    dynamic_update_slice_in_dim, pad, slice,
 )
 from ..lax.transcendental import atan2, sqrt
 from ..types import dtypes

@@ -22,10 +22,7 @@ from ..lax.shape import broadcast_in_dim, squeeze
 from ..lax.slicing import split
 from ..lax.special import classical as special
 from ..lax.transcendental import logistic
-from ..numpy import arithmetic as uf
-from ..numpy import elementary as el
-from ..numpy import reductions
-from ..numpy import trigonometry as trig
+from ..numpy import arithmetic as uf, elementary as el, reductions, trigonometry as trig
 from ..numpy.creation import zeros_like
 from ..numpy.logic import logical_and
 from ..numpy.manipulation import astype

@@ -9,17 +9,14 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
-from typing import Literal as Exactly
+from typing import Any, Literal as Exactly
 
 from ..base.typing import Array, ArrayLike
 from ..custom.jvp import custom_jvp
 from ..jit.fused import fused
 from ..lax.creation import broadcasted_iota, iota
 from ..lax.shape import broadcast_in_dim, expand_dims, reshape, transpose
-from ..numpy import arithmetic as uf
-from ..numpy import elementary as el
-from ..numpy import reductions
+from ..numpy import arithmetic as uf, elementary as el, reductions
 from ..numpy.einsum import einsum
 from ..numpy.logic import logical_and
 from ..numpy.manipulation import astype

@@ -17,8 +17,7 @@ from ..base.typing import Array, ArrayLike, Shape
 from ..jit.fused import fused, unasked
 from ..lax.creation import iota
 from ..lax.precision import Precision, PrecisionLike
-from ..numpy import arithmetic as uf
-from ..numpy import reductions
+from ..numpy import arithmetic as uf, reductions
 from ..numpy.conditions import clip
 from ..numpy.creation import zeros
 from ..numpy.einsum import einsum
@@ -29,12 +28,7 @@ from ..numpy.selection import where
 from ..numpy.trigonometry import sinc
 from ..types import dtypes
 from ..types.shape import (
-    canonical_axes,
-    canonical_shape,
-    definitely_equal,
-    is_static,
-    prod,
-    sequence,
+    canonical_axes, canonical_shape, definitely_equal, is_static, prod, sequence,
 )
 from .segments import segment_sum
 

@@ -11,8 +11,7 @@ from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..lax import arithmetic
 from ..lax.sharding import constrain
 from ..lax.transcendental import cos, log1p, sin, sqrt
-from ..numpy import arithmetic as uf
-from ..numpy import creation
+from ..numpy import arithmetic as uf, creation
 from ..numpy.manipulation import moveaxis, reshape
 from ..random import continuous as samplers
 from ..random.keys import split

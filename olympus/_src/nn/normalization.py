@@ -15,8 +15,7 @@ from ..numpy import arithmetic as uf
 from ..numpy.creation import asarray
 from ..numpy.manipulation import astype
 from ..numpy.promote import to_array, unary_inexact
-from ..numpy.statistics import mean as average
-from ..numpy.statistics import var
+from ..numpy.statistics import mean as average, var
 from ..types import dtypes
 from ..types.shape import canonical_axis, canonical_dim, entries
 from ..types.sharding import ShardingLike

@@ -18,9 +18,7 @@ from ..lax.contract import DotDimensionNumbers, dot_general
 from ..lax.scaled_dot import scaled_dot
 from ..lax.shape import expand_dims, reshape, transpose
 from ..lax.slicing import pad
-from ..numpy import arithmetic as uf
-from ..numpy import elementary as el
-from ..numpy import reductions
+from ..numpy import arithmetic as uf, elementary as el, reductions
 from ..numpy.conditions import clip
 from ..numpy.creation import ones
 from ..numpy.manipulation import astype

@@ -21,18 +21,7 @@ from ..core.trace import literal
 from ..jit.fused import begin_with, fused
 from ..lax import arithmetic, bits, families, transcendental
 from ..lax.arithmetic import (
-    RoundingMethod,
-    div,
-    div_p,
-    integer_pow,
-    is_finite,
-    max_p,
-    min_p,
-    mul,
-    mul_p,
-    neg,
-    rem,
-    sub,
+    RoundingMethod, div, div_p, integer_pow, is_finite, max_p, min_p, mul, mul_p, neg, rem, sub,
     sub_p,
 )
 from ..lax.barriers import stop_gradient
@@ -45,17 +34,8 @@ from ..types.shape import broadcast_shapes
 from .eager import as_ufunc, eager_binary, eager_named, eager_unary
 from .options import with_options
 from .promote import (
-    BOOL,
-    array_args,
-    binary,
-    binary_inexact,
-    broadcast_to,
-    choose,
-    convert,
-    promote,
-    promote_inexact,
-    to_array,
-    unary,
+    BOOL, array_args, binary, binary_inexact, broadcast_to, choose, convert, promote,
+    promote_inexact, to_array, unary,
 )
 
 

@@ -22,8 +22,7 @@ from ..base.util import clipped
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer, typeof
 from ..jit.fused import begin_with
-from ..lax import arithmetic as lax_arithmetic
-from ..lax import convert as lax_convert
+from ..lax import arithmetic as lax_arithmetic, convert as lax_convert
 from ..lax.sharding import reshard
 from ..runtime.eager import FAILURES
 from ..types import dtypes
@@ -31,14 +30,7 @@ from ..types.avals import HIGH
 from ..types.shape import SymbolicDim, exceeds, floor_div, static_int
 from ..types.sharding import DeviceLike, NamedSharding, ShardingLike
 from . import (
-    arithmetic,
-    array_memory,
-    logic,
-    manipulation,
-    products,
-    reductions,
-    selection,
-    sorting,
+    arithmetic, array_memory, logic, manipulation, products, reductions, selection, sorting,
     statistics,
 )
 from .array_api import VERSIONS

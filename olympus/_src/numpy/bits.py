@@ -7,8 +7,7 @@ import numpy as np
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..jit.fused import fused
-from ..lax import shape as lax_shape
-from ..lax import slicing
+from ..lax import shape as lax_shape, slicing
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_and
 from ..lax.comparison import ne

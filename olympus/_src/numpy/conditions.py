@@ -18,14 +18,7 @@ from ..types.shape import broadcast_shapes, sequence
 from .arithmetic import maximum, minimum
 from .elementary import isnan, scalar
 from .promote import (
-    array_args,
-    as_bool,
-    broadcast_to,
-    choose,
-    convert,
-    promote,
-    refuse_option,
-    to_array,
+    array_args, as_bool, broadcast_to, choose, convert, promote, refuse_option, to_array,
 )
 
 

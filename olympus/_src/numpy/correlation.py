@@ -11,8 +11,7 @@ from ..base.typing import Array, ArrayLike, DimSize, DType, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused
-from ..lax import arithmetic, slicing
-from ..lax import shape as lax_shape
+from ..lax import arithmetic, shape as lax_shape, slicing
 from ..lax.arithmetic import imag
 from ..lax.conv import conv_general_dilated
 from ..lax.precision import PrecisionLike

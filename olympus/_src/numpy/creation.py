@@ -21,9 +21,7 @@ from ..core.trace import SCALAR_TYPES, Tracer, typeof
 from ..devices.array import WRAPPERS, array_from_numpy, share_numpy
 from ..jit.fused import begin_with, named
 from ..jit.jit import make_jit
-from ..lax import arithmetic, slicing
-from ..lax import creation as lax_creation
-from ..lax import shape as lax_shape
+from ..lax import arithmetic, creation as lax_creation, shape as lax_shape, slicing
 from ..lax.sharding import constrain, move, sharding_like
 from ..lax.stack import stack_p
 from ..runtime.eager import BASE, FAILURES, MANY, in_groups, number_array
@@ -34,14 +32,7 @@ from ..types.shape import canonical_shape, static_int
 from ..types.sharding import DeviceLike, NamedSharding, PartitionSpec, ShardingLike
 from .array_api import dlpack_array
 from .promote import (
-    BOOL,
-    PYTHON_NUMBERS,
-    array_args,
-    convert,
-    operand,
-    plain,
-    to_array,
-    warn_complex,
+    BOOL, PYTHON_NUMBERS, array_args, convert, operand, plain, to_array, warn_complex,
 )
 
 ArrayImpl = lib.ArrayImpl

@@ -12,23 +12,13 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DimSize, DType, DTypeLike, DuckTypedArray
 from ..core.trace import Tracer, literal
 from ..jit.fused import fused, named
-from ..lax import creation as lax_creation
-from ..lax import shape as lax_shape
-from ..lax import slicing
+from ..lax import creation as lax_creation, shape as lax_shape, slicing
 from ..lax.arithmetic import integer_pow
 from ..lax.comparison import clamp, eq, ge
 from ..lax.families import add
 from ..types import dtypes
 from ..types.shape import (
-    canonical_dim,
-    canonical_shape,
-    exceeds,
-    extent,
-    is_static,
-    maximum,
-    minimum,
-    prod,
-    static_int,
+    canonical_dim, canonical_shape, exceeds, extent, is_static, maximum, minimum, prod, static_int,
 )
 from ..types.sharding import DeviceLike
 from .arithmetic import power

@@ -14,8 +14,7 @@ from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..base.util import Memo, lazy_module, memoize
 from ..core.trace import typeof
 from ..jit.fused import fused, named
-from ..lax import contract
-from ..lax import shape as lax_shape
+from ..lax import contract, shape as lax_shape
 from ..lax.precision import PrecisionLike
 from ..lax.sharding import settled
 from ..types import dtypes

@@ -20,12 +20,7 @@ from ..lax import arithmetic, transcendental
 from ..lax.arithmetic import RoundingMethod, div, imag, is_finite, mul, neg, real, rem, sub
 from ..lax.barriers import optimization_barrier
 from ..lax.bits import (
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    shift_left,
-    shift_right_arithmetic,
-    shift_right_logical,
+    bitwise_and, bitwise_not, bitwise_or, shift_left, shift_right_arithmetic, shift_right_logical,
 )
 from ..lax.comparison import clamp, eq, ge, gt, lt, ne
 from ..lax.convert import bitcast_convert_type
@@ -35,16 +30,8 @@ from ..types import dtypes
 from ..types.shape import broadcast_shapes, static_int
 from .eager import eager_binary, eager_named, eager_unary
 from .promote import (
-    BOOL,
-    array_args,
-    broadcast_to,
-    check_ranks,
-    choose,
-    convert,
-    promote_inexact,
-    refuse_option,
-    to_array,
-    unary_inexact,
+    BOOL, array_args, broadcast_to, check_ranks, choose, convert, promote_inexact, refuse_option,
+    to_array, unary_inexact,
 )
 
 

@@ -27,15 +27,8 @@ from ..lax.slicing import pad, slice_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import (
-    canonical_axes,
-    canonical_axis,
-    canonical_dim,
-    definitely_equal,
-    entries,
-    is_static,
-    minimum,
-    prod,
-    static_int,
+    canonical_axes, canonical_axis, canonical_dim, definitely_equal, entries, is_static, minimum,
+    prod, static_int,
 )
 from ..types.sharding import DeviceLike
 from . import manipulation

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, overload
-from typing import Literal as OneOf
+from typing import Any, Literal as OneOf, overload
 
 import numpy as np
 
@@ -18,9 +17,7 @@ from ..core.ir import Literal
 from ..core.trace import Tracer, describe, literal
 from ..devices.array import array_from_numpy
 from ..jit.fused import begin_with, fused, named
-from ..lax import arithmetic, slicing, transcendental
-from ..lax import creation as lax_creation
-from ..lax import shape as lax_shape
+from ..lax import arithmetic, creation as lax_creation, shape as lax_shape, slicing, transcendental
 from ..lax.arithmetic import div, floor, mul, sub
 from ..lax.bits import bitwise_and, bitwise_or
 from ..lax.comparison import eq, lt
@@ -28,16 +25,8 @@ from ..lax.families import add
 from ..lax.transcendental import exp, log
 from ..types import dtypes
 from ..types.shape import (
-    SymbolicDim,
-    broadcast_shapes,
-    canonical_axis,
-    canonical_shape,
-    definitely_equal,
-    floor_div,
-    is_positive,
-    maximum,
-    prod,
-    static_int,
+    SymbolicDim, broadcast_shapes, canonical_axis, canonical_shape, definitely_equal, floor_div,
+    is_positive, maximum, prod, static_int,
 )
 from ..types.sharding import DeviceLike, ShardingLike
 from .creation import asarray, check_layout, full_like, placed, zeros

@@ -26,13 +26,7 @@ from .indexing import concrete, write
 from .joining import stack
 from .manipulation import ravel, reshape
 from .promote import (
-    array_args,
-    broadcast_to,
-    choose,
-    convert,
-    inexact_dtypes,
-    promote_dtypes,
-    to_array,
+    array_args, broadcast_to, choose, convert, inexact_dtypes, promote_dtypes, to_array,
 )
 from .sorting import searchsorted
 from .statistics import diff

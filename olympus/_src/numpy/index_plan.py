@@ -29,14 +29,7 @@ from ..core.trace import Tracer, describe, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import (
-    SymbolicDim,
-    broadcast_shapes,
-    exceeds,
-    known_less,
-    maximum,
-    minimum,
-    prod,
-    slice_of,
+    SymbolicDim, broadcast_shapes, exceeds, known_less, maximum, minimum, prod, slice_of,
 )
 from ..types.slices import Slice
 from .creation import from_sequence

@@ -26,8 +26,7 @@ from ..core.trace import Tracer, ctx, describe, literal, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.checks import looking
 from ..jit.fused import fused, named
-from ..lax import arithmetic, creation, cumulative, shape, slicing
-from ..lax import indexing as lax_indexing
+from ..lax import arithmetic, creation, cumulative, indexing as lax_indexing, shape, slicing
 from ..lax.arithmetic import div, mul, rem, sub
 from ..lax.comparison import gt, lt, ne, select_n
 from ..lax.convert import convert_element_type_p
@@ -39,15 +38,8 @@ from ..runtime.eager import BASE, FAILURES, number_array
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import (
-    SymbolicDim,
-    broadcast_shapes,
-    canonical_axis,
-    canonical_dim,
-    definitely_equal,
-    exceeds,
-    is_static,
-    prod,
-    static_int,
+    SymbolicDim, broadcast_shapes, canonical_axis, canonical_dim, definitely_equal, exceeds,
+    is_static, prod, static_int,
 )
 from ..types.sharding import DeviceLike, ShardingLike
 from . import promote

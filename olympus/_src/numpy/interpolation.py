@@ -19,14 +19,7 @@ from ..types.shape import canonical_axis, definitely_equal
 from .arithmetic import floor_divide, remainder
 from .indexing import take
 from .promote import (
-    BOOL,
-    array_args,
-    broadcast_to,
-    choose,
-    convert,
-    inexact,
-    promote_dtypes,
-    to_array,
+    BOOL, array_args, broadcast_to, choose, convert, inexact, promote_dtypes, to_array,
 )
 from .reductions import is_nan
 from .sorting import searchsorted

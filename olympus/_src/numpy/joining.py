@@ -15,29 +15,13 @@ from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, PyTree
 from ..core.trace import Tracer, describe, typeof
 from ..jit.fused import fused, named
-from ..lax import creation, cumulative, slicing
-from ..lax import shape as lax_shape
+from ..lax import creation, cumulative, shape as lax_shape, slicing
 from ..lax.sharding import constrain, settled
 from ..lax.sort import sort_key_val
 from ..types import dtypes
 from ..types.shape import (
-    SymbolicDim,
-    canonical_axis,
-    canonical_dim,
-    canonical_shape,
-    definitely_equal,
-    entries,
-    extent,
-    floor_div,
-    is_static,
-    known_less,
-    less,
-    maximum,
-    minimum,
-    mod,
-    prod,
-    sequence,
-    slice_of,
+    SymbolicDim, canonical_axis, canonical_dim, canonical_shape, definitely_equal, entries, extent,
+    floor_div, is_static, known_less, less, maximum, minimum, mod, prod, sequence, slice_of,
     static_int,
 )
 from ..types.sharding import ShardingLike
@@ -46,14 +30,7 @@ from .creation import finite_lists
 from .eager import eager_sequence
 from .indexing import concrete, take, write
 from .manipulation import (
-    atleast_1d,
-    atleast_2d,
-    atleast_3d,
-    broadcast_to,
-    expand_dims,
-    moveaxis,
-    ravel,
-    reshape,
+    atleast_1d, atleast_2d, atleast_3d, broadcast_to, expand_dims, moveaxis, ravel, reshape,
 )
 from .promote import array_args, refuse_option, to_array
 

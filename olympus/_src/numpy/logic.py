@@ -10,13 +10,7 @@ from ..core.primitive import Primitive
 from ..core.trace import literal
 from ..lax import bits
 from ..lax.bits import (
-    and_p,
-    or_p,
-    population_count,
-    shift_left,
-    shift_right_arithmetic,
-    shift_right_logical,
-    xor_p,
+    and_p, or_p, population_count, shift_left, shift_right_arithmetic, shift_right_logical, xor_p,
 )
 from ..lax.comparison import eq
 from .arithmetic import absolute, as_number, kind_of

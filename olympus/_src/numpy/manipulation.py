@@ -15,25 +15,14 @@ from ..base.spelling import array_method
 from ..base.typing import Array, ArrayLike, DTypeLike, Shape
 from ..core.trace import typeof
 from ..jit.fused import begin_with, fused, named
-from ..lax import shape as lax_shape
-from ..lax import slicing
+from ..lax import shape as lax_shape, slicing
 from ..lax.creation import broadcasted_iota
 from ..lax.sharding import constrain, settled
 from ..runtime.eager import FAILURES
 from ..types import dtypes
-from ..types.shape import broadcast_shapes as _broadcast_shapes
 from ..types.shape import (
-    canonical_axes,
-    canonical_axis,
-    canonical_dim,
-    canonical_shape,
-    definitely_equal,
-    entries,
-    exceeds,
-    floor_div,
-    is_static,
-    mod,
-    prod,
+    broadcast_shapes as _broadcast_shapes, canonical_axes, canonical_axis, canonical_dim,
+    canonical_shape, definitely_equal, entries, exceeds, floor_div, is_static, mod, prod,
     static_int,
 )
 from ..types.sharding import DeviceLike, ShardingLike

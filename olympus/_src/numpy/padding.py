@@ -13,19 +13,11 @@ from ..jit.fused import fused, named
 from ..lax import creation, slicing
 from ..types import dtypes
 from ..types.shape import (
-    canonical_axis,
-    extent,
-    is_static,
-    known_less,
-    maximum,
-    minimum,
-    sequence,
-    static_int,
+    canonical_axis, extent, is_static, known_less, maximum, minimum, sequence, static_int,
 )
 from . import arithmetic, promote, reductions, statistics
 from .creation import finite_lists
-from .elementary import floor
-from .elementary import round as _round
+from .elementary import floor, round as _round
 from .indexing import take
 from .joining import concatenate
 from .manipulation import broadcast_to

@@ -13,8 +13,7 @@ from ..base.typing import Array, ArrayLike, DimSize, DType
 from ..base.util import lazy_module, real_number
 from ..control_flow.scan import scan
 from ..jit.fused import fused, named
-from ..lax import arithmetic, slicing
-from ..lax import shape as lax_shape
+from ..lax import arithmetic, shape as lax_shape, slicing
 from ..lax.arithmetic import neg
 from ..lax.comparison import eq, ne
 from ..lax.creation import full, iota
@@ -23,14 +22,7 @@ from ..lax.reduce import reduce_prod
 from ..lax.transcendental import sqrt
 from ..types import dtypes
 from ..types.shape import (
-    bound_or,
-    broadcast_shapes,
-    definitely_equal,
-    is_static,
-    known_less,
-    less,
-    maximum,
-    minimum,
+    bound_or, broadcast_shapes, definitely_equal, is_static, known_less, less, maximum, minimum,
     static_int,
 )
 from .arithmetic import add, divide, multiply, subtract

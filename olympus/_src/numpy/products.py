@@ -9,19 +9,13 @@ from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..core.trace import literal
 from ..jit.fused import fused
-from ..lax import contract, slicing
-from ..lax import shape as lax_shape
+from ..lax import contract, shape as lax_shape, slicing
 from ..lax.arithmetic import mul, sub
 from ..lax.precision import PrecisionLike
 from ..types import dtypes
 from ..types.shape import (
-    broadcast_shapes,
-    canonical_axes,
-    canonical_axis,
-    definitely_equal,
-    static_int,
+    broadcast_shapes, canonical_axes, canonical_axis, definitely_equal, prod as size_of, static_int,
 )
-from ..types.shape import prod as size_of
 from ..types.sharding import ShardingLike
 from . import reductions
 from .arithmetic import conjugate, multiply
@@ -29,13 +23,7 @@ from .diagonals import diagonal_of
 from .eager import as_ufunc
 from .options import CORE, core_options
 from .promote import (
-    array_args,
-    broadcast_to,
-    check_ranks,
-    convert,
-    promote_dtypes,
-    refuse_option,
-    to_array,
+    array_args, broadcast_to, check_ranks, convert, promote_dtypes, refuse_option, to_array,
 )
 
 Pairs = tuple[tuple[tuple[int, ...], tuple[int, ...]], tuple[tuple[int, ...], tuple[int, ...]]]

@@ -16,26 +16,19 @@ from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..core.ir import Literal
 from ..core.trace import literal
 from ..jit.fused import fused
-from ..lax import arithmetic, cumulative, reduce, slicing
-from ..lax import creation as lax_creation
-from ..lax import shape as lax_shape
+from ..lax import (
+    arithmetic, creation as lax_creation, cumulative, reduce, shape as lax_shape, slicing,
+)
 from ..lax.arithmetic import mul, real
 from ..lax.comparison import eq, ne
 from ..lax.families import add
 from ..types import dtypes
-from ..types.shape import broadcast_shapes, canonical_axes, canonical_axis, definitely_equal
-from ..types.shape import prod as size_of
+from ..types.shape import (
+    broadcast_shapes, canonical_axes, canonical_axis, definitely_equal, prod as size_of,
+)
 from .options import mask_arg
 from .promote import (
-    BOOL,
-    array_args,
-    as_bool,
-    broadcast_to,
-    choose,
-    convert,
-    flag,
-    refuse_option,
-    to_array,
+    BOOL, array_args, as_bool, broadcast_to, choose, convert, flag, refuse_option, to_array,
     warn_complex,
 )
 

@@ -20,16 +20,7 @@ from ..core.staging import stage
 from ..core.trace import FOREIGN_AVALS, ThreadState, Tracer, ctx, describe, typeof
 from ..lax.convert import bitcast_convert_type
 from ..lax.refs import (
-    WHOLE,
-    View,
-    Viewed,
-    Window,
-    addupdate_p,
-    empty_ref_p,
-    free_ref_p,
-    freeze_p,
-    get_p,
-    new_ref_p,
+    WHOLE, View, Viewed, Window, addupdate_p, empty_ref_p, free_ref_p, freeze_p, get_p, new_ref_p,
     swap_p,
 )
 from ..lax.shape import as_array

@@ -22,19 +22,8 @@ from ..lax import creation, cumulative
 from ..runtime.eager import BASE, FAILURES, number_array
 from ..types import dtypes
 from ..types.shape import (
-    canonical_axes,
-    canonical_axis,
-    canonical_dim,
-    canonical_shape,
-    definitely_equal,
-    exceeds,
-    less,
-    maximum,
-    minimum,
-    mod,
-    prod,
-    sequence,
-    slice_of,
+    canonical_axes, canonical_axis, canonical_dim, canonical_shape, definitely_equal, exceeds, less,
+    maximum, minimum, mod, prod, sequence, slice_of,
 )
 from . import promote
 from .arithmetic import sign

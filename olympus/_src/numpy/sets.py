@@ -15,18 +15,10 @@ from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike
 from ..core.trace import typeof
 from ..jit.fused import fused, named
-from ..lax import creation, cumulative
-from ..lax import shape as lax_shape
+from ..lax import creation, cumulative, shape as lax_shape
 from ..types import dtypes
 from ..types.shape import (
-    bound_or,
-    canonical_axis,
-    canonical_dim,
-    definitely_equal,
-    known_less,
-    less,
-    minimum,
-    prod,
+    bound_or, canonical_axis, canonical_dim, definitely_equal, known_less, less, minimum, prod,
     static_int,
 )
 from . import promote

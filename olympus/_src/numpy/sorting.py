@@ -12,9 +12,7 @@ from ..base.typing import Array, ArrayLike, DType, DTypeLike
 from ..control_flow.while_loop import fori_loop
 from ..core.trace import literal, typeof
 from ..jit.fused import fused, named
-from ..lax import creation
-from ..lax import shape as lax_shape
-from ..lax import sort as lax_sort
+from ..lax import creation, shape as lax_shape, sort as lax_sort
 from ..lax.arithmetic import imag, real
 from ..lax.bits import bitwise_or, shift_right_logical
 from ..lax.comparison import le, lt, ne, select
@@ -24,13 +22,7 @@ from ..lax.reduce import highest
 from ..lax.sharding import constrain
 from ..types import dtypes
 from ..types.shape import (
-    bit_length,
-    canonical_axis,
-    canonical_dim,
-    entries,
-    is_static,
-    known_less,
-    static_int,
+    bit_length, canonical_axis, canonical_dim, entries, is_static, known_less, static_int,
 )
 from ..types.sharding import ShardingLike
 from . import promote

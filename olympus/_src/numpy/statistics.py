@@ -12,8 +12,7 @@ from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, Axis, DType, DTypeLike
 from ..core.trace import literal
 from ..jit.fused import fused
-from ..lax import arithmetic, slicing
-from ..lax import shape as lax_shape
+from ..lax import arithmetic, shape as lax_shape, slicing
 from ..lax.arithmetic import RoundingMethod, div, imag, mul, real, rem, sub
 from ..lax.bits import bitwise_and, bitwise_not, bitwise_or
 from ..lax.comparison import eq, ge, gt, le, lt, ne
@@ -25,29 +24,15 @@ from ..lax.sort import ranked_p, sort
 from ..lax.transcendental import sqrt
 from ..types import dtypes
 from ..types.shape import (
-    broadcast_shapes,
-    canonical_axes,
-    canonical_axis,
-    less,
-    maximum,
-    minimum,
+    broadcast_shapes, canonical_axes, canonical_axis, less, maximum, minimum, prod as size_of,
     static_int,
 )
-from ..types.shape import prod as size_of
 from . import reductions
 from .arithmetic import divide, multiply, not_equal, subtract
 from .options import mask_arg
 from .promote import (
-    BOOL,
-    array_args,
-    broadcast_to,
-    choose,
-    convert,
-    inexact,
-    inexact_dtypes,
-    promote_dtypes,
-    refuse_option,
-    to_array,
+    BOOL, array_args, broadcast_to, choose, convert, inexact, inexact_dtypes, promote_dtypes,
+    refuse_option, to_array,
 )
 from .reductions import Axes, expand, is_nan, reduce_sum, reduction_args
 

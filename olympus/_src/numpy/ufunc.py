@@ -25,24 +25,14 @@ from ..core.ir import Literal
 from ..core.trace import Tracer, literal, typeof
 from ..jit.fused import fused, named
 from ..jit.tracing import eval_shape
-from ..lax import creation as lax_creation
-from ..lax import shape as lax_shape
-from ..lax import slicing
+from ..lax import creation as lax_creation, shape as lax_shape, slicing
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import canonical_axes, definitely_equal, prod, static_int
 from .indexing import getitem, take, write
 from .options import Loops, check_arity, mask_arg, with_options
 from .promote import (
-    BOOL,
-    array_args,
-    as_bool,
-    broadcast_to,
-    choose,
-    convert,
-    flag,
-    refuse_inplace,
-    refuse_option,
+    BOOL, array_args, as_bool, broadcast_to, choose, convert, flag, refuse_inplace, refuse_option,
     to_array,
 )
 from .vectorize import vectorize

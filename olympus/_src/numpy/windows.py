@@ -8,8 +8,7 @@ from ..base.docstrings import complete_docstrings
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike
 from ..jit.fused import fused
-from ..lax import arithmetic
-from ..lax import shape as lax_shape
+from ..lax import arithmetic, shape as lax_shape
 from ..lax.arithmetic import div, mul, sub
 from ..lax.special.classical import bessel_i0e
 from ..lax.transcendental import exp

@@ -34,14 +34,7 @@ from ..types.tree import tree_leaves, tree_map
 from . import hlo
 from .advice import advice, float64_line
 from .result import (
-    ArgumentMemory,
-    Exchange,
-    LineMemory,
-    MemoryPlan,
-    Plan,
-    Plans,
-    line_of,
-    mesh_text,
+    ArgumentMemory, Exchange, LineMemory, MemoryPlan, Plan, Plans, line_of, mesh_text,
 )
 
 MeshSizes = Mapping[str, int | None]

@@ -35,24 +35,12 @@ from ..numpy.sorting import searchsorted
 from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.shape import (
-    SymbolicDim,
-    canonical_axis,
-    canonical_shape,
-    known_less,
-    less,
-    prod,
-    sequence,
+    SymbolicDim, canonical_axis, canonical_shape, known_less, less, prod, sequence,
 )
 from ..types.sharding import ShardingLike
 from .arguments import draw_shape, parameter
 from .continuous import (
-    gumbel_of,
-    log_rest,
-    positive_unit,
-    precision_mode,
-    rademacher_signs,
-    subkeys,
-    unit,
+    gumbel_of, log_rest, positive_unit, precision_mode, rademacher_signs, subkeys, unit,
 )
 from .keys import random_bits_p, typed
 from .sampler import at_least_32_bits, sampler, typed_aval

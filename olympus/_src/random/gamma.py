@@ -26,8 +26,7 @@ from ..lax.barriers import random_clone_p
 from ..lax.creation import full_like
 from ..lax.shape import align, reshape
 from ..lax.slicing import index_in_dim
-from ..lax.special import classical as special
-from ..lax.special import incomplete_gamma
+from ..lax.special import classical as special, incomplete_gamma
 from ..lax.transcendental import exp, log, sqrt
 from ..numpy.conditions import where
 from ..types import dtypes

@@ -29,14 +29,7 @@ from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.shape import exceeds, prod
 from .ciphers import (
-    U32,
-    U64,
-    Cipher,
-    philox2x32_p,
-    philox4x32_p,
-    threefry2x32_p,
-    threefry4x32_p,
-    widen,
+    U32, U64, Cipher, philox2x32_p, philox4x32_p, threefry2x32_p, threefry4x32_p, widen,
 )
 
 Dims = tuple[int, ...]

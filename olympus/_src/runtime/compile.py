@@ -26,12 +26,7 @@ from ..core.identity import identity
 from ..core.ir import ClosedOlympuspr
 from ..core.staging import stage
 from ..devices.array import (
-    array_from_numpy,
-    copied_by_us,
-    layout_of,
-    numpy_value,
-    put_array,
-    refuse_masked_arrays,
+    array_from_numpy, copied_by_us, layout_of, numpy_value, put_array, refuse_masked_arrays,
 )
 from ..devices.devices import check_process, rules_of
 from ..interpreters.passes import arrays_only, stores_of, without_dead_code
@@ -45,13 +40,7 @@ from ..types.layout import Layout, demanded_layout
 from ..types.mesh import Mesh
 from ..types.shape import is_static, prod
 from ..types.sharding import (
-    NamedSharding,
-    PartitionSpec,
-    Sharding,
-    axes_of,
-    demanded_memory,
-    device_tuple,
-    entry_of,
+    NamedSharding, PartitionSpec, Sharding, axes_of, demanded_memory, device_tuple, entry_of,
 )
 from ..types.tree_registry import PyTreeDef
 from .nans import debugging

@@ -28,22 +28,10 @@ from ..core.ir import ClosedOlympuspr, Literal, high_types
 from ..core.primitive import Higher, Primitive, missing_rule, refuse_references
 from ..core.staging import stage
 from ..core.trace import (
-    REFERENCES,
-    SCALAR_TYPES,
-    Trace,
-    Tracer,
-    check_usable,
-    install_base_trace,
-    typeof,
+    REFERENCES, SCALAR_TYPES, Trace, Tracer, check_usable, install_base_trace, typeof,
 )
 from ..devices.array import (
-    WRAPPERS,
-    array_from_numpy,
-    numpy_value,
-    placed_copy,
-    put_array,
-    put_numpy,
-    stored,
+    WRAPPERS, array_from_numpy, numpy_value, placed_copy, put_array, put_numpy, stored,
 )
 from ..lax.convert import convert_element_type_p
 from ..lax.creation import dim_as_value_p

@@ -17,9 +17,7 @@ import numpy as np
 
 from ..base import source
 from ..base.config import (
-    error_checking_behavior_divide,
-    error_checking_behavior_nan,
-    error_checking_behavior_oob,
+    error_checking_behavior_divide, error_checking_behavior_nan, error_checking_behavior_oob,
 )
 from ..base.source import api_boundary
 from ..base.typing import Array

@@ -22,8 +22,7 @@ from ..custom.solves import custom_linear_solve
 from ..lax.barriers import stop_gradient
 from ..lax.contract import dot_general
 from ..lax.linalg.solve import triangular_solve
-from ..numpy.arithmetic import abs as absolute
-from ..numpy.arithmetic import maximum, minimum
+from ..numpy.arithmetic import abs as absolute, maximum, minimum
 from ..numpy.creation import zeros, zeros_like
 from ..numpy.elementary import sqrt
 from ..numpy.manipulation import astype

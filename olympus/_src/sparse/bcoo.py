@@ -28,34 +28,16 @@ from ..types import dtypes
 from ..types.shape import canonical_shape
 from ..types.tree_registry import register_pytree_node_class
 from .conversions import (
-    bcoo_extract_p,
-    bcoo_fromdense_p,
-    bcoo_sort_indices_p,
-    bcoo_sum_duplicates_p,
-    bcoo_todense_p,
-    bcoo_transpose_p,
-    distinct,
-    padding,
-    sparse_permutation,
+    bcoo_extract_p, bcoo_fromdense_p, bcoo_sort_indices_p, bcoo_sum_duplicates_p, bcoo_todense_p,
+    bcoo_transpose_p, distinct, padding, sparse_permutation,
 )
 from .defined import batched
 from .formats import (
-    WORDS,
-    BCOOProperties,
-    OLYMPUSSparse,
-    Shape,
-    SparseInfo,
-    as_int,
-    bcoo_properties,
-    given_parts,
-    healed_shape,
-    tree_info,
+    WORDS, BCOOProperties, OLYMPUSSparse, Shape, SparseInfo, as_int, bcoo_properties, given_parts,
+    healed_shape, tree_info,
 )
 from .products import (
-    bcoo_dot_general_p,
-    bcoo_dot_general_sampled_p,
-    bcoo_spdot_general_p,
-    canonical_numbers,
+    bcoo_dot_general_p, bcoo_dot_general_sampled_p, bcoo_spdot_general_p, canonical_numbers,
     product_shape,
 )
 

@@ -18,25 +18,13 @@ from ..types import dtypes
 from ..types.shape import canonical_shape
 from ..types.tree_registry import register_pytree_node_class
 from .bcoo import (
-    BCOO,
-    ScipySparse,
-    bcoo_eliminate_zeros,
-    bcoo_sum_duplicates,
-    concrete_count,
-    stored_count,
+    BCOO, ScipySparse, bcoo_eliminate_zeros, bcoo_sum_duplicates, concrete_count, stored_count,
 )
 from .conversions import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined, add_at, batched
 from .formats import (
-    WORDS,
-    OLYMPUSSparse,
-    Shape,
-    SparseInfo,
-    bcsr_properties,
-    given_parts,
-    healed_shape,
-    pointer_properties,
-    tree_info,
+    WORDS, OLYMPUSSparse, Shape, SparseInfo, bcsr_properties, given_parts, healed_shape,
+    pointer_properties, tree_info,
 )
 from .layout import bcoo_broadcast_in_dim, bcoo_concatenate
 from .products import bcsr_dot_general_p, bcsr_indices, canonical_numbers

@@ -19,9 +19,7 @@ from ..numpy.creation import asarray, full, zeros
 from ..numpy.grids import arange
 from ..numpy.indexing import nonzero
 from ..numpy.joining import stack
-from ..numpy.reductions import all as all_of
-from ..numpy.reductions import any as any_of
-from ..numpy.reductions import cumsum
+from ..numpy.reductions import all as all_of, any as any_of, cumsum
 from ..numpy.selection import where
 from ..types import dtypes
 from .defined import Defined, add_at, batched, read

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from ..autodiff import derivatives as dense
-from ..autodiff import jacobians
+from ..autodiff import derivatives as dense, jacobians
 from ..base.docstrings import complete_docstrings
 from ..base.source import filter_traceback
 from ..base.typing import PyTree

@@ -15,8 +15,7 @@ from ..jit.tracing import eval_shape
 from ..lax.creation import iota
 from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, gather
 from ..lax.shape import broadcast_in_dim, expand_dims, rev, squeeze
-from ..lax.slicing import concatenate as lax_concatenate
-from ..lax.slicing import dynamic_slice
+from ..lax.slicing import concatenate as lax_concatenate, dynamic_slice
 from ..mapping.vmap import vmap
 from ..numpy.creation import asarray, ones_like, zeros
 from ..numpy.grids import arange

@@ -32,17 +32,7 @@ from ..custom.jvp import custom_jvp_call_p
 from ..jit.arguments import check_callable
 from ..jit.jit import jit
 from ..lax.arithmetic import (
-    abs_p,
-    conj_p,
-    div_p,
-    imag_p,
-    integer_pow_p,
-    mul_p,
-    neg_p,
-    real_p,
-    sign_p,
-    square_p,
-    sub_p,
+    abs_p, conj_p, div_p, imag_p, integer_pow_p, mul_p, neg_p, real_p, sign_p, square_p, sub_p,
 )
 from ..lax.barriers import copy_p
 from ..lax.bits import and_p, or_p
@@ -57,21 +47,8 @@ from ..lax.slicing import concatenate_p, dynamic_slice_p, slice_p
 from ..lax.special.classical import bessel_i1e_p
 from ..lax.stack import stack_p
 from ..lax.transcendental import (
-    asin_p,
-    asinh_p,
-    atan_p,
-    atanh_p,
-    cos_p,
-    cosh_p,
-    exp_p,
-    expm1_p,
-    log1p_p,
-    log_p,
-    sin_p,
-    sinh_p,
-    sqrt_p,
-    tan_p,
-    tanh_p,
+    asin_p, asinh_p, atan_p, atanh_p, cos_p, cosh_p, exp_p, expm1_p, log1p_p, log_p, sin_p, sinh_p,
+    sqrt_p, tan_p, tanh_p,
 )
 from ..numpy.creation import asarray
 from ..types.avals import ShapedArray, make_aval

@@ -22,16 +22,8 @@ from .memory import Space
 from .mesh import NO_MESH, AbstractMesh, ManualAxisType, Mesh, get_abstract_mesh
 from .shape import canonical_shape, floor_div, prod, static_int
 from .sharding import (
-    Entry,
-    NamedSharding,
-    NoMeshError,
-    PartitionSpec,
-    Sharding,
-    ShardingLike,
-    axes_of,
-    over_mesh_around,
-    sharding_in_types,
-    space_of,
+    Entry, NamedSharding, NoMeshError, PartitionSpec, Sharding, ShardingLike, axes_of,
+    over_mesh_around, sharding_in_types, space_of,
 )
 
 _refs: Any = lazy_module("olympus._src.types.refs")       # where there are references

@@ -17,16 +17,7 @@ from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import DimSize
 from .shape_specs import parse
 from .symbolic import (
-    ONE,
-    Dimension,
-    Factor,
-    Term,
-    difference,
-    dimension,
-    operation,
-    plain_range,
-    terms_of,
-    whole,
+    ONE, Dimension, Factor, Term, difference, dimension, operation, plain_range, terms_of, whole,
 )
 
 INFINITY = math.inf

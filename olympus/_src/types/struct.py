@@ -10,8 +10,7 @@ from typing import Any, TypeVar, dataclass_transform, overload
 
 from ..base.typing import P, Params
 from ..base.util import clipped, wraps
-from .tree_registry import register_dataclass
-from .tree_registry import static as static_field
+from .tree_registry import register_dataclass, static as static_field
 
 T = TypeVar("T")
 _plain_field: Callable[..., Any] = dataclasses.field    # whose overloads are about its defaults

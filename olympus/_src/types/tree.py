@@ -15,12 +15,7 @@ from ..base.config import compatible
 from ..base.docstrings import complete_docstrings
 from ..base.typing import PyTree, T
 from .tree_paths import (
-    IsLeaf,
-    explain_mismatch,
-    flatten_error,
-    keystr,
-    mismatch_error,
-    prefix_errors,
+    IsLeaf, explain_mismatch, flatten_error, keystr, mismatch_error, prefix_errors,
 )
 from .tree_registry import PyTreeDef, is_tree_node, registry
 

@@ -18,12 +18,7 @@ from olympus._src.base.lib.waiting import interruptible
 
 if TYPE_CHECKING:
     from olympus._src.base.array_type import (
-        Array,
-        ArrayImpl,
-        Device,
-        GSPMDSharding,
-        Sharding,
-        SingleDeviceSharding,
+        Array, ArrayImpl, Device, GSPMDSharding, Sharding, SingleDeviceSharding,
     )
 else:
     Array, ArrayImpl, Device = _jax.Array, _jax.ArrayImpl, _jax.Device

@@ -8,14 +8,7 @@ import ml_dtypes
 import numpy as np
 
 from olympus._src.base.lib.arrays import (
-    Array,
-    AvalLike,
-    Device,
-    check_alive,
-    copied,
-    device_put,
-    rewrap,
-    single_device_sharding,
+    Array, AvalLike, Device, check_alive, copied, device_put, rewrap, single_device_sharding,
 )
 from olympus._src.base.lib.loading import _jax, no_jax
 

@@ -33,9 +33,9 @@ if TYPE_CHECKING:       # jaxlib has no stubs of these: their attributes are unk
     _jax = pretty_printer = utils = weakref_lru_cache = ModuleType("")
 else:
     from jaxlib import _jax  # and what only __init__.py reads
-    from jaxlib import _pretty_printer as pretty_printer  # noqa: F401
-    from jaxlib import utils as utils
-    from jaxlib import weakref_lru_cache as weakref_lru_cache
+    from jaxlib import (  # noqa: F401
+        _pretty_printer as pretty_printer, utils as utils, weakref_lru_cache as weakref_lru_cache,
+    )
 
 
 def check_version(version: str) -> None:

@@ -22,13 +22,7 @@ from ...core.trace import literal, typeof
 from ...types.avals import ShapedArray
 from ...types.mesh import AbstractMesh, get_abstract_mesh
 from ...types.shape import (
-    canonical_axis,
-    definitely_equal,
-    floor_div,
-    is_static,
-    mod,
-    prod,
-    sequence,
+    canonical_axis, definitely_equal, floor_div, is_static, mod, prod, sequence,
 )
 from ...types.tree import tree_map
 from ...types.tree_registry import register_pytree_node
@@ -39,21 +33,8 @@ from ..families import to_front
 from ..shape import broadcast_axis, broadcast_in_dim, cut, merge, move_axis, reduce_sum, transpose
 from ..slicing import dynamic_index_in_dim
 from .axes import (
-    Collective,
-    Exchange,
-    Groups,
-    MeshOnly,
-    Names,
-    axis_index,
-    axis_names,
-    check_groups,
-    group_tables,
-    of_mesh,
-    positions,
-    sizes_of,
-    take_rows,
-    typed,
-    varying,
+    Collective, Exchange, Groups, MeshOnly, Names, axis_index, axis_names, check_groups,
+    group_tables, of_mesh, positions, sizes_of, take_rows, typed, varying,
 )
 from .states import changed, unreduced
 

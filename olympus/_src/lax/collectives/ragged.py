@@ -30,18 +30,8 @@ from ..reduce import argmax, reduce_or
 from ..shape import align, broadcast_in_dim, expand_dims, instantiate, reshape, squeeze, zeros_of
 from ..slicing import concatenate, index_in_dim
 from .axes import (
-    Collective,
-    Groups,
-    Names,
-    axis_index,
-    axis_names,
-    check_groups,
-    device_axes,
-    group_tables,
-    of_mesh,
-    sizes_of,
-    take_rows,
-    varying,
+    Collective, Groups, Names, axis_index, axis_names, check_groups, device_axes, group_tables,
+    of_mesh, sizes_of, take_rows, varying,
 )
 from .moves import all_to_all_p, gathered, lookup
 

@@ -31,21 +31,8 @@ from ..reduce import reduce_max, reduce_min
 from ..shape import expand_dims, reduce_sum, reshape
 from ..slicing import concatenate, index_in_dim, slice_in_dim
 from .axes import (
-    Exchange,
-    Groups,
-    MeshOnly,
-    Names,
-    axis_index,
-    axis_names,
-    axis_size,
-    check_groups,
-    device_axes,
-    group_tables,
-    of_mesh,
-    sizes_of,
-    take_rows,
-    typed,
-    varying,
+    Exchange, Groups, MeshOnly, Names, axis_index, axis_names, axis_size, check_groups, device_axes,
+    group_tables, of_mesh, sizes_of, take_rows, typed, varying,
 )
 from .moves import gathered, lookup, where_rows
 from .states import changed, state, unreduced

@@ -23,12 +23,7 @@ from ...core.trace import typeof
 from ...types import dtypes
 from ..arithmetic import RoundingMethod, abs, div, is_finite, mul, neg, round, round_to_zero, sub
 from ..bits import (
-    bitwise_and,
-    bitwise_not,
-    bitwise_or,
-    bitwise_xor,
-    shift_left,
-    shift_right_arithmetic,
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic,
     shift_right_logical,
 )
 from ..comparison import eq, ge, gt, lt, ne, select

@@ -23,14 +23,7 @@ from ..comparison import eq, ne, select
 from ..creation import broadcasted_iota, full
 from ..families import Combine, add
 from ..reduce import (
-    BOOL,
-    Reduction,
-    reduce_and,
-    reduce_max_p,
-    reduce_min_p,
-    reduce_or,
-    reduce_sum,
-    smallest,
+    BOOL, Reduction, reduce_and, reduce_max_p, reduce_min_p, reduce_or, reduce_sum, smallest,
 )
 from ..shape import broadcast_in_dim, reshape, zeros_of
 from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim

@@ -21,18 +21,8 @@ from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
 from ..transcendental import sqrt
 from . import kernels
 from .core import (
-    INT32,
-    MatrixOperation,
-    Results,
-    Shape,
-    adjoint,
-    check_square,
-    half,
-    matmul,
-    matrix_transpose,
-    total,
-    tril,
-    triu,
+    INT32, MatrixOperation, Results, Shape, adjoint, check_square, half, matmul, matrix_transpose,
+    total, tril, triu,
 )
 from .solve import triangular_solve
 

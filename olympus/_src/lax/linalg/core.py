@@ -26,14 +26,7 @@ from ..creation import broadcasted_iota
 from ..families import add
 from ..indexing import GatherDimensionNumbers, gather
 from ..shape import (
-    align,
-    broadcast_in_dim,
-    expand_dims,
-    merge,
-    move_axis,
-    reduce_sum,
-    transpose,
-    zeros_of,
+    align, broadcast_in_dim, expand_dims, merge, move_axis, reduce_sum, transpose, zeros_of,
 )
 from ..slicing import slice_in_dim
 from .kernels import INT32

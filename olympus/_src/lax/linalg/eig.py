@@ -22,15 +22,7 @@ from ..shape import broadcast_in_dim, reduce_sum
 from ..slicing import pad
 from . import kernels
 from .core import (
-    INT32,
-    MatrixOperation,
-    Results,
-    Shape,
-    adjoint,
-    check_square,
-    diagonal,
-    matmul,
-    scaled,
+    INT32, MatrixOperation, Results, Shape, adjoint, check_square, diagonal, matmul, scaled,
 )
 from .spectra import as_dtype, left_divided, off_diagonal_inverse, pairs
 

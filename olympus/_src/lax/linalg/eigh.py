@@ -14,15 +14,7 @@ from ..families import add
 from . import kernels
 from .cholesky import symmetrize
 from .core import (
-    MatrixOperation,
-    Results,
-    Shape,
-    adjoint,
-    check_square,
-    diagonal,
-    half,
-    matmul,
-    real_dtype,
+    MatrixOperation, Results, Shape, adjoint, check_square, diagonal, half, matmul, real_dtype,
 )
 from .spectra import as_dtype, check_subset, off_diagonal_inverse, pairs, subset
 

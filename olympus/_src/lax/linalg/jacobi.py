@@ -20,16 +20,7 @@ from ..slicing import concatenate, pad
 from ..sort import sort
 from ..transcendental import sqrt
 from .core import (
-    INT32,
-    adjoint,
-    columns,
-    diagonal,
-    eye,
-    matmul,
-    real_dtype,
-    rows,
-    scaled,
-    take_columns,
+    INT32, adjoint, columns, diagonal, eye, matmul, real_dtype, rows, scaled, take_columns,
 )
 from .qr import qr
 from .spectra import as_dtype

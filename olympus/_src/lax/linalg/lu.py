@@ -11,13 +11,7 @@ from ...core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ...core.trace import typeof
 from ...types.avals import ShapedArray, make_aval
 from ...types.shape import (
-    broadcast_shapes,
-    canonical_dim,
-    definitely_equal,
-    is_static,
-    known_less,
-    minimum,
-    prod,
+    broadcast_shapes, canonical_dim, definitely_equal, is_static, known_less, minimum, prod,
 )
 from ..arithmetic import neg, sub
 from ..barriers import stop_gradient
@@ -29,21 +23,8 @@ from ..slicing import concatenate, dynamic_index_in_dim
 from ..sort import sort
 from . import kernels
 from .core import (
-    INT32,
-    MatrixOperation,
-    Results,
-    Shape,
-    check_square,
-    columns,
-    eye,
-    matmul,
-    matrix_transpose,
-    merged,
-    rows,
-    take_rows,
-    total,
-    tril,
-    triu,
+    INT32, MatrixOperation, Results, Shape, check_square, columns, eye, matmul, matrix_transpose,
+    merged, rows, take_rows, total, tril, triu,
 )
 from .solve import triangular_solve
 

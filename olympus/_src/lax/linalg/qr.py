@@ -25,20 +25,8 @@ from ..shape import broadcast_in_dim, instantiate, zeros_of
 from ..slicing import concatenate, pad
 from . import kernels
 from .core import (
-    INT32,
-    MatrixOperation,
-    Results,
-    Shape,
-    adjoint,
-    columns,
-    diagonal,
-    diagonal_part,
-    eye,
-    matmul,
-    rows,
-    take_columns,
-    tril,
-    triu,
+    INT32, MatrixOperation, Results, Shape, adjoint, columns, diagonal, diagonal_part, eye, matmul,
+    rows, take_columns, tril, triu,
 )
 from .solve import triangular_solve
 

@@ -22,18 +22,8 @@ from ..shape import broadcast_in_dim, expand_dims, reshape, squeeze, zeros_of
 from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim, pad, slice_in_dim
 from . import kernels
 from .core import (
-    LAPACK,
-    MatrixOperation,
-    Results,
-    Shape,
-    check_square,
-    matmul,
-    matrix_transpose,
-    merged,
-    scaled,
-    total,
-    tril,
-    triu,
+    LAPACK, MatrixOperation, Results, Shape, check_square, matmul, matrix_transpose, merged, scaled,
+    total, tril, triu,
 )
 
 HALVES = frozenset(dtypes.as_dtype(d) for d in ("float16", "bfloat16"))

@@ -21,17 +21,8 @@ from ..shape import broadcast_in_dim
 from ..slicing import concatenate, slice_in_dim
 from . import kernels
 from .core import (
-    MatrixOperation,
-    Results,
-    Shape,
-    adjoint,
-    columns,
-    diagonal,
-    eye,
-    matmul,
-    on_diagonal,
-    real_dtype,
-    scaled,
+    MatrixOperation, Results, Shape, adjoint, columns, diagonal, eye, matmul, on_diagonal,
+    real_dtype, scaled,
 )
 from .jacobi import emit_svd
 from .spectra import as_dtype, check_subset, off_diagonal_inverse, pairs, subset

@@ -13,14 +13,7 @@ from ...types.shape import definitely_equal
 from ..arithmetic import mul
 from ..families import add
 from .core import (
-    MatrixOperation,
-    Results,
-    Shape,
-    check_square,
-    matmul,
-    matrix_transpose,
-    total,
-    tril,
+    MatrixOperation, Results, Shape, check_square, matmul, matrix_transpose, total, tril,
 )
 
 

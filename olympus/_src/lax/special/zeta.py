@@ -12,38 +12,20 @@ import numpy as np
 from ...base.typing import Array, ArrayLike, IrValue, Params
 from ...core import tags
 from ...core.primitive import (
-    Axis,
-    Builder,
-    Cotangent,
-    Linear,
-    Primitive,
-    Tangent,
-    Transposed,
-    Zero,
-    not_linear,
+    Axis, Builder, Cotangent, Linear, Primitive, Tangent, Transposed, Zero, not_linear,
 )
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
-from ...types.shape import bound_or, definitely_equal, less, static_int
-from ...types.shape import minimum as smaller
-from ..arithmetic import div, mul, neg, reciprocal, sub
-from ..arithmetic import min as minimum
+from ...types.shape import bound_or, definitely_equal, less, minimum as smaller, static_int
+from ..arithmetic import div, min as minimum, mul, neg, reciprocal, sub
 from ..bits import bitwise_and, shift_right_arithmetic, shift_right_logical
 from ..comparison import eq, ge, gt, lt, select
 from ..convert import convert_element_type, convert_element_type_p
 from ..creation import full, full_like, iota
 from ..cumulative import cumprod
 from ..families import (
-    FLOATING,
-    INTEGER,
-    NUMERIC,
-    Elementwise,
-    add,
-    binary,
-    check_dtypes,
-    elementwise,
-    to_front,
+    FLOATING, INTEGER, NUMERIC, Elementwise, add, binary, check_dtypes, elementwise, to_front,
 )
 from ..shape import broadcast_in_dim, move_axis, reduce_sum, rev
 from ..slicing import concatenate, slice_in_dim

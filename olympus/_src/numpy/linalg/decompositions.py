@@ -16,10 +16,7 @@ from ...jit.fused import fused
 from ...lax import arithmetic
 from ...lax.comparison import select
 from ...lax.creation import full_like
-from ...lax.linalg import cholesky as lax_cholesky
-from ...lax.linalg import eig as lax_eig
-from ...lax.linalg import eigh as lax_eigh
-from ...lax.linalg import svd as lax_svd
+from ...lax.linalg import cholesky as lax_cholesky, eig as lax_eig, eigh as lax_eigh, svd as lax_svd
 from ...lax.linalg.core import adjoint, diagonal, eye, matmul
 from ...lax.linalg.spectra import check_subset, left_divided, subset
 from ...types import dtypes

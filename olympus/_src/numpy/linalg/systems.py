@@ -21,17 +21,9 @@ from ...lax.comparison import select
 from ...lax.convert import convert_element_type, in_dtype
 from ...lax.creation import broadcasted_iota, full_like
 from ...lax.families import add
-from ...lax.linalg import cholesky as lax_cholesky
-from ...lax.linalg import qr as lax_qr
+from ...lax.linalg import cholesky as lax_cholesky, qr as lax_qr
 from ...lax.linalg.core import (
-    adjoint,
-    columns,
-    diagonal,
-    eye,
-    matmul,
-    matrix_transpose,
-    rows,
-    scaled,
+    adjoint, columns, diagonal, eye, matmul, matrix_transpose, rows, scaled,
 )
 from ...lax.linalg.lu import lu, lu_solve
 from ...lax.linalg.svd import svd
@@ -41,13 +33,7 @@ from ...lax.shape import broadcast_in_dim, expand_dims, reduce_sum, reshape, squ
 from ...lax.slicing import index_in_dim
 from ...types import dtypes
 from ...types.shape import (
-    canonical_axes,
-    definitely_equal,
-    is_static,
-    known_less,
-    prod,
-    sequence,
-    static_int,
+    canonical_axes, definitely_equal, is_static, known_less, prod, sequence, static_int,
 )
 from .. import products
 from ..promote import array_args, check_ranks, convert, inexact, promote_dtypes, refuse_option

@@ -18,16 +18,8 @@ from ...numpy.elementary import hypot
 from ...numpy.joining import stack
 from ...numpy.selection import where
 from .dormand_prince import (
-    ERROR,
-    NODES,
-    STAGES,
-    Fun,
-    Weights,
-    combined,
-    interp_fit_dopri,
-    mean_error_ratio,
-    optimal_step_size,
-    stages_of,
+    ERROR, NODES, STAGES, Fun, Weights, combined, interp_fit_dopri, mean_error_ratio,
+    optimal_step_size, stages_of,
 )
 from .steps import Attempt, Equation, Progress, finite
 

@@ -15,8 +15,7 @@ from ...core.trace import typeof
 from ...custom.solves import custom_linear_solve
 from ...jit.fused import fused
 from ...mapping.vmap import vmap
-from ...numpy.arithmetic import abs as absolute
-from ...numpy.arithmetic import less
+from ...numpy.arithmetic import abs as absolute, less
 from ...numpy.conditions import clip
 from ...numpy.creation import asarray, zeros, zeros_like
 from ...numpy.elementary import sqrt

@@ -14,14 +14,10 @@ from ...control_flow.while_loop import fori_loop
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.creation import iota
-from ...lax.linalg import cholesky as lax_cholesky
-from ...lax.linalg import lu as lax_lu
-from ...lax.linalg import qr as lax_qr
-from ...lax.linalg import svd as lax_svd
+from ...lax.linalg import cholesky as lax_cholesky, lu as lax_lu, qr as lax_qr, svd as lax_svd
 from ...lax.linalg.core import adjoint, eye, matmul, tril, triu
 from ...lax.slicing import dynamic_slice, dynamic_slice_in_dim, dynamic_update_slice_in_dim
-from ...matrix import hessenberg as reduction
-from ...matrix import schur as lax_schur
+from ...matrix import hessenberg as reduction, schur as lax_schur
 from ...matrix.polar import qdwh
 from ...numpy import manipulation
 from ...numpy.arithmetic import abs as absolute

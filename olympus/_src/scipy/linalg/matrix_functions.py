@@ -26,8 +26,7 @@ from ...lax.linalg.lu import lu_solve
 from ...lax.linalg.solve import triangular_solve
 from ...matrix.schur import schur
 from ...numpy import reductions
-from ...numpy.arithmetic import abs as absolute
-from ...numpy.arithmetic import maximum, minimum
+from ...numpy.arithmetic import abs as absolute, maximum, minimum
 from ...numpy.elementary import ceil, exp2, expm1, isfinite, log, log2, sqrt
 from ...numpy.joining import block
 from ...numpy.linalg.systems import matrix_power

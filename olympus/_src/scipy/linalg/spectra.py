@@ -7,8 +7,7 @@ from typing import Any
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
 from ...jit.fused import fused
-from ...lax.linalg import cholesky as lax_cholesky
-from ...lax.linalg import eigh as lax_eigh
+from ...lax.linalg import cholesky as lax_cholesky, eigh as lax_eigh
 from ...lax.linalg.core import adjoint, matmul, tril
 from ...lax.linalg.solve import triangular_solve
 from ...numpy.creation import zeros

@@ -15,8 +15,7 @@ from ...base.util import real_number
 from ...core.trace import typeof
 from ...jit.fused import fused
 from ...lax.linalg.solve import tridiagonal_solve
-from ...numpy.arithmetic import abs as absolute
-from ...numpy.arithmetic import maximum, minimum, mod, sign
+from ...numpy.arithmetic import abs as absolute, maximum, minimum, mod, sign
 from ...numpy.creation import asarray
 from ...numpy.elementary import floor
 from ...numpy.linalg.systems import inv
@@ -28,13 +27,7 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from ...types import dtypes
 from ...types.shape import (
-    canonical_axes,
-    canonical_axis,
-    canonical_shape,
-    definitely_equal,
-    is_static,
-    less,
-    sequence,
+    canonical_axes, canonical_axis, canonical_shape, definitely_equal, is_static, less, sequence,
     static_int,
 )
 from ..linalg.arguments import count_of, counted

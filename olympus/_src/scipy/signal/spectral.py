@@ -24,14 +24,7 @@ from ...numpy.selection import where
 from ...numpy.statistics import mean, median
 from ...types import dtypes
 from ...types.shape import (
-    canonical_axis,
-    floor_div,
-    is_static,
-    less,
-    maximum,
-    mod,
-    sequence,
-    static_int,
+    canonical_axis, floor_div, is_static, less, maximum, mod, sequence, static_int,
 )
 from ..linalg.arguments import count_of, counted, number
 from .windows import weights

@@ -25,8 +25,7 @@ from ...numpy.arithmetic import absolute
 from ...numpy.elementary import exp, floor, log, sqrt
 from ...numpy.grids import arange
 from ...numpy.selection import where
-from ...numpy.trigonometry import bessel_i1, cos, sin
-from ...numpy.trigonometry import i0 as numpy_i0
+from ...numpy.trigonometry import bessel_i1, cos, i0 as numpy_i0, sin
 from ...types import dtypes
 from ...types.shape import static_int
 from .family import Special, apply, chebyshev, inside, nowhere, operands, outside

@@ -13,11 +13,7 @@ from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike
 from ...jit.fused import fused
 from ...lax.special.incomplete_beta import (
-    beta_density_p,
-    beta_value,
-    betainc_slope_p,
-    betaincc_p,
-    regularized_incomplete_beta_p,
+    beta_density_p, beta_value, betainc_slope_p, betaincc_p, regularized_incomplete_beta_p,
 )
 from ...lax.special.incomplete_gamma import igamma_p, igammac_p
 from ...numpy.arithmetic import absolute, maximum, minimum

@@ -14,9 +14,7 @@ from ...jit.fused import fused
 from ...lax.families import INEXACT
 from ...lax.special.series import log1p_minus
 from ...lax.transcendental import logistic
-from ...nn.activations import log_sigmoid
-from ...nn.activations import log_softmax as nn_log_softmax
-from ...nn.activations import softmax as nn_softmax
+from ...nn.activations import log_sigmoid, log_softmax as nn_log_softmax, softmax as nn_softmax
 from ...numpy.arithmetic import absolute, maximum, minimum
 from ...numpy.elementary import exp, expm1, log, log1p
 from ...numpy.promote import unary_inexact

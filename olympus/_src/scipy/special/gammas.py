@@ -19,12 +19,7 @@ from ...lax.arithmetic import complex as make_complex
 from ...lax.creation import full_like
 from ...lax.special.incomplete_beta import betaincc_p, regularized_incomplete_beta_p
 from ...lax.special.incomplete_gamma import (
-    RGAMMA,
-    STIRLING,
-    igamma_p,
-    igammac_p,
-    rgamma1p,
-    stirling,
+    RGAMMA, STIRLING, igamma_p, igammac_p, rgamma1p, stirling,
 )
 from ...lax.special.zeta import scaled_zeta, zeta_p
 from ...numpy.arithmetic import absolute, conjugate, imag, maximum, minimum, real
@@ -34,18 +29,7 @@ from ...numpy.selection import where
 from ...numpy.trigonometry import sin, tan
 from ...types import dtypes
 from .family import (
-    Special,
-    apply,
-    chebyshev,
-    even,
-    flat,
-    horner,
-    inside,
-    log1p,
-    nowhere,
-    operands,
-    outside,
-    whole,
+    Special, apply, chebyshev, even, flat, horner, inside, log1p, nowhere, operands, outside, whole,
 )
 
 _LARGE = 16.0

@@ -18,16 +18,7 @@ from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.selection import where
 from ...numpy.trigonometry import cos, sin
 from .family import (
-    Special,
-    apply,
-    chebyshev,
-    horner,
-    inside,
-    log1p,
-    normal,
-    nowhere,
-    operands,
-    outside,
+    Special, apply, chebyshev, horner, inside, log1p, normal, nowhere, operands, outside,
 )
 from .normal import faddeeva, gauss_p, ndtr_of
 

@@ -18,11 +18,7 @@ from ...lax.arithmetic import complex as make_complex
 from ...lax.families import COMPLEX
 from ...lax.special.incomplete_beta import beta_density_p, beta_product, beta_value, betainc_slope_p
 from ...lax.special.incomplete_gamma import (
-    gamma_density_p,
-    gamma_lower,
-    gamma_upper,
-    power_density,
-    random_gamma_grad_p,
+    gamma_density_p, gamma_lower, gamma_upper, power_density, random_gamma_grad_p,
 )
 from ...lax.special.series import iterate
 from ...numpy.arithmetic import absolute, imag, maximum, minimum, real

@@ -20,8 +20,7 @@ from ...jit.fused import fused
 from ...lax.arithmetic import complex as make_complex
 from ...lax.barriers import stop_gradient
 from ...lax.families import COMPLEX
-from ...lax.special.classical import erf as lax_erf
-from ...lax.special.classical import erf_inv_p, erf_p
+from ...lax.special.classical import erf as lax_erf, erf_inv_p, erf_p
 from ...numpy.arithmetic import absolute, imag, maximum, real, sign
 from ...numpy.elementary import copysign, exp, expm1, floor, log, rint, sqrt
 from ...numpy.manipulation import astype

@@ -11,8 +11,7 @@ from ...numpy.conditions import where
 from ...numpy.elementary import exp
 from ...numpy.joining import concatenate
 from ...numpy.promote import promote_dtypes, to_array
-from ...numpy.reductions import all as all_of
-from ...numpy.reductions import sum as sum_of
+from ...numpy.reductions import all as all_of, sum as sum_of
 from ...types import dtypes
 from ...types.shape import definitely_equal
 from ..special.entropy import xlogy

@@ -10,8 +10,7 @@ from ...control_flow.while_loop import fori_loop
 from ...numpy.arithmetic import maximum, minimum
 from ...numpy.conditions import where
 from ...numpy.elementary import ceil, exp, expm1, floor, log, log1p
-from ...random import discrete, from_gamma
-from ...random import poisson as of_poisson
+from ...random import discrete, from_gamma, poisson as of_poisson
 from ...random.binomial import binomial
 from ...random.continuous import subkeys
 from ...random.hypergeometric import hypergeometric

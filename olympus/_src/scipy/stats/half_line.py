@@ -12,21 +12,14 @@ from ...numpy.conditions import where
 from ...numpy.constants import euler_gamma
 from ...numpy.elementary import exp, expm1, log, sqrt
 from ...numpy.trigonometry import arctan, arctan2, tan
-from ...random import continuous as samplers
-from ...random import from_gamma
-from ...random import gamma as gamma_samplers
+from ...random import continuous as samplers, from_gamma, gamma as gamma_samplers
 from ..special.entropy import xlogy
 from ..special.gammas import betainc, betaln, digamma, gammainc, gammaincc, gammaln
 from ..special.inverses import rough_quantile
 from ..special.normal import erf, erfc, erfinv, log_ndtr, ndtr, ndtri
 from .distribution import ByLogCdf, ByLogSf, Continuous, published
 from .kernels import (
-    log1p_square,
-    log_beta_cdf,
-    log_beta_density,
-    log_gamma_cdf,
-    log_gamma_density,
-    log_gamma_sf,
+    log1p_square, log_beta_cdf, log_beta_density, log_gamma_cdf, log_gamma_density, log_gamma_sf,
 )
 
 _LOG_2 = math.log(2.0)

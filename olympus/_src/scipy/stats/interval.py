@@ -10,8 +10,7 @@ from ...nn.activations import log1mexp
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, expm1, log, log1p, sqrt
 from ...numpy.trigonometry import arctan2, cos, sin
-from ...random import continuous as samplers
-from ...random import from_gamma
+from ...random import continuous as samplers, from_gamma
 from ..special.gammas import betainc, betaln, digamma
 from ..special.normal import log_ndtr, ndtr
 from .distribution import Continuous, published

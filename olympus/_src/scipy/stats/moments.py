@@ -17,9 +17,7 @@ from ...numpy.conditions import where
 from ...numpy.creation import asarray, ones_like
 from ...numpy.elementary import exp, isnan, log, sqrt
 from ...numpy.promote import array_args, inexact, promote_dtypes, to_array
-from ...numpy.reductions import max as max_of
-from ...numpy.reductions import min as min_of
-from ...numpy.reductions import sum as sum_of
+from ...numpy.reductions import max as max_of, min as min_of, sum as sum_of
 from ...numpy.statistics import median, nanmedian, nanquantile, quantile
 from ...random.arguments import refuse_complex
 from ...types import dtypes

@@ -10,8 +10,7 @@ from ...lax.special.classical import lgamma
 from ...numpy.conditions import where
 from ...numpy.elementary import exp, floor
 from ...numpy.promote import promote_dtypes, to_array
-from ...numpy.reductions import all as all_of
-from ...numpy.reductions import sum as sum_of
+from ...numpy.reductions import all as all_of, sum as sum_of
 from ..special.entropy import xlogy
 
 

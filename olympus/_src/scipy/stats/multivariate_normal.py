@@ -14,8 +14,7 @@ from ...numpy.linalg.systems import cholesky
 from ...numpy.manipulation import expand_dims, squeeze
 from ...numpy.products import diagonal, matmul
 from ...numpy.promote import promote_dtypes, to_array
-from ...numpy.reductions import max as max_of
-from ...numpy.reductions import sum as sum_of
+from ...numpy.reductions import max as max_of, sum as sum_of
 from ...random.arguments import refuse_complex
 from ...types import dtypes
 from ...types.shape import definitely_equal

@@ -16,9 +16,7 @@ from ...numpy.indexing import take_along_axis
 from ...numpy.joining import concatenate
 from ...numpy.manipulation import astype, expand_dims, moveaxis, ravel, squeeze
 from ...numpy.promote import array_args, flag, inexact, to_array
-from ...numpy.reductions import any as any_of
-from ...numpy.reductions import argmax
-from ...numpy.reductions import sum as sum_of
+from ...numpy.reductions import any as any_of, argmax, sum as sum_of
 from ...numpy.sorting import argsort, sort
 from ...numpy.statistics import nanstd, std
 from ...random.arguments import refuse_complex

@@ -15,9 +15,7 @@ from ...numpy.conditions import where
 from ...numpy.constants import euler_gamma
 from ...numpy.elementary import exp, log, log1p, rint, sqrt
 from ...numpy.trigonometry import arcsin, arctan2, sin, tan
-from ...random import continuous as samplers
-from ...random import from_gamma
-from ...random import gamma as from_gamma_samples
+from ...random import continuous as samplers, from_gamma, gamma as from_gamma_samples
 from ...random.continuous import subkeys
 from ...random.keys import typed
 from ...random.vonmises import vonmises as vonmises_samples
