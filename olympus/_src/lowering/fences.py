@@ -698,7 +698,7 @@ class _Pass:
                 if bits := self.made.pop(atom, _UNKNOWN)[0] & _NARROWED:
                     self.made[atom] = bits, None
 
-    # LLVM takes an exponential of a known NaN for undefined: it gives what was in memory.
+    # LLVM takes an exponential of a known NaN for undefined: it gives uninitialised memory.
 
     def _is_known(self, eqn: OlympusprEqn, p: Made, q: Made,
                   operation: Callable[[complex, complex], complex]) -> bool:
@@ -717,7 +717,7 @@ class _Pass:
         return True
 
     def _call(self, eqn: OlympusprEqn) -> None:
-        """Calls, and operations that are several: what they read and make may be anything.
+        """Calls, and operations that are several: their operands and results may be anything.
 
         Held in memory are the constants that they are given and that the compiler may not see
         there: NaN, infinities, and 0 where it may be a term; and integers that were narrowed.

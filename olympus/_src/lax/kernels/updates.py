@@ -52,7 +52,7 @@ def _is_large(b: Builder, update: int) -> bool:
 
 def _reads_elsewhere(b: Builder, x: IrValue, update: IrValue, starts: Sequence[IrValue],
                      axes: Sequence[int] = ()) -> bool:
-    """Whether what is fused with the update reads `x` at another place than the update goes to."""
+    """Whether an operation fused with the update reads `x` elsewhere than the update goes."""
     written = _written(b, starts, axes)
     # A value, whether its elements are moved, and the calls within which it is computed.
     pending: list[tuple[IrValue, bool, tuple[IrOperation, ...]]] = [(update, False, ())]
