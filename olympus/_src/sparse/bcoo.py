@@ -110,7 +110,7 @@ class BCOO(OLYMPUSSparse):
             _check_indices(np.asarray(self.indices), self._info)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array], SparseInfo]:
-        """For pytrees: data and indices, and what they do not say."""
+        """For pytrees: data and indices, and the fields that these do not say."""
         return self._bufs, tree_info(self._info, self._bufs, 2)
 
     @classmethod

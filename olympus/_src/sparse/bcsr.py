@@ -68,7 +68,7 @@ class BCSR(OLYMPUSSparse):
             _check_pointers(np.asarray(self.indptr), self.nse)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], SparseInfo]:
-        """For pytrees: data, indices and indptr, and what they do not say."""
+        """For pytrees: data, indices and indptr, and the fields that these do not say."""
         return self._bufs, tree_info(self._info, self._bufs, 1)
 
     @classmethod

@@ -106,7 +106,7 @@ class BCSRProperties(NamedTuple):
 
 
 def as_int(what: str, number: object) -> int:
-    """A parameter as an int; TypeError for what is none."""
+    """A parameter as an int; TypeError for anything else."""
     try:
         return operator.index(number)   # pyright: ignore[reportArgumentType]
     except TypeError:
@@ -196,7 +196,7 @@ class OLYMPUSSparse:
         self.shape = canonical_shape(shape, type(self).__name__)
 
     def tree_flatten(self) -> tuple[tuple[Array, ...], object]:
-        """For pytrees: the arrays, and what they do not say."""
+        """For pytrees: the arrays, and the fields that these do not say."""
         raise NotImplementedError(f"{type(self).__name__}.tree_flatten")
 
     @property

@@ -687,8 +687,8 @@ def _reduce_sum(spenv: SparsifyEnv, x: SparsifyValue, *, axes: Sequence[int],
     return [arrays_to_spvalues(spenv, out if out.shape else out.data.sum(dtype=out.dtype))]
 
 
-def _of_truths(name: str, rule: Rule) -> Rule:
-    """The rule of bits for arrays of truths, whose product is "and" and whose sum is "or"."""
+def _of_booleans(name: str, rule: Rule) -> Rule:
+    """The rule of bits for arrays of bool, whose product is "and" and whose sum is "or"."""
     def run(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> Sequence[SparsifyValue]:
         dtype = spenv.data(x).dtype
         if dtype != layout.BOOL:
@@ -701,7 +701,7 @@ def _of_truths(name: str, rule: Rule) -> Rule:
 
 
 sparse_rules_bcoo.update({add_p: _add, sub_p: _sub, mul_p: _mul, div_p: _div,
-                          and_p: _of_truths("and", _mul), or_p: _of_truths("or", _add),
+                          and_p: _of_booleans("and", _mul), or_p: _of_booleans("or", _add),
                           reduce_sum_p: _reduce_sum})
 
 
