@@ -172,3 +172,13 @@ def test_a_constraint_gives_what_a_program_needs() -> None:
     x, y = np.arange(16, dtype=np.int32), np.arange(18, dtype=np.int32)
     specs = export.symbolic_args_specs((x, y), ("a", "b"), ["b >= 3", "min(a, b) == b - 2"])
     np.testing.assert_array_equal(export.export(olympus.jit(f))(*specs).call(x, y), 2 * x + y[2:])
+
+
+def test_a_scan_whose_length_may_be_its_unroll_is_exported() -> None:
+    """Regression: lowering asked whether the length is more than 1, which n >= 1 leaves open."""
+    n, = export.symbolic_shape("n", constraints=["n >= 1"])
+    exported = export.export(olympus.jit(lambda x: lax.scan(lambda c, x: (c + x, c), 0.0, x)))(
+        olympus.ShapeDtypeStruct((n,), "float32"))
+    for size in (1, 2):
+        last, before = exported.call(onp.arange(size, dtype="float32") + 1)
+        assert last == size * (size + 1) / 2 and before[0] == 0

@@ -26,7 +26,7 @@ from ..lax.shape import instantiate
 from ..lax.slicing import index_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from ..types.shape import definitely_equal, maximum
+from ..types.shape import bound_or, definitely_equal, maximum
 from .groups import Runs, woven
 
 _refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
@@ -44,7 +44,8 @@ class Scan(Runs):
         return params["length"]
 
     def given(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
-        return super().given(params, xs) if params["length"] > params["unroll"] else xs
+        unroll = params["unroll"]       # a symbolic length is a loop's
+        return super().given(params, xs) if bound_or(params["length"], unroll + 1) > unroll else xs
 
     def infer(self, *avals: ShapedArray, olympuspr: ClosedOlympuspr, length: int, num_carry: int,
               **params: Hashable) -> list[ShapedArray]:
