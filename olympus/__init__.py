@@ -30,8 +30,6 @@ from ._src.base.config import (
 from ._src.base.typing import Array, Device
 from ._src.host.callbacks import pure_callback
 from ._src.custom.jvp import custom_jvp
-from ._src.control_flow.remat import checkpoint, checkpoint_policies
-from ._src.control_flow.remat import checkpoint as remat
 from ._src.core.effects import effects_barrier
 from ._src.core.trace import typeof
 from ._src.numpy import array_methods
@@ -51,9 +49,11 @@ from ._src.types.dtypes import float0
 from ._src.types.mesh import get_abstract_mesh, use_abstract_mesh
 from ._src.types.sharding import NamedSharding
 from ._src.types.sharding import PartitionSpec as P
-from ._src.types.slices import dslice as ds
+from ._src.numpy.index_plan import dslice as ds
 from .version import __version__, __version_info__
 with _when_named(__name__):
+    from ._src.control_flow.remat import checkpoint, checkpoint_policies
+    from ._src.control_flow.remat import checkpoint as remat
     from ._src.jit.checked import check
     from ._src.custom.gradient import closure_convert, custom_gradient
     from ._src.custom.vjp import custom_vjp

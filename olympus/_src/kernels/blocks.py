@@ -28,12 +28,12 @@ from ..lax.families import add
 from ..lax.refs import View
 from ..lax.shape import as_array, broadcast, expand_dims, squeeze
 from ..lax.slicing import dynamic_slice, dynamic_update_slice, pad, slice as lax_slice
+from ..numpy.index_plan import Slice
 from ..numpy.indexing import take, write
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.dtypes import DType
 from ..types.refs import RefAval, ref_aval
-from ..types.slices import Slice
 from .grid import around
 from .specs import (
     INT32, BlockDim, Blocked, BlockSpec, BoundedSlice, Element, IndexMap, Indirect, NoBlockSpec,

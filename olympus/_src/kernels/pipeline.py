@@ -12,9 +12,9 @@ from ..base.source import api_boundary
 from ..base.typing import Array, PyTree, Reference
 from ..control_flow.while_loop import fori_loop
 from ..lax.collectives.axes import axis_index
+from ..numpy.index_plan import Slice
 from ..numpy.refs import get, set
 from ..types.avals import make_aval
-from ..types.slices import Slice
 from ..types.tree import tree_leaves
 from .control import when
 from .grid import around, program_id

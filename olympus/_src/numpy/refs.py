@@ -31,10 +31,9 @@ from ..types.avals import HIGH, ShapedArray
 from ..types.memory import Space
 from ..types.refs import RefAval
 from ..types.shape import SymbolicDim
-from ..types.slices import Slice
 from . import promote
 from .creation import asarray, is_sequence
-from .index_plan import consumed, entries_of, parse
+from .index_plan import Slice, consumed, entries_of, parse
 from .indexing import fit_values, getitem, loses, write
 from .manipulation import reshape, transpose
 

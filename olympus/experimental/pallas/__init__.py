@@ -28,7 +28,7 @@ from ..._src.kernels.specs import (
     Element, GridSpec, Indirect, MemoryRef, MemorySpace, RevisitMode, Squeezed, no_block_spec,
     semaphore, squeezed,
 )
-from ..._src.types.slices import Slice, dslice
+from ..._src.numpy.index_plan import Slice, dslice
 
 ANY, HOST = MemorySpace.ANY, MemorySpace.HOST
 ds = dslice
