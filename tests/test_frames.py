@@ -10,6 +10,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus._src.core.context import ctx
 
 
 def frames(call):
@@ -46,6 +47,17 @@ X = np.ones(3, np.float32)
 KEY = olympus.random.key(0)
 PLACES = onp.array([0, 2])
 W = onp.ones((3, 3))
+
+
+def test_another_dict_of_the_same_axes_costs_once():
+    """Regression: the context was looked up anew by each operation."""
+    warm = traced_frames(lambda x: x.reshape(3, 1), X)
+    outer = ctx.axes
+    ctx.axes = dict(outer)
+    try:
+        assert traced_frames(lambda x: x.reshape(3, 1), X) == warm
+    finally:
+        ctx.axes = outer
 
 
 @pytest.mark.parametrize(("name", "fun", "budget"), [

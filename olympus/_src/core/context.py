@@ -187,5 +187,5 @@ def current_context() -> Context:
             found = _contexts.get(key)
             if found is None:
                 found = _contexts[key] = Context(options, axes)
-        ctx.context = found
+        ctx.context, ctx.axes = found, found.axes       # equal ones, found by identity next time
     return found
