@@ -115,9 +115,11 @@ def _touched(pr: Olympuspr, eqns: Sequence[OlympusprEqn]
     reads: dict[Var, list[int]] = {}
     if writes:
         for n, eqn in enumerate(eqns):
-            for v in {*variables(eqn.invars)} & writes.keys():
-                if n != writes[v]:
-                    reads.setdefault(v, []).append(n)
+            for v in eqn.invars:        # hot
+                if type(v) is not Literal and v in writes and n != writes[v]:
+                    places = reads.setdefault(v, [])
+                    if n not in places[-1:]:
+                        places.append(n)
     return writes, reads
 
 
