@@ -78,9 +78,7 @@ class FlatFunction:
 
     @property
     def aux(self) -> object:
-        """The auxiliary data, put together where it is asked for: nodes of the user's may note the
-        trace in which they are made.
-        """
+        """The auxiliary data, rebuilt under the caller's trace, which users' nodes may note."""
         leaves, tree = self.aux_parts
         return tree.unflatten(leaves)
 

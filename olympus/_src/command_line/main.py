@@ -251,7 +251,7 @@ def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
     """Report a program's memory and time on devices that need not be here; 3 if it does not fit."""
     if given.emit not in ("summary", "json", "html"):
         raise CommandError(f"--emit {given.emit} given with --for, which has json and html.")
-    try:    # first, as a target that was forgotten is told by what follows --for
+    try:    # first: a forgotten target shows in the text behind --for
         parse_target(given.goal)
     except ValueError as error:
         raise CommandError(str(error)) from None

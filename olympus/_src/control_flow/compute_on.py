@@ -78,7 +78,7 @@ def compute_on2(f: Callable[..., PyTree] | None = None, *, compute_type: str,
       compute_type: as `compute_on` takes it.
       out_memory_spaces: the `memory.Space` of the results, or a pytree of those that is a prefix of
         the result's structure.
-      compiler_options: what XLA is told of the call, by name.
+      compiler_options: options of the call for XLA, by name.
 
     Returns:
       A function of the same positional arguments.

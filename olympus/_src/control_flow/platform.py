@@ -24,7 +24,7 @@ def platform_dependent(*args: PyTree, default: Callable[..., PyTree] | None = No
         program can be lowered for each; their results have the same structure, shapes and dtypes.
 
     Returns:
-      What the function returns, a pytree of arrays.
+      The function's result, a pytree of arrays.
 
     ValueError, when lowered, for a platform without a function; TypeError for results
     that differ.
