@@ -23,9 +23,9 @@ import sys
 import types
 import typing
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set as AbstractSet
-from itertools import chain, repeat
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set as AbstractSet
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -48,9 +48,8 @@ _FIXED_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), typ
                           type(NotImplemented), range, slice))
 _TOLD_OF_FUNCTIONS = frozenset((
     "__annotations__", "__doc__", "__module__", "__name__", "__qualname__"))
-_IN_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
-_ABSENTS: Any = repeat(_ABSENT)
+_END: Any = (object(),)     # ends the items of a container among those of others
 _CALL: Any = operator.call
 # Modules of Python that give equal results for equal arguments, but for the settings of the
 # process; and builtins that read names nobody wrote down.
@@ -75,7 +74,7 @@ class Captures:
     def __init__(self, fun: Callable[..., PyTree]) -> None:
         self.fun = fun
         self._found = _walk(fun, False)
-        self._watch = self._found.watch()
+        self._watch = Watch(self._found)
 
     @property
     def opaque(self) -> dict[str, str]:
@@ -100,44 +99,48 @@ class Captures:
 
 
 class Watch:
-    """Compare all that was read with its earlier state: runs at each call, hence without frames."""
+    """Compare all that was read with its earlier state: runs at each call, hence in one frame."""
 
-    __slots__ = ("_attributes", "_containers", "_expected", "_names", "_reads", "_sized",
-                 "_values")
+    __slots__ = ("_attributes", "_containers", "_functions", "_items", "_names", "_namespaces",
+                 "_objects", "_reads", "_values")
 
-    def __init__(self, attributes: Sequence[tuple[object, str, object]],
-                 names: Sequence[tuple[dict[Any, Any], Hashable, object]],
-                 containers: Sequence[Collection[object]], sized: Sequence[Collection[object]],
-                 reads: Sequence[Callable[[], object]]) -> None:
-        #: Objects and attributes; dicts and keys.
-        *self._attributes, values = _columns(attributes)
-        *self._names, bound = _columns(names)
-        #: Containers, which are to keep their items, in that order, and those that say how many.
-        self._containers, self._sized = tuple(containers), tuple(sized)
-        #: The objects that all of these are to be. Lengths are small, and so one object each.
-        self._expected = (*bound, *values, *map(len, sized), *chain.from_iterable(containers))
+    def __init__(self, seen: _Walk) -> None:
+        self._names, self._attributes = tuple(seen.bound), tuple(seen.expected)
+        self._functions, self._objects = tuple(seen.functions), tuple(seen.objects)
+        #: The names of attributes: equal ones are as good as the same ones.
+        self._namespaces = tuple([(x, [*x]) for x in seen.namespaces])
+        #: What is to keep its items, in that order.
+        self._containers = (*seen.containers, *[x.values() for x in seen.namespaces])
+        self._items = tuple(chain.from_iterable(self._containers))
         #: What is to give equal bytes or shapes.
-        self._reads, self._values = tuple(reads), [read() for read in reads]
+        self._reads, self._values = tuple(seen.reads), [read() for read in seen.reads]
 
     def same(self) -> bool:
         """Whether nothing has changed."""
-        found: Any = map(dict.get, *self._names, _ABSENTS)
-        if self._attributes[0] or self._sized:      # else names are all, as a rule
-            found = chain(found, map(getattr, *self._attributes, _ABSENTS),
-                          map(len, self._sized), chain.from_iterable(self._containers))
         try:
-            return (all(map(operator.is_, found, self._expected))
-                    and (not self._reads or [*map(_CALL, self._reads)] == self._values))
+            for names, key, value in self._names:
+                if names.get(key, _ABSENT) is not value:
+                    return False
+            for f, code, defaults, kwdefaults in self._functions:
+                if f.__code__ is not code or f.__defaults__ is not defaults or (
+                        f.__kwdefaults__ is not kwdefaults):
+                    return False
+            for x, cls, own in self._objects:
+                if x.__class__ is not cls or x.__dict__ is not own:
+                    return False
+            for x, attribute, value in self._attributes:
+                if getattr(x, attribute, _ABSENT) is not value:
+                    return False
+            for names, keys in self._namespaces:
+                if [*names] != keys:
+                    return False
+            if self._containers and not all(map(
+                    operator.is_, chain.from_iterable(self._containers), self._items)):
+                return False
+            return not self._reads or [*map(_CALL, self._reads)] == self._values
         # The place itself is gone, or another thread changes it now.
         except (ValueError, AttributeError, LookupError, RuntimeError):
             return False
-
-
-_Row: TypeAlias = tuple[Any, ...]
-
-
-def _columns(rows: Sequence[_Row]) -> tuple[_Row, ...]:
-    return tuple(zip(*rows, strict=True)) or ((), (), ())
 
 
 def watch(fun: types.FunctionType) -> Watch | None:
@@ -146,7 +149,7 @@ def watch(fun: types.FunctionType) -> Watch | None:
     None if it reads what cannot be compared. The watch does not hold the function.
     """
     try:
-        return _walk(fun, True).watch()
+        return Watch(_walk(fun, True))
     except (_Unwatched, RecursionError):
         return None
 
@@ -252,15 +255,13 @@ class _Walk:
         self._seen: dict[int, Any] = {}
         self._looked: set[tuple[int, Any]] = set()
         # Parts of the watch.
-        self._expected: list[tuple[object, str, object]] = []
-        self._bound: list[tuple[dict[Any, Any], Hashable, object]] = []
-        self._containers: list[Collection[object]] = []
-        self._sized: list[Collection[object]] = []      # but for values beside their keys
-        self._reads: list[Callable[[], object]] = []
-
-    def watch(self) -> Watch:
-        """How to see that nothing has changed."""
-        return Watch(self._expected, self._bound, self._containers, self._sized, self._reads)
+        self.expected: list[tuple[object, str, object]] = []
+        self.bound: list[tuple[dict[Any, Any], Hashable, object]] = []
+        self.functions: list[tuple[types.FunctionType, object, object, object]] = []
+        self.objects: list[tuple[object, object, object]] = []
+        self.namespaces: list[Mapping[str, object]] = []    # of objects and classes
+        self.containers: list[Iterable[object]] = []
+        self.reads: list[Callable[[], object]] = []
 
     def shown(self, where: str) -> str:
         """The value at a place, for messages."""
@@ -274,8 +275,17 @@ class _Walk:
     def expect(self, x: object, attribute: str) -> object:
         """An attribute, which is to stay the object that it is."""
         value = getattr(x, attribute, _ABSENT)
-        self._expected.append((x, attribute, value))
+        self.expected.append((x, attribute, value))
         return value
+
+    def expect_object(self, x: object) -> Any:
+        """The dict of an object, if it has one: it is to keep that and its class."""
+        own = getattr(x, "__dict__", None)
+        if own is None:
+            self.expect(x, "__class__")
+        else:
+            self.objects.append((x, x.__class__, own))
+        return own
 
     def in_names(self, names: Mapping[str, object], key: str) -> object:
         """What a name is bound to, which is to stay."""
@@ -285,21 +295,23 @@ class _Walk:
                 raise _Unwatched(f"{key} is bound in a {type(names).__name__}")
         elif (id(names), key) not in self._looked:
             self._looked.add((id(names), key))
-            self._bound.append((names, key, value))
+            self.bound.append((names, key, value))
         return value
 
-    def expect_items(self, x: Collection[object]) -> None:
-        """A container is to keep its items, in their order."""
-        self._containers.append(x)
-        if len(x) <= _MOST_ITEMS:
-            self._sized.append(x)
-        else:
-            self._reads.append(functools.partial(len, x))
+    def expect_items(self, *x: Iterable[object]) -> None:
+        """A container is to keep its items, in their order; or keys and values of a mapping."""
+        self.containers += *x, _END
 
     def expect_mapping(self, x: Mapping[Any, object]) -> None:
         """A mapping is to keep its keys and values, in their order."""
-        self.expect_items(x)
-        self._containers.append(x.values())
+        self.expect_items(x, x.values())
+
+    def expect_names(self, x: Mapping[str, object]) -> None:
+        """An object or a class is to keep its attributes."""
+        if all(type(name) is str for name in x):
+            self.namespaces.append(x)
+        else:
+            self.expect_mapping(x)
 
     def at(self, head: str, tail: str = "") -> _Place:
         """A place that begins anew, for who tells of it."""
@@ -352,8 +364,7 @@ class _Walk:
         if _of_its_module(f):
             return
         if users and not own:   # one whose code or defaults are exchanged stays the same object
-            for part in _IN_FUNCTION:
-                self.expect(f, part)
+            self.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
         if users:
             self.of_users(f, place)
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
@@ -558,12 +569,12 @@ class _Walk:
                    if x.nbytes > _MOST_BYTES else f"it is a {type(x).__name__}")
             return self.hide(x, place, f"{why}, and may change in place")
         self.expect(x, "dtype")
-        self._reads += functools.partial(getattr, x, "shape"), x.tobytes
+        self.reads += functools.partial(getattr, x, "shape"), x.tobytes
         return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
 
     def structured(self, x: np.void, place: _Place) -> None:
         """A row of a structured array, which may be a view of it."""
-        self._reads.append(x.tobytes)
+        self.reads.append(x.tobytes)
         return self.leaf(place, (str(x.dtype), x.tobytes()), x.copy())
 
     def tracer(self, x: object, place: _Place) -> None:
@@ -598,7 +609,7 @@ class _Walk:
 
     def cls(self, x: type, place: _Place) -> None:
         if self.whole and isinstance(x, abc.ABCMeta):   # what `isinstance` says of it may change
-            self._reads.append(abc.get_cache_token)
+            self.reads.append(abc.get_cache_token)
         if not self.class_of_user(x):
             if self.whole and (not _library(x.__module__)
                                or impure(f"{x.__module__}.{x.__qualname__}")):
@@ -625,7 +636,7 @@ class _Walk:
 
     def names_of_class(self, base: type, here: _Place) -> None:
         """What a user's class itself defines."""
-        self.expect_mapping(vars(base))
+        self.expect_names(vars(base))
         if not self.whole:
             for name in sorted(self.attributes & vars(base).keys()):
                 self.value(vars(base)[name], here.within(f".{name}"))
@@ -649,14 +660,12 @@ class _Walk:
                 return self.leaf(place, _ByValue(x), x)
         if not readable:
             return self.hide(x, place, f"what a {type(x).__name__} holds cannot be read")
-        self.expect(x, "__class__")
+        own = self.expect_object(x)
         self.leaf(place.within(" (its class)"), type(x), type(x))
         self.value(type(x), place)
         self.asked = True
         names = self.attributes & {*state, *[n for c in type(x).__mro__ for n in vars(c)]}
-        own = getattr(x, "__dict__", {})
-        if hasattr(x, "__dict__"):
-            self.expect(x, "__dict__")
+        if own is not None:
             for name in sorted(names):
                 self.in_names(own, name)
         for name in names - state.keys():
@@ -664,7 +673,7 @@ class _Walk:
             self.inherited[str(place.within(f".{name}"))] = str(self.at(
                 f"the class attribute {base.__qualname__}", place.tail).within(f".{name}"))
         for name in sorted(names & state.keys()):
-            if name not in own:
+            if own is None or name not in own:
                 self.expect(x, name)
             self.value(state[name], place.within(f".{name}"))
         return None
@@ -681,13 +690,11 @@ class _Walk:
         if not (readable or cls in (types.SimpleNamespace, np.vectorize)) or not (
                 users or _library(module) or module == "argparse"):
             raise _Unwatched(f"{place} is a {cls.__name__}")
-        own = getattr(x, "__dict__", None)
+        own = self.expect_object(x)
         if users:
-            self.expect(x, "__class__")
             self.value(cls, place)
         if own is not None:
-            self.expect(x, "__dict__")
-            self.expect_mapping(own)
+            self.expect_names(own)
         for base in cls.__mro__ if users else ():
             for name in slots_of(base):     # an empty one may be filled
                 self.expect(x, name)
