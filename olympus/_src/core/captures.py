@@ -16,6 +16,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import functools
+import gc
 import importlib.util
 import operator
 import re
@@ -33,7 +34,7 @@ from ..base import lib
 from ..base.code_reads import all_reads
 from ..base.typing import PyTree
 from ..base.users import (
-    SITE, code_of_users, file_of_users, impure, read_by_name, slots_of, state_of, versioned,
+    SITE, code_of_users, file_of_users, impure, slots_of, state_of, versioned,
 )
 from ..base.util import Memo, bit_key, clipped
 from ..types.tree_registry import registered_functions
@@ -43,9 +44,9 @@ _MOST_BYTES = 1 << 14       # of a NumPy array that is compared at each call
 _MOST_ITEMS = 256           # of a container; Python has one object for each such length
 _MOST_VALUES = 4096         # that a body reads
 _MADE_BY_CLASS = 1 << 9     # the flag of types that a class statement made
-_FIXED = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range, slice)
+_FIXED = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range)
 _FIXED_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), type(...),
-                          type(NotImplemented), range, slice))
+                          type(NotImplemented), range))
 _TOLD_OF_FUNCTIONS = frozenset((
     "__annotations__", "__doc__", "__module__", "__name__", "__qualname__"))
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
@@ -55,6 +56,8 @@ _CALL: Any = operator.call
 # process; and builtins that read names nobody wrote down.
 _SET_ELSEWHERE = frozenset(("decimal", "inspect", "logging"))
 _OF_NAMES = frozenset(("dir", "locals", "vars"))
+#: what functions of a module read of classes
+_OPENED = {"dataclasses": "__dataclass_fields__", "typing": "__annotations__"}
 
 
 class Change(NamedTuple):
@@ -138,20 +141,20 @@ class Watch:
                     operator.is_, chain.from_iterable(self._containers), self._items)):
                 return False
             return not self._reads or [*map(_CALL, self._reads)] == self._values
-        # The place itself is gone, or another thread changes it now.
-        except (ValueError, AttributeError, LookupError, RuntimeError):
+        # The place itself is gone, another thread changes it now, or a class computes it.
+        except Exception:
             return False
 
 
 def watch(fun: types.FunctionType) -> Watch | None:
     """How to see a change of what `fun` reads, but for its own code and defaults.
 
-    None if it reads what cannot be compared. The watch does not hold the function.
+    None if it reads what cannot be compared, or what a user's class fails to compute. The watch
+    does not hold the function.
     """
-    try:
+    with contextlib.suppress(Exception):
         return Watch(_walk(fun, True))
-    except (_Unwatched, RecursionError):
-        return None
+    return None
 
 
 class _Unwatched(Exception):
@@ -159,19 +162,21 @@ class _Unwatched(Exception):
 
 
 def _walk(fun: Callable[..., PyTree], whole: bool) -> _Walk:
-    names = frozenset[str]()
+    names, lacked = frozenset[str](), frozenset[str]()
     if isinstance(fun, types.FunctionType):
-        names = all_reads(fun.__code__).names
+        reads = all_reads(fun.__code__)
+        names, lacked = reads.names, reads.names if reads.catches else reads.texts
     while True:     # code that is reached by an attribute may read others
-        found = _Walk(names, whole)
+        found = _Walk(names, lacked, whole)
         if whole and isinstance(fun, types.FunctionType):
             found.function(fun, _SOMEWHERE if whole else _Place("the function", ""), own=True)
         else:
             found.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
-        if not found.asked or found.names <= names:
-            found.check_bare()
+        found.bare()
+        if (not found.asked or found.names <= names) and found.lacking <= lacked:
             return found
         names |= found.names
+        lacked |= found.lacking
 
 
 # Places and values -------------------------------------------------------------------------------
@@ -233,25 +238,27 @@ class _Walk:
 
     Args:
       names: the attributes that count as read.
+      lacked: those whose absence the code would not tell.
       whole: all attributes of objects count, and nothing may be left out: `_Unwatched` otherwise.
 
     Attributes:
       leaves: values by place, for a comparison where an object is another one.
       opaque: what cannot be compared, with the reason.
-      names: the names of attributes that the code that was met reads.
+      names, lacking: what the code that was met reads, and what it may not find.
       inherited: the places of attributes that an object has by its class, and theirs there.
     """
 
-    def __init__(self, names: AbstractSet[str], whole: bool) -> None:
-        self.attributes, self.whole = names, whole
+    def __init__(self, names: AbstractSet[str], lacked: AbstractSet[str], whole: bool) -> None:
+        self.attributes, self.lacked, self.whole = names, lacked, whole
         self.names: set[str] = set()
+        self.lacking: set[str] = set()
         self.leaves: dict[str, _Leaf] = {}
         self.opaque: dict[str, str] = {}
         self.inherited: dict[str, str] = {}
         self.home: Any = None       # the module of the function that is guarded
         self.asked = False          # whether anything was looked at by `attributes`
         self._loose: set[str] = set()
-        self._bare: list[types.ModuleType] = []     # NumPy and Olympus as values
+        self._bare: list[types.ModuleType] = []     # those of libraries that are values
         self._seen: dict[int, Any] = {}
         self._looked: set[tuple[int, Any]] = set()
         # Parts of the watch.
@@ -340,7 +347,7 @@ class _Walk:
                                        and not isinstance(x, np.void)
                                        and not (self.whole and self.class_of_user(type(x)))):
             if not self.whole:
-                self.leaf(place, bit_key(x) if type(x) is not slice else (slice, str(x)), x)
+                self.leaf(place, bit_key(x), x)
             return None
         if id(x) in self._seen:
             return None
@@ -362,10 +369,15 @@ class _Walk:
         users, name, module = self.of_user(f), f.__qualname__, f.__globals__.get("__name__")
         given = all_reads(f.__code__).given if users else ()
         if _of_its_module(f):
+            self.opened(f)
             return
-        if users and not own:   # one whose code or defaults are exchanged stays the same object
+        of_tuple = name.endswith(".__new__") and str(module).startswith("namedtuple_")
+        # One whose code or defaults are exchanged stays the same object.
+        if of_tuple or (users and not own):
             self.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
-        if users:
+        if of_tuple:
+            self.value(f.__defaults__, place)
+        elif users:
             self.of_users(f, place)
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
@@ -378,6 +390,12 @@ class _Walk:
                     self.value(x, self.at(f"the closure cell {n}", f" of {name}"))
         if "__wrapped__" in f.__dict__:
             self.value(f.__dict__["__wrapped__"], place.within(".__wrapped__"))
+
+    def opened(self, f: types.FunctionType) -> None:
+        """What a library's function reads of any class by a name of its own."""
+        if self.whole and f.__module__ in _OPENED:
+            self.asked = True
+            self.names.add(_OPENED[f.__module__])
 
     def of_users(self, f: types.FunctionType, place: _Place) -> None:
         """A user's function without its closure: names, defaults and attributes."""
@@ -393,15 +411,23 @@ class _Walk:
                 self.value(x, self.at(f"the default {n}", f" of {f.__qualname__}"))
         for n in _TOLD_OF_FUNCTIONS & self.attributes if self.whole else ():
             self.value(self.expect(f, n), place)
-        if f.__dict__:
+        self.set_on(f, place)
+
+    def set_on(self, f: object, place: _Place) -> None:
+        """The attributes that are set on a callable, and those that it may lack when it is read."""
+        names: dict[str, object] | None = getattr(f, "__dict__", None)
+        if names or (names is not None and self.lacked):
             self.asked = True
-            for n in sorted(self.attributes & f.__dict__.keys()):
-                self.value(self.in_names(f.__dict__, n), place.within(f".{n}"))
+            for n in sorted((self.attributes & names.keys()) | self.lacked):
+                item = self.in_names(names, n)
+                if item is not _ABSENT:
+                    self.value(item, place.within(f".{n}"))
 
     def code(self, f: types.FunctionType) -> None:
         """What the code of a user's function reads by the names of its module."""
         reads, names = all_reads(f.__code__), f.__globals__
         self.names |= reads.names
+        self.lacking |= reads.names if reads.catches else reads.texts
         self._loose |= reads.loose | reads.texts
         if self.whole and reads.computed:
             raise _Unwatched(f"{f.__qualname__} reads by texts: {reads.computed}")
@@ -435,6 +461,7 @@ class _Walk:
             if self.of_library(value):
                 value = self.of_module(value, attribute, place)
                 if type(value) is types.FunctionType and _of_its_module(value):
+                    self.opened(value)
                     return
             else:
                 value = self.of_users_module(value, attribute, place)
@@ -450,7 +477,7 @@ class _Walk:
         if not _library(module.__name__) or impure(f"{module.__name__}.{name}"):
             raise _Unwatched(f"{place}.{name} reads more than its arguments")
         value = getattr(module, name, _ABSENT)      # it may be imported only now
-        if name in vars(module):
+        if name in vars(module) or value is _ABSENT:
             self.in_names(vars(module), name)
         return value
 
@@ -484,14 +511,19 @@ class _Walk:
                 isinstance(wrapped, types.FunctionType) and not self.of_user(wrapped)):
             raise _Unwatched(f"{place} has a cache")
         self.value(wrapped, place)
+        self.set_on(f, place)
 
     def partial(self, f: functools.partial, place: _Place) -> None:
+        for part in ("func", "args", "keywords"):   # `__setstate__` sets them
+            self.expect(f, part)
         self.value(f.func, place)
         for i, x in enumerate(f.args):
             self.value(x, self.at(f"the partial's argument {i}", place.tail))
         self.expect_mapping(f.keywords)
         for name, x in f.keywords.items():
             self.value(x, self.at(f"the partial's argument {name}", place.tail))
+        self.set_on(f, place)
+        self.more(f, place, (functools.partial,))
 
     def method(self, f: types.MethodType, place: _Place) -> None:
         self.value(f.__func__, place)
@@ -500,7 +532,18 @@ class _Walk:
     def descriptor(self, x: object, place: _Place) -> None:
         for part in ("__func__", "fget", "func"):
             if callable(getattr(x, part, None)):
-                self.value(getattr(x, part), place)
+                self.value(self.expect(x, part) if part == "func" else getattr(x, part), place)
+        self.set_on(x, place)
+        self.more(x, place, (staticmethod, classmethod, property, functools.cached_property))
+
+    def holder(self, x: object, place: _Place) -> None:
+        """What is made of other objects, and never changes itself: it may stand for the user's."""
+        if self.whole:
+            for item in gc.get_referents(x):
+                # The attributes of NumPy's functions are their names.
+                if not isinstance(x, np.ufunc) or callable(item):
+                    self.value(item, place)
+        self.leaf(place, _ByValue(x) if type(x) is not slice else (slice, str(x)), x)
 
     def builtin(self, f: Any, place: _Place) -> None:
         """A function made by C: of a module that a version describes, or of an object."""
@@ -531,6 +574,10 @@ class _Walk:
     def dict(self, x: Mapping[Hashable, object], place: _Place) -> None:
         if isinstance(x, Memo):     # which grows while a function is used
             return None
+        if self.whole and type(x) is types.MappingProxyType:
+            x, = gc.get_referents(x)    # which may compute its items
+            if type(x) is not dict:
+                return self.value(x, place)
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         self.expect_mapping(x)
@@ -568,14 +615,24 @@ class _Walk:
             why = ("it has Python objects" if x.dtype.hasobject else f"it has {x.nbytes:,} bytes"
                    if x.nbytes > _MOST_BYTES else f"it is a {type(x).__name__}")
             return self.hide(x, place, f"{why}, and may change in place")
-        self.expect(x, "dtype")
+        self.value(self.expect(x, "dtype"), place.within(".dtype"))
         self.reads += functools.partial(getattr, x, "shape"), x.tobytes
+        if self.whole:
+            self.reads += [functools.partial(getattr, x, name) for name in
+                           self.attributes & {"flags", "strides"}]
+            if "base" in self.attributes:
+                self.value(x.base, place)
         return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
 
     def structured(self, x: np.void, place: _Place) -> None:
         """A row of a structured array, which may be a view of it."""
         self.reads.append(x.tobytes)
         return self.leaf(place, (str(x.dtype), x.tobytes()), x.copy())
+
+    def dtype(self, x: np.dtype, place: _Place) -> None:
+        if x.names:     # they can be set
+            self.reads.append(functools.partial(repr, x))
+        self.leaf(place, _ByValue(x), x)
 
     def tracer(self, x: object, place: _Place) -> None:
         if self.whole:      # it belongs to one call of one transformation
@@ -598,14 +655,15 @@ class _Walk:
         elif self.whole:
             if not _library(x.__name__) or impure(x.__name__):
                 raise _Unwatched(f"{place} is a module, of which any part may be read")
-            if x.__name__.partition(".")[0] in ("numpy", "olympus"):
-                self._bare.append(x)
+            self._bare.append(x)
 
-    def check_bare(self) -> None:
+    def bare(self) -> None:
         """A library's module that is a value may be asked for any name that any code has."""
-        for module in self._bare:
-            if named := self._loose & read_by_name(module.__name__):
-                raise _Unwatched(f"{module.__name__} is read by {named}")
+        for module in self._bare:   # which grows by the modules in them
+            for name in sorted((self._loose & vars(module).keys()) | self.lacked):
+                item = self.of_module(module, name, _SOMEWHERE)
+                if item is not _ABSENT:
+                    self.value(item, _SOMEWHERE)
 
     def cls(self, x: type, place: _Place) -> None:
         if self.whole and isinstance(x, abc.ABCMeta):   # what `isinstance` says of it may change
@@ -643,7 +701,7 @@ class _Walk:
         for name, item in tuple(vars(base).items()):
             method = isinstance(item, _METHODS)
             # Operators call functions without a name.
-            if (name[:2] == "__" and isinstance(item, types.FunctionType)) or (
+            if (name[:2] == "__" and (callable(item) or hasattr(type(item), "__get__"))) or (
                     self.whole and (name in self.attributes if method else name[:1] != "_"
                                     or name in self.attributes)):
                 self.value(item, here.within(f".{name}"))
@@ -695,7 +753,7 @@ class _Walk:
             self.value(cls, place)
         if own is not None:
             self.expect_names(own)
-        for base in cls.__mro__ if users else ():
+        for base in cls.__mro__ if readable and not ours else ():
             for name in slots_of(base):     # an empty one may be filled
                 self.expect(x, name)
         for item in state.values():
@@ -726,8 +784,7 @@ _METHODS = (types.FunctionType, staticmethod, classmethod, property, functools.c
             functools._lru_cache_wrapper, lib.PjitFunction)
 # Made by C, and unchanged as long as they live.
 _CONSTANT = frozenset((
-    re.Pattern, re.Match, operator.itemgetter, types.GenericAlias,
-    types.UnionType, types.CodeType, typing.TypeVar, object))
+    re.Pattern, re.Match, types.CodeType, object))
 
 # By kind, the first that fits.
 _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (
@@ -742,10 +799,13 @@ _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (
     ((dict, types.MappingProxyType), _Walk.dict),
     ((set, frozenset), _Walk.set),
     (np.ndarray, _Walk.array),
+    ((np.ufunc, slice, operator.itemgetter, types.GenericAlias, types.UnionType, typing.TypeVar),
+     _Walk.holder),
     (np.void, _Walk.structured),
     (Tracer, _Walk.tracer),
     ((types.BuiltinFunctionType, types.MethodWrapperType, type(np.sum)), _Walk.builtin),
-    ((lib.Array, np.ufunc, np.dtype, types.MemberDescriptorType, types.GetSetDescriptorType,
+    (np.dtype, _Walk.dtype),
+    ((lib.Array, types.MemberDescriptorType, types.GetSetDescriptorType,
       types.WrapperDescriptorType, types.MethodDescriptorType,
       types.ClassMethodDescriptorType, type(_Place.head)), _Walk.constant),
 )
