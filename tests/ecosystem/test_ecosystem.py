@@ -26,6 +26,7 @@ PROCESSES = [
     ["flashbax", "jumanji"],
     ["asdex", "jaxscape", "mpax", "sparsejac"],
     ["ejkernel", "gdn2_pallas", "pallas_forge"],
+    ["dm_pix", "einshape", "finitediffx", "kernex", "matfree", "tree_math"],
 ]
 PROGRAMS = sorted(path.stem.removeprefix("uses_") for path in FOLDER.glob("uses_*.py"))
 # Of the others the program has the name.
