@@ -67,7 +67,7 @@ def test_equations_alike_ask_the_condition_of_a_kernel_once(monkeypatch: pytest.
 
 
 def test_conditions_on_types_read_nothing_else() -> None:
-    modules = {p.kernels for p in map(lambda name: getattr(lax, name), dir(lax))
+    modules = {p.kernels for p in [getattr(lax, name) for name in dir(lax)]
                if getattr(p, "kernels", None) is not None}
     found = {k.applies for m in modules for ks in m.KERNELS.values() for k in ks}
     assert len(found) > 15

@@ -231,6 +231,15 @@ class _Pass:
                     if kind:
                         made[eqn.outvars[0]] = kind, None
                     continue
+            elif glance == _BROADCASTS:
+                x = operands[0]
+                if type(x) is not Literal:
+                    if x not in made:
+                        made[eqn.outvars[0]] = _COPIES
+                        continue
+                elif type(x.val) in _REAL:
+                    made[eqn.outvars[0]] = _SPREAD_CONSTANT, x.val
+                    continue
             elif glance and others(eqn, glance):
                 continue
             steps[prim.algebra](self, eqn)
@@ -238,7 +247,7 @@ class _Pass:
             self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
 
     def _glance(self, eqn: OlympusprEqn, glance: int) -> bool:
-        """Whether a glance at a quotient, a broadcast or an extremum was enough."""
+        """Whether a glance at a quotient or an extremum was enough."""
         made, operands = self.made, eqn.invars
         x, y = operands[0], operands[-1]
         if glance == _QUOTIENTS:
@@ -256,14 +265,6 @@ class _Pass:
                 if (q is None or not q[0] & _DIVISORS) and (p is None or not p[0] & _QUOTIENT):
                     made[eqn.outvars[0]] = _DIVIDED
                     return True
-        elif glance == _BROADCASTS:
-            if type(x) is not Literal:
-                if x not in made:
-                    made[eqn.outvars[0]] = _COPIES
-                    return True
-            elif type(number := x.val) in _REAL:
-                made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
-                return True
         else:
             if type(x) is Literal:
                 x, y = y, x
@@ -300,7 +301,7 @@ class _Pass:
             self._note(eqn, _UNSIGNED if x is y else 0)
             return
         p, q = self._of(x), self._of(y)
-        if self._is_known(eqn, p, q, operator.mul):
+        if (p[0] | q[0]) & _CONSTANT and self._is_known(eqn, p, q, operator.mul):
             return
         if (p[0] & q[0]) >> _MINUS:
             p, q = _negated(p), _negated(q)
@@ -340,7 +341,7 @@ class _Pass:
             return
         p, number = self._of(x), None
         q = self._of(y)
-        if self._is_known(eqn, p, q, ratio):
+        if (p[0] | q[0]) & _CONSTANT and self._is_known(eqn, p, q, ratio):
             return
         if type(y) is Literal:
             number = q[1]
@@ -384,7 +385,7 @@ class _Pass:
         p, q = self._of(x), self._of(y)
         if q[1] is not None and sign < 0:
             q = q[0], -q[1]
-        if self._is_known(eqn, p, q, operator.add):
+        if (p[0] | q[0]) & _CONSTANT and self._is_known(eqn, p, q, operator.add):
             return
         self._read(_ADDED if sign > 0 else _SUBTRACTED, x, y)
         if _is_zero(q, 1) or sign > 0 and _is_zero(p, 1):
@@ -542,22 +543,23 @@ class _Pass:
             self.made[out] = bits, number
 
     def _other(self, eqn: OlympusprEqn) -> None:
-        prim = eqn.primitive
-        algebra, outs = prim.algebra, eqn.outvars
+        prim, operands = eqn.primitive, eqn.invars
+        algebra = prim.algebra
         read = _READ.get(algebra, 0)
         if read:
-            self._fence(eqn, *self._those(eqn.invars, read))
+            self._fence(eqn, *self._those(operands, read))
         if self._is_constant(eqn):
             return
-        if all(type(a) is Literal for a in eqn.invars):
-            self.made.update(dict.fromkeys(outs, _KNOWN))
+        made = self._joined(operands)
+        if Var not in map(type, operands):
+            self.made.update(dict.fromkeys(eqn.outvars, _KNOWN))
         elif prim.elementwise:
             kind = _ALONE.get(algebra, 0)
-            if algebra == "exponential" and self._joined(eqn.invars)[0] & _MERGED:
+            if algebra == "exponential" and made[0] & _MERGED:
                 kind |= _INVERTIBLE
-            self._note(eqn, kind)
-        else:
-            self._note_moved(eqn)
+            self._note(eqn, kind, made[0])
+        elif made[0]:
+            self._note_moved(eqn, made)
 
     def _is_constant(self, eqn: OlympusprEqn) -> bool:
         """Whether the result is known: NaN of a number beyond the domain, a linear function of 0.
@@ -575,35 +577,35 @@ class _Pass:
             return True
         return False
 
-    def _note_moved(self, eqn: OlympusprEqn) -> None:
+    def _note_moved(self, eqn: OlympusprEqn, made: Made) -> None:
         """Pass on the facts about the operands of an operation on whole arrays.
 
         With axes of size 1, no padding, or every element read, its result is an operand. What it
         combines elements of is none, but a contraction over one element is a product.
         """
-        prim, operands, outs = eqn.primitive, eqn.invars, eqn.outvars
-        axes = None if prim.foreign else eqn.params.get("axes")
-        summed = prim.summed_axes(eqn.params)
+        prim, operands, (bits, number) = eqn.primitive, eqn.invars, made
         scaled = _SCALED | _SCALED << _MINUS
+        summed = prim.summed_axes(eqn.params)
         if summed is not None:
             x, y = operands
-            if self._of(x)[0] & self._of(y)[0] & scaled:    # of vectors: the sum of the products
-                self._fence(eqn, x)
-            if all(_is_one(x.aval.shape[axis]) for axis in summed) and (
-                    bits := self._joined(operands)[0]):
+            if bits & scaled and self._of(x)[0] & self._of(y)[0] & scaled:
+                self._fence(eqn, x)     # of vectors: the sum of the products
+                bits, _ = self._joined(operands)
+            if bits and all(_is_one(x.aval.shape[axis]) for axis in summed):
                 self._fence(eqn, *self._those(operands, _FENCED))
-                self.made[outs[0]] = _SCALED | bits & _NARROWED, None
+                self.made[eqn.outvars[0]] = _SCALED | bits & _NARROWED, None
             return
         if prim.multiplies:     # LLVM multiplies the factors of one kernel in another order
             self.held.update(self._those(operands, scaled))
-        bits, number = self._joined(operands)
         bits &= _FIXED | _MERGED | _REPEATED | _SPREAD
-        shape = operands[0].aval.shape if operands else ()
-        if type(axes) is tuple and not all(     # names of axes of a mesh may be numbers
-                type(axis) is int and axis < len(shape) and _is_one(shape[axis]) for axis in axes):
-            bits, number = bits & ~_MERGED, None
+        if bits & _MERGED and not prim.foreign and type(axes := eqn.params.get("axes")) is tuple:
+            shape = operands[0].aval.shape
+            if False in [     # names of axes of a mesh may be numbers
+                    type(axis) is int and axis < len(shape) and _is_one(shape[axis])
+                    for axis in axes]:
+                bits, number = bits & ~_MERGED, None
         if bits:
-            self.made.update(dict.fromkeys(outs, (bits, number)))
+            self.made.update(dict.fromkeys(eqn.outvars, (bits, number)))
 
     def _of(self, atom: Atom) -> Made:
         """How an operand was computed."""
@@ -620,10 +622,13 @@ class _Pass:
         bits = self._joined(eqn.invars)[0] & _ALIKE | _CONSTANT | _FIXED
         self.made.update(dict.fromkeys(eqn.outvars, (bits, number)))
 
-    def _note(self, eqn: OlympusprEqn, kind: int = 0, number: Number = None) -> None:
-        """Note how the result of an elementwise operation was computed, if that may matter."""
+    def _note(self, eqn: OlympusprEqn, kind: int = 0, bits: int | None = None) -> None:
+        """Note how the result of an elementwise operation was computed, if that may matter; `bits`
+        are those of its operands together.
+        """
         out = eqn.outvars[0]
-        bits, _ = self._joined(eqn.invars)
+        if bits is None:
+            bits, _ = self._joined(eqn.invars)
         # An integer passes through an operation with a constant: a sum with 0, a product with 1.
         known = bits & (_ALIKE if out.aval.shape else _FIXED) | kind
         if bits & (_SIGNED | _NARROWED) and not self.inexact[out.aval]:
@@ -631,7 +636,7 @@ class _Pass:
             if len([a for a in eqn.invars if not self._of(a)[0] & _FIXED]) < 2:
                 known |= bits & _NARROWED
         if known:
-            self.made[out] = known, number
+            self.made[out] = known, None
 
     def _note_scaled(self, eqn: OlympusprEqn, made: Made, number: Number) -> None:
         """Note a product or quotient of a value and a constant; XLA may know its other
@@ -664,15 +669,16 @@ class _Pass:
 
     def _joined(self, atoms: Iterable[Atom]) -> Made:
         """The kinds of all operands, and those that all of them have; a number that all have."""
-        every, some, numbers = _ALIKE, 0, set[Number]()
+        every, some, of, get = _ALIKE, 0, _UNKNOWN, self.made.get
         for atom in atoms:
             if type(atom) is not Literal:
-                bits, number = self.made.get(atom, _UNKNOWN)
+                made = get(atom, _UNKNOWN)
+                bits = made[0]
                 every &= bits if atom.aval.shape else bits | _SPREAD
                 some |= bits
                 if bits & _MERGED:
-                    numbers.add(number)
-        return some & ~(_ALIKE | _CONSTANT) | every, numbers.pop() if len(numbers) == 1 else None
+                    of = made if of is _UNKNOWN or of[1] == made[1] else _GIVEN
+        return some & ~(_ALIKE | _CONSTANT) | every, of[1]
 
     def _is_repeated(self, atom: Atom, made: Made, aval: Aval) -> bool:
         """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
