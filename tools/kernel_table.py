@@ -120,6 +120,20 @@ def products(n: int) -> Iterator[Case]:
 
 
 @case
+def ragged(n: int) -> Iterator[Case]:
+    """Contractions with ragged groups."""
+    for groups, width in ((2, 32), (4, 64), (16, 64), (8, 256), (64, 256)):
+        rows = n // width
+        x, y = uniform(rows, width), uniform(groups, width, width)
+        sizes = onp.full(groups, rows // groups, dtype=onp.int32)
+        name = f"ragged_dot, {groups} groups, {width}"
+        if rows >= groups:
+            yield name, lax.ragged_dot, (x, y, sizes)
+            yield f"{name}, gradients", grad(
+                lambda x, y, sizes: (lax.ragged_dot(x, y, sizes) ** 2).sum(), (0, 1)), (x, y, sizes)
+
+
+@case
 def small_matrices(n: int) -> Iterator[Case]:
     """Factorisations and solutions."""
     for k in (2, 3, 4):

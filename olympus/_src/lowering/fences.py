@@ -586,7 +586,7 @@ class _Pass:
         summed = prim.summed_axes(eqn.params)
         scaled = _SCALED | _SCALED << _MINUS
         if summed is not None:
-            x, y = operands
+            x, y = operands = operands[:2]
             if self._of(x)[0] & self._of(y)[0] & scaled:    # of vectors: the sum of the products
                 self._fence(eqn, x)
             if all(_is_one(x.aval.shape[axis]) for axis in summed) and (
