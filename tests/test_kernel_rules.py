@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 from collections.abc import Callable
@@ -49,6 +50,31 @@ def normal(shape: tuple[int, ...], dtype: str = "float32") -> Any:
 def wide(x: Any) -> np.ndarray:
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
+# Conditions
+
+def test_equations_alike_ask_the_condition_of_a_kernel_once(monkeypatch: pytest.MonkeyPatch
+                                                            ) -> None:
+    kernels_of = lax.reduce_sum_p.kernels.KERNELS
+    asked = list[int]()
+    monkeypatch.setitem(kernels_of, "reduce_sum", [
+        k._replace(applies=lambda *given, **params: bool(asked.append(1)))
+        for k in kernels_of["reduce_sum"][:1]])
+    x = olympus.numpy.ones((31, 1009))
+    jit(lambda x: [lax.reduce_sum(x + i, (0,)) for i in range(20)]).lower(x)
+    assert len(asked) == 1
+
+
+def test_conditions_on_types_read_nothing_else() -> None:
+    modules = {p.kernels for p in [getattr(lax, name) for name in dir(lax)]
+               if getattr(p, "kernels", None) is not None}
+    found = {k.applies for m in modules for ks in m.KERNELS.values() for k in ks}
+    assert len(found) > 15
+    for f in found:
+        while isinstance(f, functools.partial):
+            f = f.func
+        assert {"owner", "invars"}.isdisjoint(f.__code__.co_names), f
 
 
 # Reports

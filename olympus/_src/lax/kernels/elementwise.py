@@ -299,11 +299,14 @@ def _log2(w: Array) -> Array:
 _ROOT_BITS = int(np.float64(math.sqrt(0.5)).view(np.int64)) >> 32
 
 
+def _are_alike(least: int, b: Builder, *xs: IrValue) -> bool:
+    return _are_many(least, b) and b.avals_in[1].dtype == b.avals_in[0].dtype
+
+
 def _is_power(b: Builder, *xs: IrValue) -> bool:
     """Whether the exponent is not one of those for which XLA multiplies or takes a root."""
     exponent = b.eqn.invars[1]
-    return _are_many(LEAST_POWERS, b) and b.avals_in[1].dtype == b.avals_in[0].dtype and not (
-        type(exponent) is Literal and float(exponent.val) % 0.5 == 0)
+    return not (type(exponent) is Literal and float(exponent.val) % 0.5 == 0)
 
 
 def _pow(x: Array, y: Array) -> Array:
@@ -328,8 +331,7 @@ _MOST_HALVES = 8
 def _is_half(b: Builder, *xs: IrValue) -> bool:
     """Whether the exponent is -½ or another half of an odd number, but not ½, which XLA knows."""
     base, exponent = b.eqn.invars
-    if not _is_narrow(b) or type(exponent) is not Literal or type(base) is Literal or (
-            b.avals_in[1].dtype != b.avals_in[0].dtype):
+    if type(exponent) is not Literal or type(base) is Literal:
         return False
     value = float(exponent.val)
     return builtins.abs(value) < _MOST_HALVES and value % 1 == 0.5 and value != 0.5
@@ -412,9 +414,10 @@ KERNELS = {
     "atan": _formula(_POLYNOMIAL, 10.7, _atan),
     "atan2": _formula(_POLYNOMIAL, 23.9, _atan2),
     "cbrt": _formula("Halley's method in float64", 12.7, _cbrt),
-    "pow": (Kernel("root and products in float64", _SLOW, _is_half, _half_power, 3.8),
-            Kernel(_POLYNOMIAL, _SLOW, _is_power, functools.partial(_by_formula, _pow),
-                   1.9)),
+    "pow": (Kernel("root and products in float64", _SLOW, functools.partial(_are_alike, LEAST),
+                   _half_power, 3.8, suits=_is_half),
+            Kernel(_POLYNOMIAL, _SLOW, functools.partial(_are_alike, LEAST_POWERS),
+                   functools.partial(_by_formula, _pow), 1.9, suits=_is_power)),
     "exp2": _formula(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
     "sinh": _formula(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
     "rem": (Kernel("quotient in float64", _SLOW, functools.partial(_are_many, LEAST_POWERS),

@@ -165,12 +165,15 @@ def _column_sums(axes: Dims, x: Array) -> Array:
     return concatenate(columns, len(shape) - 1 - len(axes))
 
 
-def _of_narrow(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
-    """Whether all of an array of integers is added that were narrower, or booleans."""
+def _of_integers(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    """Whether all of an array of integers is added."""
     aval = b.avals_in[0]
-    if len(axes) != aval.ndim or aval.size < LEAST_COUNT or (
-            dtypes.scalar_kind(aval.dtype) not in "iu"):
-        return False
+    return len(axes) == aval.ndim and aval.size >= LEAST_COUNT and (
+        dtypes.scalar_kind(aval.dtype) in "iu")
+
+
+def _was_narrower(b: Builder, x: IrValue, **params: Hashable) -> bool:
+    """Whether the integers were narrower, or booleans."""
     # The owner of an argument is a block.
     operands: list[IrValue] = [*getattr(x.owner, "operands", ())]
     return getattr(x.owner, "name", "") == "stablehlo.convert" and _bits(operands[0]) < _bits(x)
@@ -309,8 +312,8 @@ KERNELS = {
                _of_short_rows, _add_short_rows, 1.4),
         Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_columns,
                _add_few_columns, 0.6),
-        Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_narrow,
-               _count)),
+        Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_integers,
+               _count, suits=_was_narrower)),
     "reduce_or": (Kernel("any in pieces", "XLA makes no vectors of booleans", _of_booleans, _any),),
     "reduce_and": (Kernel("all in pieces", "XLA makes no vectors of booleans", _of_booleans,
                           _all),),
