@@ -79,7 +79,7 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
     # Values are asked for their `aval` first: by a class whose __getattr__ answers for every name,
     # its operations would be called to say it.
     if hasattr(val_cls, "__getattr__") and not hasattr(val_cls, "aval"):
-        setattr(val_cls, "aval", property(typeof_fn))
+        val_cls.aval = property(typeof_fn)
 
 
 # Where cotangents go ------------------------------------------------------------------------------
