@@ -13,6 +13,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, PyTree, Reference
+from ..control_flow.carried_refs import kernels
 from ..core.context import KnownAxis, ctx
 
 
@@ -53,10 +54,12 @@ def around(ids: Sequence[Array], sizes: Sequence[int | Array | None],
     ctx.axes = {**outer, **{_GridAxis(i): n for i, n in enumerate(known)},
                 **{name: KnownAxis.at(n, i) for name, n, i in zip(names or (), known, ids)}}
     _here.grids.append((ids, sizes))
+    kernels.staged += 1
     _here.generators += [] if generator is None else [generator]
     try:
         yield
     finally:
+        kernels.staged -= 1
         _here.grids.pop()
         if generator is not None:
             _here.generators.pop()
