@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import eight_devices
 import numpy as np
+import pallas_cases
 import pytest
 
 import olympus
@@ -180,3 +182,14 @@ def test_bitcast_changes_rows() -> None:
     np.testing.assert_array_equal(pltpu.bitcast(narrow, onp.int32), x)
     with pytest.raises(ValueError, match="whole elements"):
         pltpu.bitcast(onp.zeros((3, 4), onp.int16), onp.int32)
+
+
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest) -> dict[str, str]:
+    return eight_devices.outcomes(pallas_cases, request)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", pallas_cases.CASES)
+def test_on_eight_devices(results: dict[str, str], case: str) -> None:
+    assert not results[case], results[case]

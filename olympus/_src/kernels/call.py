@@ -38,6 +38,7 @@ from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
 from .blocks import BlockMapping, not_taken, written_at
 from .grid import around
+from .remote import check_branches, mesh_axes
 from .semaphores import content_aval, first_content
 from .specs import GENERATOR, INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
 from .steps import as_index, over_grid
@@ -244,6 +245,8 @@ class _Call:
         if debug:
             print(f"The kernel of pallas_call {name_of(self.kernel)} at "
                   f"{written_at(self.kernel)}:\n{closed}")
+        if mesh_axes():
+            check_branches(closed)
         first = len(closed.invars) - len(refs)
         changed = list(written(closed)[first:])
         pure = discharge(closed, [False] * first + [True] * len(refs), [False] * first + changed)
