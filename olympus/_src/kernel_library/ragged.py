@@ -28,7 +28,7 @@ from ..numpy.einsum import einsum
 from ..numpy.joining import concatenate, repeat
 from ..numpy.products import dot
 from ..numpy.selection import where
-from ..types.shape import floor_div, mod
+from ..types.shape import definitely_equal, floor_div, mod
 from .attention_kernel import Running
 from .logits import DEFAULT_MASK_VALUE, capped
 
@@ -53,7 +53,7 @@ def static_validate_inputs(
         raise ValueError(f"{name}: q {q.aval} and kv_pages {kv_pages.aval} given; [tokens, heads, "
                          "dim] and [pages, size, 2 kv_heads, dim] are required.")
     kv_heads = floor_div(kv_pages.shape[2], 2)
-    if q.shape[2] != kv_pages.shape[3] or mod(q.shape[1], kv_heads):
+    if not definitely_equal(q.shape[2], kv_pages.shape[3]) or mod(q.shape[1], kv_heads):
         raise ValueError(f"{name}: q {q.aval} and kv_pages {kv_pages.aval} given; one dim, and "
                          "heads of keys that divide the heads of q, are required.")
     seqs = page_indices.shape[0]
@@ -87,13 +87,14 @@ def dynamic_validate_inputs(
     arrays = q, kv_pages, kv_lens, page_indices, cu_q_lens, num_seqs
     static_validate_inputs(*arrays, **options)      # pyright: ignore[reportArgumentType]
     name, seqs = "ragged_paged_attention", int(num_seqs[0])
-    if seqs > page_indices.shape[0]:
-        raise ValueError(f"{name}: num_seqs is {seqs}; at most {page_indices.shape[0]}, the rows "
-                         "of page_indices, is required.")
+    tokens, (most, pages) = len(q), page_indices.shape
+    if seqs > most:
+        raise ValueError(f"{name}: num_seqs is {seqs}; at most {most}, the rows of page_indices, "
+                         "is required.")
     starts, keys = np.asarray(cu_q_lens)[:seqs + 1], np.asarray(kv_lens)[:seqs]
-    if starts[-1] > q.shape[0]:
-        raise ValueError(f"{name}: cu_q_lens ends at {starts[-1]}; q has {q.shape[0]} tokens.")
-    room = page_indices.shape[1] * kv_pages.shape[1]
+    if starts[-1] > tokens:
+        raise ValueError(f"{name}: cu_q_lens ends at {starts[-1]}; q has {tokens} tokens.")
+    room = pages * kv_pages.shape[1]
     for i in range(seqs):
         queries = starts[i + 1] - starts[i]
         if queries > keys[i] or keys[i] > room:
