@@ -321,6 +321,39 @@ def test_computed_grids():
     assert tangent.tolist() == [2.]
 
 
+def scaled_rows(x):
+    def kernel(x, o, total):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            total[...] = onp.zeros_like(total)
+        total[...] += onp.where(onp.isnan(x[...]), 0, x[...]).sum(0) * pl.num_programs(0)
+        o[...] = onp.tanh(x[...] + total[...])
+    block = pl.BlockSpec((3, x.shape[1]), lambda i: (i, 0))
+    return called(kernel, out(*x.shape), grid=pl.cdiv(x.shape[0], 3), in_specs=[block],
+                  out_specs=block, scratch_shapes=[pl.ANY(x.shape[1:], F32)])(x)
+
+
+def squared(x):
+    return matmul(x, x, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("f, sizes, shapes", [
+    (scaled_rows, "n, m", [(3, 2), (7, 4), (1, 1)]), (squared, "2*n, 2*n", [(2, 2), (6, 6)]),
+    (lambda x: called(lambda x, o: lax.fori_loop(
+        0, x.shape[0], lambda i, c: o.__setitem__(i, x[x.shape[0] - 1 - i]), None),
+        out(*x.shape))(x), "n, m", [(5, 2), (1, 3)])])
+def test_symbolic_sizes_of_grids_and_blocks(f, sizes, shapes):
+    spec = olympus.ShapeDtypeStruct(olympus.export.symbolic_shape(sizes), F32)
+    whole = olympus.export.export(olympus.jit(f))(spec)
+    slope = lambda x: olympus.grad(lambda x: (f(x) ** 2).sum())(x)
+    gradient = olympus.export.export(olympus.jit(slope))(spec)
+    for shape in shapes:
+        x = RNG.normal(size=shape).astype(F32)
+        np.testing.assert_allclose(whole.call(x), f(x), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(gradient.call(x), slope(x), rtol=1e-5, atol=1e-6)
+
+
 def test_no_steps_and_empty_arrays():
     def kernel(x, o):
         o[...] = x[...]

@@ -28,7 +28,7 @@ from ..numpy.einsum import einsum
 from ..numpy.joining import concatenate, repeat
 from ..numpy.products import dot
 from ..numpy.selection import where
-from ..types.shape import definitely_equal, floor_div, mod
+from ..types.shape import definitely_equal, floor_div, less, mod
 from .attention_kernel import Running
 from .logits import DEFAULT_MASK_VALUE, capped
 
@@ -88,7 +88,7 @@ def dynamic_validate_inputs(
     static_validate_inputs(*arrays, **options)      # pyright: ignore[reportArgumentType]
     name, seqs = "ragged_paged_attention", int(num_seqs[0])
     tokens, (most, pages) = len(q), page_indices.shape
-    if seqs > most:
+    if less(most, seqs):
         raise ValueError(f"{name}: num_seqs is {seqs}; at most {most}, the rows of page_indices, "
                          "is required.")
     starts, keys = np.asarray(cu_q_lens)[:seqs + 1], np.asarray(kv_lens)[:seqs]
