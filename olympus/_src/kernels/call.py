@@ -33,11 +33,13 @@ from ..lax.shape import as_array
 from ..numpy import refs as _methods_of_references  # noqa: F401  which installs them
 from ..types.avals import ShapedArray, make_aval
 from ..types.refs import ref_aval
+from ..types.shape import SymbolicDim
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
 from .blocks import BlockMapping, not_taken, written_at
 from .grid import around
+from .remote import check_branches, mesh_axes
 from .semaphores import content_aval, first_content
 from .specs import GENERATOR, INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
 from .steps import as_index, over_grid
@@ -136,7 +138,7 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
             if given is not empty and not (isinstance(given, tuple) and not given):
                 raise ValueError(f"pallas_call: If `grid_spec` is specified, then `{what}` must be "
                                  f"`{empty!r}`. It is {given!r:.60}; put it into the grid_spec.")
-    dynamic = [g for g in grid_spec.grid if not isinstance(g, int)]
+    dynamic = [g for g in grid_spec.grid if not isinstance(g, (int, SymbolicDim))]
     interpreted = bool(interpret) or pallas_interpret.value
     params = {"name": name or name_of(kernel), "cost_estimate": cost_estimate,
               "metadata": tuple(sorted(metadata.items())) if metadata else None}
@@ -173,7 +175,7 @@ class _Call:
                  ) -> None:
         self.kernel, self.aliases = kernel, aliases
         self.grid_names = spec.grid_names
-        self.grid = tuple([g if isinstance(g, int) else None for g in spec.grid])
+        self.grid = tuple([g if isinstance(g, (int, SymbolicDim)) else None for g in spec.grid])
         self.sizes = list(map(as_index, sizes))     # those that are computed
         skipped = spec.num_scalar_prefetch
         scalar_args, block_args = args[:skipped], args[skipped:]
@@ -244,6 +246,8 @@ class _Call:
         if debug:
             print(f"The kernel of pallas_call {name_of(self.kernel)} at "
                   f"{written_at(self.kernel)}:\n{closed}")
+        if mesh_axes():
+            check_branches(closed)
         first = len(closed.invars) - len(refs)
         changed = list(written(closed)[first:])
         pure = discharge(closed, [False] * first + [True] * len(refs), [False] * first + changed)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -15,6 +14,7 @@ from ..lax.comparison import eq, lt, select
 from ..lax.convert import convert_element_type
 from ..lax.families import add
 from ..lax.shape import as_array
+from ..types.shape import SymbolicDim, exceeds, known_less, prod
 from .specs import INT32
 
 Size: TypeAlias = "int | ArrayLike"
@@ -24,13 +24,13 @@ def over_grid(step: Callable[..., list[Array]], size: Sequence[Size], state: Seq
                ) -> Sequence[Array]:
     """Carry `state` through `step(ids, state)` for each place of a grid, in order."""
     zero = literal(0, INT32)
-    static = [n for n in size if isinstance(n, int)]
+    static = [n for n in size if isinstance(n, (int, SymbolicDim))]
     if len(static) == len(size):
-        steps = math.prod(static)
-        if steps >= 2**31:
+        steps = prod(static)
+        if exceeds(steps, 2**31 - 1):
             raise ValueError(f"pallas_call: the grid {tuple(size)} given, {steps} steps; fewer "
                              "than 2**31 are required; make larger blocks.")
-        if steps < 2:       # without a loop there is nothing that XLA may not fuse
+        if known_less(steps, 2):       # without a loop there is nothing that XLA may not fuse
             return step([zero] * len(size), state) if steps else state
 
         def counted(carry: PyTree, _: None) -> tuple[PyTree, None]:
