@@ -188,6 +188,19 @@ def orders(n: int) -> Iterator[Case]:
 
 
 @case
+def rows_in_order(n: int) -> Iterator[Case]:
+    """Rows and columns of several lengths, alone and with their places."""
+    for size in (3, 10, 30, 100, 300, 1000, 2048):
+        if 16 * size <= n:
+            x = uniform(n // size, size)
+            for name, key, axis in (("float32", x, 1), ("int32", (x * 1e9).astype("int32"), 1),
+                                    ("float32 columns", x.T, 0)):
+                yield f"sort rows of {size}, {name}", (
+                    lambda x, axis=axis: onp.sort(x, axis)), (key,)
+            yield f"argsort rows of {size}", lambda x: onp.argsort(x, 1), (x,)
+
+
+@case
 def largest(n: int) -> Iterator[Case]:
     """The k largest of all, and of a hundred rows."""
     x, whole = uniform(n), (uniform(n) * 10**9).astype("int32")
