@@ -184,6 +184,66 @@ def test_bitcast_changes_rows() -> None:
         pltpu.bitcast(onp.zeros((3, 4), onp.int16), onp.int32)
 
 
+# InterpretParams ---------------------------------------------------------------------------------
+
+def number_steps(o: Any, count: Any) -> None:
+    o[...] = onp.full(o.shape, count[...])
+    count[...] += 1
+
+
+@pytest.mark.parametrize("kinds", [("parallel", pltpu.ARBITRARY), None, (pltpu.PARALLEL,) * 2])
+def test_parallel_axes_run_in_an_order_that_a_seed_draws(kinds: Any) -> None:
+    seen: list[Any] = []
+
+    def record(place: Any, core: Any) -> None:
+        seen.append((*map(int, place), int(core)))
+
+    how = pltpu.InterpretParams(random_seed=3, uninitialized_memory="zero",
+                                grid_point_recorder=record)
+    found = np.asarray(pl.pallas_call(
+        number_steps, olympus.ShapeDtypeStruct((8, 3), onp.int32), grid=(8, 3), interpret=how,
+        out_specs=pl.BlockSpec((1, 1), lambda i, j: (i, j)),
+        scratch_shapes=[pl.ANY((), onp.int32)],
+        compiler_params=pltpu.CompilerParams(dimension_semantics=kinds))())
+    olympus.effects_barrier()
+    rng = np.random.default_rng(3)
+    rows = rng.permutation(8) if kinds else range(8)
+    columns = rng.permutation(3) if kinds and kinds[1] is pltpu.PARALLEL else range(3)
+    assert seen == [(i, j, 0) for i in rows for j in columns]
+    assert [int(found[i, j]) for i, j, _ in seen] == list(range(24))
+
+
+def test_memory_may_begin_as_zero() -> None:
+    def kernel(x: Any, o: Any, never: Any, scratch: Any) -> None:
+        o[...] = x[...] + scratch[...] + pl.run_scoped(lambda r: r[...], pl.ANY((4,), onp.float32))
+
+    def run(**options: Any) -> Any:
+        return pl.pallas_call(
+            kernel, (olympus.ShapeDtypeStruct((6,), onp.float32),) * 2, grid=2,
+            in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
+            out_specs=[pl.BlockSpec((4,), lambda i: (i,)), pl.BlockSpec(memory_space=pl.ANY)],
+            scratch_shapes=[pl.ANY((4,), onp.float32)], **options)(onp.arange(6.))
+
+    zero = pltpu.InterpretParams(uninitialized_memory="zero")
+    assert np.isnan(np.array(run(interpret=pltpu.InterpretParams()))).all()
+    np.testing.assert_array_equal(np.array(run(interpret=zero)), [np.arange(6), np.zeros(6)])
+    with pltpu.force_tpu_interpret_mode(zero):
+        np.testing.assert_array_equal(np.array(run()), [np.arange(6), np.zeros(6)])
+    with pltpu.force_tpu_interpret_mode():
+        assert np.isnan(np.array(run())).all()
+
+
+@pytest.mark.parametrize(("options", "match"), [
+    ({"uninitialized_memory": "one"}, "'nan', 'zero' is required"),
+    ({"num_cores_or_threads": 0}, "at least 1"), ({"vector_clock_size": 0}, "at least 1"),
+    ({"out_of_bounds_reads": True}, "'raise', 'uninitialized'")])
+def test_mistakes_in_interpret_params(options: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        pltpu.InterpretParams(**options)
+    with pytest.warns(UserWarning, match="detect_races=True has no effect"):
+        pltpu.InterpretParams(detect_races=True)
+
+
 # Numbers of few bits, random rounding -------------------------------------------------------------
 
 @pytest.mark.parametrize("target", ["bfloat16", "float16", "float8_e5m2", "float8_e4m3fn"])

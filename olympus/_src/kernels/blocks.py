@@ -35,7 +35,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.dtypes import DType
 from ..types.refs import RefAval, ref_aval
 from ..types.shape import SymbolicDim, definitely_equal, floor_div, known_less, maximum
-from .grid import around
+from .grid import around, memory_is_zero
 from .specs import (
     INT32, BlockDim, Blocked, BlockSpec, BoundedSlice, Element, IndexMap, Indirect, NoBlockSpec,
     Squeezed, squeezed,
@@ -48,7 +48,9 @@ _WITHOUT_NAN = frozenset(["float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"])
 
 
 def blank(shape: Sequence[int], dtype: DType) -> Array:
-    """What is read where nothing was written: NaN, the least integer, False."""
+    """What is read where nothing was written: NaN, the least integer, False; or 0."""
+    if memory_is_zero():
+        return full(tuple(shape), 0, dtype)
     if dtypes.is_integer(dtype):
         return full(tuple(shape), dtypes.integer_range(dtype)[0], dtype)
     nan = dtypes.is_inexact(dtype) and dtypes.long_name(dtype) not in _WITHOUT_NAN

@@ -30,6 +30,26 @@ class _GridAxis(int):
         return type(other) is _GridAxis and int(self) == int(other)
 
 
+_ZERO = _GridAxis(-1)       # in the context of kernels whose memory begins as 0
+
+
+@contextmanager
+def interpreted(how: object) -> Iterator[None]:
+    """Within, a kernel is staged as `interpret=how` asks: True, or an `InterpretParams`."""
+    outer = ctx.axes
+    if getattr(how, "uninitialized_memory", "nan") == "zero":
+        ctx.axes = {**outer, _ZERO: 1}
+    try:
+        yield
+    finally:
+        ctx.axes = outer
+
+
+def memory_is_zero() -> bool:
+    """Whether memory that nothing was written to is 0."""
+    return _ZERO in ctx.axes
+
+
 class _Here(threading.local):
     """Indices and sizes of the grids of the kernels that this thread stages, the innermost last."""
 
