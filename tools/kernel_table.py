@@ -309,6 +309,24 @@ def elementwise(n: int) -> Iterator[Case]:
                 lambda z: (z.sum(), z[::-1], onp.cumsum(z), z @ z))(onp.arctan(x)), (x,)))
 
 
+@case
+def elementwise_of_float64(n: int) -> Iterator[Case]:
+    """The same of float64, and logarithms."""
+    with olympus.enable_x64(True):
+        x, y = uniform(n, dtype="float64") * 6 - 3, uniform(n, dtype="float64") * 6 - 3
+        part = x / 3
+        for name, xs in (
+                ("sin", (x,)), ("cos", (x,)), ("tan", (x,)), ("arcsin", (part,)),
+                ("arccos", (part,)), ("arctan", (x,)), ("arctan2", (x, y)), ("cbrt", (x,)),
+                ("exp2", (x,)), ("sinh", (x,)), ("log1p", (part,)), ("log2", (part + 1,)),
+                ("log10", (part + 1,))):
+            yield f"{name} of float64", getattr(onp, name), xs
+        yield "x ** 2.5 of float64", lambda x: x ** 2.5, (part + 1,)
+        yield "sin of float64, an angle of 10**9", onp.sin, (x.at[0].set(1e9),)
+        yield "sum of log10(x), float64", lambda x: onp.sum(onp.log10(x)), (part + 1,)
+        yield "sum of log1p(x), float64", lambda x: onp.sum(onp.log1p(x)), (part + 1,)
+
+
 def ready(out: Any) -> Any:
     return olympus.block_until_ready(out)
 
