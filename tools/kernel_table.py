@@ -62,6 +62,23 @@ def convolutions(n: int) -> Iterator[Case]:
 
 
 @case
+def deep_convolutions(n: int) -> Iterator[Case]:
+    """Over three axes, the values and both gradients."""
+    with olympus.enable_x64(True):
+        for dtype in ("float32", "float64"):
+            for c in (1, 4, 16):
+                side = max(int((n / c) ** (1 / 3)), 3)
+                x, w = uniform(1, c, side, side, side, dtype=dtype), uniform(
+                    16, c, 3, 3, 3, dtype=dtype)
+                fun = lambda x, w: lax.conv_general_dilated(x, w, (1, 1, 1), "SAME")
+                name = f"conv over 3 axes, {c} features, {dtype}"
+                yield name, fun, (x, w)
+                for i, what in enumerate("xw"):
+                    yield f"{name}, gradient of {what}", grad(
+                        lambda x, w, fun=fun: (fun(x, w) ** 2).sum(), i), (x, w)
+
+
+@case
 def reductions(n: int) -> Iterator[Case]:
     """Over leading axes, of booleans and small integers, and places of extrema."""
     for rows in (2, 8, 64, 65, 1000):

@@ -132,7 +132,7 @@ def _angle(y: Array, x: Array, negative: Array | None) -> Array:
     def chosen(a: Array, b: Array, c: Array) -> Array:
         return select(first, a, select(second, b, c))
 
-    zero = zeros_of(typeof(x))
+    zero = like(0.0, x)
     (less, lost), (both, left) = added(y, neg(x)), added(y, x)
     up, lost = chosen(y, less, neg(x)), chosen(zero, lost, zero)
     down, left = chosen(x, both, y), chosen(zero, left, zero)
@@ -258,7 +258,7 @@ def half_power(x: Array, *, exponent: float) -> Array:
         high, low = multiplied(first, m)
         first, more = joined(high, add(low, mul(more, m)))
     if exponent < 0:
-        first, more = divided((like(1.0, w), zeros_of(typeof(w))), (first, more))
+        first, more = divided((like(1.0, w), like(0.0, w)), (first, more))
     found = add(first, more)
     # Twice half of the power of 2, which alone may be too large.
     scale = mul(in_dtype(in_dtype(even, INT32), FLOAT64), doubled / 2)
