@@ -340,6 +340,9 @@ def _half_power(formula: Callable[..., Array], b: Builder, *xs: IrValue) -> IrVa
     fun = functools.partial(formula, exponent=float(exponent.val))
     with config.enable_x64(True):
         (found,) = b.traced(fun, given[:1], [wide])
+    if float(exponent.val) < 0:
+        # For several readers XLA would keep the quotient in float64, or compute it for each.
+        found = b.hold(found, wide)
     return _as_wanted(b, found, wide)
 
 
