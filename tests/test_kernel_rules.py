@@ -125,8 +125,8 @@ def convolved(x: np.ndarray, w: np.ndarray, groups: int, strides: tuple[int, ...
 
 # x[n, c, …], w[o, i, …], groups, strides, padding, dilations of image and kernel; the kernels that
 # the value and both derivatives are computed by, None where XLA's form stays.
-DW, DK, GG = "depthwise convolution", "kernel of a depthwise convolution", (
-    "convolution group by group")
+DW, DK, GG, PL = ("depthwise convolution", "kernel of a depthwise convolution",
+                  "convolution group by group", "convolution plane by plane")
 CONVOLUTIONS = {
     "depthwise": ((2, 16, 24, 24), (16, 1, 3, 3), 16, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
                   (DW, DW, DK)),
@@ -149,6 +149,14 @@ CONVOLUTIONS = {
                         (GG, GG, GG)),
     "many groups": ((2, 64, 9, 9), (64, 4, 3, 3), 16, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
                     (None, None, GG)),
+    "planes": ((2, 8, 9, 10, 8), (9, 8, 3, 2, 3), 1, (1, 1, 1), ((1, 1), (1, 0), (2, 1)),
+               (1, 1, 1), (1, 1, 1), (PL, PL, PL)),
+    "planes, strides": ((2, 8, 12, 9, 8), (6, 8, 4, 3, 2), 1, (2, 1, 3), ((0, 3), (1, 1), (2, 2)),
+                        (1, 1, 1), (1, 1, 1), (PL, PL, PL)),
+    "planes, dilations": ((1, 9, 6, 7, 8), (8, 9, 3, 3, 2), 1, (1, 2, 1), ((2, -1), (1, 1), (0, 2)),
+                          (2, 1, 2), (3, 1, 2), (PL, PL, PL)),
+    "few planes": ((1, 4, 6, 5, 5), (4, 4, 3, 2, 2), 1, (1, 1, 1), ((1, 1), (1, 0), (0, 1)),
+                   (1, 1, 1), (1, 1, 1), (None, None, None)),
     "small": ((1, 4, 8, 8), (4, 1, 3, 3), 4, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
               (None, None, None)),
 }

@@ -50,6 +50,9 @@ LEAST_LAST = {"f": 17, "i": 64, "u": 64}
 # For vectors cut into blocks: elements, and a block's.
 LEAST_CUT, CUT = 16384, 256
 
+# What XLA fuses with a sum.
+COMPUTED = frozenset(f"stablehlo.{name}" for name in (
+    "add", "divide", "multiply", "negate", "select", "subtract"))
 INT32 = dtypes.as_dtype("int32")
 
 
@@ -153,6 +156,14 @@ def _of_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -
     return aval.ndim - 1 not in axes and aval.ndim - 2 in axes and _is_real(aval) and (
         1 < aval.shape[-1] <= FEW_COLUMNS) and _size(aval, axes) >= LEAST_ROW and (
         aval.size >= LEAST_ELEMENTS)
+
+
+def _of_few_computed(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    """Whether long columns are computed, of which some of a row may each be computed alone."""
+    aval = b.avals_in[0]
+    return axes == (0,) and 1 < aval.shape[-1] <= FEW_COLUMNS and aval.ndim > 2 and (
+        aval.shape[0] >= LEAST_ROW and getattr(x.owner, "name", "") in COMPUTED
+        and _of_columns(b, x, axes=axes))
 
 
 def _add_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
@@ -313,6 +324,8 @@ _BYTES = "XLA makes no vectors of booleans"
 _SLOW = "XLA reads one column after another"
 KERNELS = {
     "reduce_sum": (
+        Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_computed,
+               _add_few_columns, 0.6),
         Kernel("sum of slices", _SLOW, _of_columns, _add_columns, 8.0),
         Kernel("sum of short rows by slices", "XLA makes no vectors along a short axis",
                _of_short_rows, _add_short_rows, 1.4),
