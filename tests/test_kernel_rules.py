@@ -700,6 +700,13 @@ def test_convolutions_of_vectors(n: int, m: int, mode: str, names: list[str]) ->
         assert LONG in taken(grad(loss, (0, 1)), x, y)
 
 
+def test_convolutions_of_float64_vectors_stay_with_xla_which_is_faster() -> None:
+    with enable_x64(True):
+        x, y = normal((100_000,), "float64"), normal((32,), "float64")
+        assert taken(olympus.numpy.convolve, x, y) == []
+        close(jit(olympus.numpy.convolve)(x, y), np.convolve(x, y), "float64")
+
+
 @pytest.mark.parametrize(("shape", "window", "dtype", "names"), [
     ((30, 40), (3, 3), "float32", [SINGLE]), ((30, 40), (8, 8), "float64", [SINGLE]),
     ((64, 50), (15, 15), "float32", [LONG]), ((64, 50), (15, 15), "float64", []),

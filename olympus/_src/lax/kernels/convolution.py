@@ -118,6 +118,8 @@ def _is_single(b: Builder, *xs: IrValue, dimension_numbers: ConvDimensionNumbers
     spec, window = dimension_numbers, _sizes(dimension_numbers.rhs_spec[2:], rhs)
     return (batch_group_count == lhs.shape[spec.lhs_spec[1]] == rhs.shape[spec.rhs_spec[0]] == 1
             and _one_dtype(lhs, rhs, out) and _products(b, spec) >= LEAST_SINGLE
+            # XLA makes vectors of convolutions of float64 along one axis.
+            and (len(window) > 1 or out.dtype != FLOAT64)
             and SHORT < prod(window) <= (PLACES if len(window) > 1 else LONG))
 
 
