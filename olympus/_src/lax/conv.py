@@ -112,6 +112,12 @@ class ConvGeneralDilated(Primitive):
         features = ins[1][params["dimension_numbers"].rhs_spec[0]]
         return 0.5 * prod(outs[0]) * prod(ins[1]) / max(features, 1)
 
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        if params["feature_group_count"] == 1:
+            return ""
+        return ("a convolution by groups runs one group after the other: where the window is "
+                "small, add slices of the padded input, each times its weight")
+
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
               dimension_numbers: ConvDimensionNumbers, feature_group_count: int,

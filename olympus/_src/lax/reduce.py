@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings, described_like
-from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
@@ -314,6 +314,9 @@ class ArgExtremum(Primitive):
     spread = staticmethod(tags.reduce)
     transpose = None
     pace = 4.0
+
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        return "the least index of the maximum: min(where(x == x.max(), arange(x.size), x.size))"
 
     def __init__(self, name: str, better: Combine, identity: Identity) -> None:
         super().__init__(name)

@@ -21,7 +21,7 @@ def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
         avals = b.avals_in
         # First by size, so that small programs do not import the formulas.
         if b.block.sizes is None and max(avals[0].size, avals[-1].size) >= least:
-            for kernel in prim.kernels.KERNELS[prim.name]:
+            for kernel in prim.kernels.KERNELS[prim]:
                 if kernel.applies(b, *xs, **params):
                     taken = b.module.taken
                     taken.append(Taken(kernel, b.eqn, avals, params, b.source))

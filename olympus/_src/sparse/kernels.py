@@ -28,7 +28,7 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .defined import Defined, add_at
 from .formats import Shape, SparseInfo
-from .products import Numbers, columns_of
+from .products import Numbers, bcoo_dot_general_p, bcsr_dot_general_p, columns_of
 
 INT32 = dtypes.as_dtype("int32")
 _TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
@@ -146,4 +146,4 @@ _KERNEL = Kernel("several columns", "XLA adds the products to the rows, a number
                  _suits, _by_columns)
 _VECTOR = Kernel("a vector", "a sum waits for the product before, in the same row",
                  _takes_turns, _by_vector)
-KERNELS = {"bcoo_dot_general": (_VECTOR, _KERNEL), "bcsr_dot_general": (_KERNEL,)}
+KERNELS = {bcoo_dot_general_p: (_VECTOR, _KERNEL), bcsr_dot_general_p: (_KERNEL,)}

@@ -261,7 +261,7 @@ def _grouped(b: Builder, lhs: IrValue, rhs: IrValue, **params: Hashable) -> IrVa
     return b.inline(_group_by_group, lhs, rhs, **params)
 
 
-KERNELS = {"conv_general_dilated": (
+KERNELS = {conv_general_dilated_p: (
     Kernel("convolution of one feature", "XLA computes it one product at a time", _is_single,
            _depthwise),
     Kernel("convolution by Fourier transforms", "XLA computes it one product at a time", is_long,

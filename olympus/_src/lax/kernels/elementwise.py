@@ -21,7 +21,9 @@ from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
-from ..arithmetic import RoundingMethod, abs, div, is_finite, mul, neg, round, round_to_zero, sub
+from ..arithmetic import (
+    RoundingMethod, abs, div, is_finite, mul, neg, rem_p, round, round_to_zero, sub,
+)
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic,
     shift_right_logical,
@@ -32,7 +34,9 @@ from ..creation import full
 from ..families import add
 from ..reduce import reduce_or
 from ..shape import zeros_of
-from ..transcendental import sqrt
+from ..transcendental import (
+    acos_p, asin_p, atan2_p, atan_p, cbrt_p, cos_p, exp2_p, pow_p, sin_p, sinh_p, sqrt, tan_p,
+)
 
 FLOAT32, FLOAT64, INT32, INT64 = map(dtypes.as_dtype, ("float32", "float64", "int32", "int64"))
 # Found with tools/kernel_table.py: of fewer elements, the C library's functions are as fast; those
@@ -404,18 +408,17 @@ def _formula(name: str, saves: float, formula: Callable[..., Array], least: int 
 _SLOW = "XLA calls the C library for each element"
 _POLYNOMIAL = "polynomial in float64"
 KERNELS = {
-    "sin": _formula(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
-    "cos": _formula(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
-    "tan": _formula(_POLYNOMIAL, 12.7, _tan),
-    "asin": _formula(_POLYNOMIAL, 14.5, _asin),
-    "acos": _formula(_POLYNOMIAL, 20, _acos),
-    "atan": _formula(_POLYNOMIAL, 10.7, _atan),
-    "atan2": _formula(_POLYNOMIAL, 23.9, _atan2),
-    "cbrt": _formula("Halley's method in float64", 12.7, _cbrt),
-    "pow": (Kernel("root and products in float64", _SLOW, _is_half, _half_power, 3.8),
-            Kernel(_POLYNOMIAL, _SLOW, _is_power, functools.partial(_by_formula, _pow),
-                   1.9)),
-    "exp2": _formula(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
-    "sinh": _formula(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
-    "rem": (Kernel("quotient in float64", _SLOW, functools.partial(_are_many, LEAST_POWERS),
+    sin_p: _formula(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
+    cos_p: _formula(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
+    tan_p: _formula(_POLYNOMIAL, 12.7, _tan),
+    asin_p: _formula(_POLYNOMIAL, 14.5, _asin),
+    acos_p: _formula(_POLYNOMIAL, 20, _acos),
+    atan_p: _formula(_POLYNOMIAL, 10.7, _atan),
+    atan2_p: _formula(_POLYNOMIAL, 23.9, _atan2),
+    cbrt_p: _formula("Halley's method in float64", 12.7, _cbrt),
+    pow_p: (Kernel("root and products in float64", _SLOW, _is_half, _half_power, 3.8),
+            Kernel(_POLYNOMIAL, _SLOW, _is_power, functools.partial(_by_formula, _pow), 1.9)),
+    exp2_p: _formula(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
+    sinh_p: _formula(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
+    rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_are_many, LEAST_POWERS),
                    functools.partial(_where_none, _rem, _has_large_quotient), 12.9),)}
