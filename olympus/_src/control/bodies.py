@@ -22,7 +22,7 @@ import numpy as np
 
 from ..base import lib, source
 from ..base.typing import Array, ArrayLike, PyTree
-from ..base.util import Memo, Noted, Owned, lazy_module, name_of
+from ..base.util import Memo, Owned, WithAux, lazy_module, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var, derived
@@ -150,10 +150,10 @@ def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequen
                     tree_leaves_with_path(tree.unflatten(range(len(out))))[i][0]))
         return out if finish is None else finish(out), tree
 
-    noted = Noted(flat)
+    with_aux = WithAux(flat)
     # Arrays become operands as well, not only tracers: one program then serves all values.
-    closed, consts = all_consts_as_inputs(stage(noted, in_avals, DebugInfo("body", name)))
-    return Body(closed, consts, noted.found, name)
+    closed, consts = all_consts_as_inputs(stage(with_aux, in_avals, DebugInfo("body", name)))
+    return Body(closed, consts, with_aux.aux, name)
 
 
 def check_aliases(what: str, fun: Callable[..., PyTree], consts: Sequence[ArrayLike],

@@ -23,7 +23,7 @@ import numpy as np
 from ..base import lib, source
 from ..base.config import notes_failures
 from ..base.typing import Array, DimSize, DTypeLike, IrValue, Params
-from ..base.util import Noted, cut, lazy_module
+from ..base.util import WithAux, cut, lazy_module
 from ..core.context import ROOT, ctx
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed, evaluate
@@ -297,9 +297,9 @@ def _checked(closed: ClosedOlympuspr, kinds: frozenset[str], quick: bool) -> Che
 
     # The findings hold tracers, and end with the trace: only their facts about the program are
     # noted.
-    noted = Noted(body)
-    program = stage(noted, closed.in_avals, closed.olympuspr.debug_info)
-    differs, sites, width = noted.found
+    with_aux = WithAux(body)
+    program = stage(with_aux, closed.in_avals, closed.olympuspr.debug_info)
+    differs, sites, width = with_aux.aux
     return Checked(program, sites, width) if differs else None
 
 

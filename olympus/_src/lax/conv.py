@@ -174,7 +174,7 @@ class ConvGeneralDilated(Primitive):
         # XLA:CPU itself does it in a program's main function only; others, in the bodies of loops
         # as well, are ten to thirty times slower.
         b.module.convolutions += 1
-        if b.module.is_aside and dimension_numbers != features_last(wanted.ndim):
+        if b.module.outside_main and dimension_numbers != features_last(wanted.ndim):
             return b.inline(_permuted, lhs, rhs, feature_group_count=feature_group_count,
                             batch_group_count=batch_group_count, **given)
         lhs, rhs, made = unmixed(b, lhs, rhs)

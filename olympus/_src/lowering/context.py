@@ -321,7 +321,7 @@ class ModuleContext:
                  "depth", "nest", "uses", "chosen_outputs", "calls", "result_memories", "holds",
                  "rules", "imported", "refined", "constrained", "dimension_names",
                  "dimension_aval", "laid_out", "groups", "out_shardings", "platforms", "hints",
-                 "donated", "alone", "is_aside", "convolutions", "combiners", "reductions",
+                 "donated", "alone", "outside_main", "convolutions", "combiners", "reductions",
                  "by_others", "distinct", "fenced_from", "hidden", "combining", "kernels", "taken",
                  "_takes")
 
@@ -352,8 +352,8 @@ class ModuleContext:
         self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
-        self.is_aside = False   # whether emitted operations stay out of XLA's main computation
-        self.convolutions = 0   # how many were emitted: what depends on `is_aside`
+        self.outside_main = False   # whether emitted operations stay out of XLA's main computation
+        self.convolutions = 0   # how many were emitted: what depends on `outside_main`
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
         self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
@@ -544,11 +544,11 @@ class ModuleContext:
 
         On one CPU: elsewhere nothing depends on it.
         """
-        outer, self.is_aside = self.is_aside, self.alone is not None
+        outer, self.outside_main = self.outside_main, self.alone is not None
         try:
             yield
         finally:
-            self.is_aside = outer
+            self.outside_main = outer
 
 
 def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> bool:
