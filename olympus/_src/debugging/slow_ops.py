@@ -144,7 +144,7 @@ class _Row:
         sums = self.primitive.summed_axes(self.params) is not None
         return sums and self.runs >= _OFTEN and self.flops < _SMALL
 
-    def told(self) -> SlowOp:
+    def as_slow_op(self) -> SlowOp:
         remedy = self.primitive.remedy(self.avals, self.params) or (
             self.small_and_frequent and _FEWER or "")
         return SlowOp(self.name, self.line, self.runs, self.seconds, self.bound, remedy)
@@ -197,7 +197,7 @@ class _Stopwatch:
         """The operations far slower than their bounds that take a share of time that counts."""
         rows = [row for row in self.rows.values() if np.isfinite(row.seconds)]
         share = _SHARE * sum(row.seconds * row.runs for row in rows)
-        slow = [row.told() for row in rows if row.small_and_frequent or (
+        slow = [row.as_slow_op() for row in rows if row.small_and_frequent or (
             row.seconds > max(factor * row.bound, self.machine.call)
             and row.seconds * row.runs >= share)]
         return SlowOps(sorted(slow, key=lambda op: (op.bound - op.seconds) * op.runs),

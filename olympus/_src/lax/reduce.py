@@ -150,7 +150,7 @@ class Extremum(Reduction):
         module, aval, out = b.module, b.avals_in[0], b.avals_out[0]
         if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
-        alone = module.keeps and b.block.sizes is None
+        alone = module.keeps_calls and b.block.sizes is None
         apart = module.places.apart and not module.exported
         if not (alone or apart):
             return self._checked(b, x, axes)

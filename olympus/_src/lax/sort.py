@@ -169,7 +169,7 @@ _WORD = 64
 
 def _may_sort_words(b: Builder, axis: int) -> bool:
     aval = b.avals_in[0]
-    return (b.module.keeps and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
+    return (b.module.keeps_calls and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
             and all(a.memory_space is Space.Device for a in b.avals_in))
 
 

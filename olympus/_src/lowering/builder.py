@@ -635,7 +635,7 @@ class Builder(Emitter):
     def stays(self) -> bool:
         """Whether the equation's body is to be lowered by `call_kept`."""
         module, eqn = self.module, self.eqn
-        return module.keeps and module.depth < DEEPEST and eqn.primitive.stays(eqn.params)
+        return module.keeps_calls and module.depth < DEEPEST and eqn.primitive.stays(eqn.params)
 
     def call_kept(self, closed: ClosedOlympuspr, args: Sequence[IrValue], part: str
                   ) -> list[IrValue]:
