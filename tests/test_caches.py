@@ -753,7 +753,7 @@ CACHES = {
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",
     ("jit/jit.py", "_made"): "code of functions that are traced | weak",
-    ("jit/recompiles.py", "_told"): "code of functions that were warned of | weak",
+    ("jit/recompiles.py", "_warned"): "code of functions that were warned of | weak",
     ("arrays/multihost.py", "_seen"): "device | process | the devices",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",

@@ -502,25 +502,25 @@ def clear_all() -> None:
         cache.cache_clear()
 
 
-class Noted:
-    """A function of flat values that is to be traced, and what else it finds out when it runs.
+class WithAux:
+    """A function of flat values that is to be traced; `aux` is what else its last call returned.
 
     Args:
       fun: returns a pair: a call's flat results, and anything.
 
-    >>> halves = Noted(lambda *xs: (xs[::2], len(xs)))
-    >>> halves(1, 2, 3), halves.found
+    >>> halves = WithAux(lambda *xs: (xs[::2], len(xs)))
+    >>> halves(1, 2, 3), halves.aux
     ((1, 3), 3)
     """
 
-    __slots__ = ("found", "fun")
+    __slots__ = ("aux", "fun")
 
     def __init__(self, fun: Callable[..., tuple[Any, Any]]) -> None:
         self.fun = fun
-        self.found: Any = None
+        self.aux: Any = None
 
     def __call__(self, *args: object) -> Any:
-        outs, self.found = self.fun(*args)
+        outs, self.aux = self.fun(*args)
         return outs
 
 

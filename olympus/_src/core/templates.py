@@ -24,7 +24,7 @@ import numpy as np
 from ..base import source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.typing import Array, ArrayLike, Params, PyTree, T
-from ..base.util import Memo, Noted, bit_key
+from ..base.util import Memo, WithAux, bit_key
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 from .context import Name, Scope, ctx, current_context
@@ -224,12 +224,12 @@ def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[
     warned, outer = source.warned.count, source.warned.silent
     source.warned.silent = True     # the function itself will warn
     try:
-        stage(record := Noted(recorded), [x.aval for x in operands])
+        stage(record := WithAux(recorded), [x.aval for x in operands])
     except Exception:   # the function itself will name the fault in the caller's arguments
         return None
     finally:
         source.warned.silent = outer
-    return record.found if source.warned.count == warned else None
+    return record.aux if source.warned.count == warned else None
 
 
 def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:

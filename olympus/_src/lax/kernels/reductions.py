@@ -23,9 +23,10 @@ from ..comparison import eq, ne, select
 from ..creation import broadcasted_iota, full
 from ..families import Combine, add
 from ..reduce import (
-    BOOL, Reduction, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_sum, smallest,
+    BOOL, Reduction, argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p,
+    reduce_sum, reduce_xor_p, smallest,
 )
-from ..shape import broadcast_in_dim, reshape, zeros_of
+from ..shape import broadcast_in_dim, reduce_sum_p, reshape, zeros_of
 from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim
 
 Dims = tuple[int, ...]
@@ -323,7 +324,7 @@ def _searches(what: str, extremum: Reduction) -> tuple[Kernel, ...]:
 _BYTES = "XLA makes no vectors of booleans"
 _SLOW = "XLA reads one column after another"
 KERNELS = {
-    "reduce_sum": (
+    reduce_sum_p: (
         Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_computed,
                _add_few_columns, 0.6),
         Kernel("sum of slices", _SLOW, _of_columns, _add_columns, 8.0),
@@ -333,10 +334,10 @@ KERNELS = {
                _add_few_columns, 0.6),
         Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_integers,
                _count, suits=_was_narrower)),
-    "reduce_or": (Kernel("any in pieces", _BYTES, _of_booleans, functools.partial(
+    reduce_or_p: (Kernel("any in pieces", _BYTES, _of_booleans, functools.partial(
         _any_or_all, bitwise_or, reduce_or_p)),),
-    "reduce_and": (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
+    reduce_and_p: (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
         _any_or_all, bitwise_and, reduce_and_p)),),
-    "reduce_xor": (),
-    "argmax": _searches("maximum", reduce_max_p),
-    "argmin": _searches("minimum", reduce_min_p)}
+    reduce_xor_p: (),
+    argmax_p: _searches("maximum", reduce_max_p),
+    argmin_p: _searches("minimum", reduce_min_p)}
