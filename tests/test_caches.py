@@ -656,6 +656,7 @@ CACHES = {
     # what lowering makes again and again
     ("lowering/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code, "
         "Context | process | 512",
+    ("lowering/kernels.py", "_applying"): "primitive, params, avals | process | 4096",
     ("lowering/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_recipes"): "primitive, platform, types, params | process | 65536, "

@@ -137,6 +137,20 @@ def products(n: int) -> Iterator[Case]:
 
 
 @case
+def ragged(n: int) -> Iterator[Case]:
+    """Contractions with ragged groups."""
+    for groups, width in ((2, 32), (4, 64), (16, 64), (8, 256), (64, 256)):
+        rows = n // width
+        x, y = uniform(rows, width), uniform(groups, width, width)
+        sizes = onp.full(groups, rows // groups, dtype=onp.int32)
+        name = f"ragged_dot, {groups} groups, {width}"
+        if rows >= groups:
+            yield name, lax.ragged_dot, (x, y, sizes)
+            yield f"{name}, gradients", grad(
+                lambda x, y, sizes: (lax.ragged_dot(x, y, sizes) ** 2).sum(), (0, 1)), (x, y, sizes)
+
+
+@case
 def small_matrices(n: int) -> Iterator[Case]:
     """Factorisations and solutions."""
     for k in (2, 3, 4):
@@ -188,6 +202,19 @@ def orders(n: int) -> Iterator[Case]:
         yield f"argsort, {dtype}", lambda x: onp.argsort(x), (key,)
     yield "random permutation", lambda key, n=n: olympus.random.permutation(key, n), (
         olympus.random.key(0),)
+
+
+@case
+def rows_in_order(n: int) -> Iterator[Case]:
+    """Rows and columns of several lengths, alone and with their places."""
+    for size in (3, 10, 30, 100, 300, 1000, 2048):
+        if 16 * size <= n:
+            x = uniform(n // size, size)
+            for name, key, axis in (("float32", x, 1), ("int32", (x * 1e9).astype("int32"), 1),
+                                    ("float32 columns", x.T, 0)):
+                yield f"sort rows of {size}, {name}", (
+                    lambda x, axis=axis: onp.sort(x, axis)), (key,)
+            yield f"argsort rows of {size}", lambda x: onp.argsort(x, 1), (x,)
 
 
 @case

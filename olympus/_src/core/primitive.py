@@ -341,6 +341,10 @@ class Facts:
         """Those of `xs`, as many as operands, that all runs of a body are given."""
         return xs
 
+    def unchanged(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
+        """Those of `xs`, as many as operands, that a loop carries and never changes."""
+        return ()
+
 class GivenFacts(TypedDict, total=False):
     """The facts in which members of a family differ, as their constructors take them."""
 

@@ -44,7 +44,7 @@ BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
 class Sort(Primitive):
     """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 65536
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 16384
     cells = staticmethod(reuse.chosen)
     spread = staticmethod(tags.along("dimension"))
     memory = staticmethod(tags.in_memory_inferred)
