@@ -736,7 +736,6 @@ CACHES = {
     ("base/util.py", "_caches"): "the caches | weak",
     ("base/lib/allocator.py", "_keeping"): "none | process | one",
     ("base/lib/allocator.py", "_libc"): "none | process | one",
-    ("base/lib/calls.py", "sparse_product_target"): "none | process | one",
     ("types/avals.py", "HIGH"): "none | process | one",
     ("types/avals.py", "MUTABLE"): "none | process | one",
     ("types/refs.py", "_table"): "content | weak",
