@@ -658,6 +658,7 @@ CACHES = {
     # what lowering makes again and again
     ("lowering/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code, "
         "Context | process | 512",
+    ("lowering/kernels.py", "_applying"): "primitive, params, avals | process | 4096",
     ("lowering/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_recipes"): "primitive, platform, types, params | process | 65536, "
@@ -739,7 +740,6 @@ CACHES = {
     ("base/util.py", "_caches"): "the caches | weak",
     ("base/lib/allocator.py", "_keeping"): "none | process | one",
     ("base/lib/allocator.py", "_libc"): "none | process | one",
-    ("base/lib/calls.py", "sparse_product_target"): "none | process | one",
     ("types/avals.py", "HIGH"): "none | process | one",
     ("types/avals.py", "MUTABLE"): "none | process | one",
     ("types/refs.py", "_table"): "content | weak",

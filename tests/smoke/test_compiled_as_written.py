@@ -267,7 +267,27 @@ GIVEN_ZERO: dict[str, Callable[[Any], Any]] = {
     "a product": lambda x: x + onp.zeros(2) * 2, "a sum": lambda x: x + onp.zeros((3, 2)).sum(0),
     "a difference": lambda x: x + (onp.ones(2) - 1),
     "joined": lambda x: x + onp.concatenate([onp.zeros(1), onp.zeros(1)]),
-    "of int": lambda x: x + onp.zeros(2, "int32").astype(x.dtype)}
+    "of int": lambda x: x + onp.zeros(2, "int32").astype(x.dtype),
+    # What XLA computes of constants.
+    "a choice": lambda x: x + onp.where(True, 0.0, 1.0), "a sine": lambda x: x + onp.sin(0.0),
+    "a clip": lambda x: x + onp.clip(full(onp, -3, x), full(onp, 0, x), full(onp, 1, x)),
+    "a comparison": lambda x: x + (full(onp, 1, x) > full(onp, 2, x)).astype(x.dtype),
+    "a maximum": lambda x: x + lax.reduce_max(onp.zeros((2, 2), x.dtype), (0,)),
+    "minus a sine": lambda x: x - -onp.sin(full(onp, 0, x)),
+    "bits": lambda x: x + lax.bitcast_convert_type(onp.zeros(2, "int32"), "float32"),
+    "a gather": lambda x: x + onp.zeros(5, x.dtype)[onp.array([0, 3])],
+    "a computed argument": lambda x: olympus.jit(lambda x, c: x + c)(x, onp.sin(0.0)),
+    "a computed result": lambda x: x + olympus.jit(lambda c: c * 0 + onp.zeros(2))(1.0),
+    # A carry that a loop returns as it was.
+    "a while loop's carry": lambda x: lax.while_loop(
+        lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1], s[2] + s[1]),
+        (0, onp.zeros(2, x.dtype), x))[2],
+    "a for loop's carry": lambda x: lax.fori_loop(
+        0, 3, lambda i, s: (s[0], s[1] + s[0]), (onp.zeros(2, x.dtype), x))[1],
+    "a scan's carry": lambda x: lax.scan(
+        lambda s, r: (s, r + s), onp.zeros((), x.dtype), x)[1],
+    "a loop's result": lambda x: x + lax.fori_loop(
+        0, 3, lambda i, s: (s[0], s[1] + 1), (onp.zeros(2, x.dtype), x))[0]}
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])

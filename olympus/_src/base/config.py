@@ -650,7 +650,10 @@ pallas_enable_debug_checks = _option(
     "olympus_pallas_enable_debug_checks", False, _BOOL, trace_key=True,
     doc="Let `pallas.debug_check` check its condition.")
 pallas_interpret = _option(
-    "olympus_pallas_interpret", False, _BOOL, trace_key=True,
+    "olympus_pallas_interpret", False,
+    Kind("True, False or an InterpretParams",
+         lambda value: isinstance(value, bool) or hasattr(value, "uninitialized_memory"),
+         _parse_bool, when_entered=True), trace_key=True,
     doc="Run all kernels in interpret mode, as if with `interpret=True`.")
 pallas_poison_buffers = _option(
     "olympus_pallas_poison_buffers", False, _BOOL,

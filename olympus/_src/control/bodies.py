@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import contextlib
 import inspect
-import operator
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType
@@ -103,26 +102,27 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
         return _stage_body(fun, in_tree, in_avals, finish, what)
     memo = Owned.memo(of, "bodies", 64)
     key = (own, jitted, finish_key, in_tree, tuple(in_avals), current_context())
-    own_parts = of.__code__, of.__defaults__, of.__kwdefaults__
     if found := memo.get(key):
-        body, parts, watched = found
-        if all(map(operator.is_, own_parts, parts)) and watched.same():
+        body, code, defaults, kwdefaults, watched = found
+        if (of.__code__ is code and of.__defaults__ is defaults
+                and of.__kwdefaults__ is kwdefaults and watched.same()):
             return body
         memo.pop(key, None)
     elif key not in memo and not any(memo.values()):
-        code = _codes(of)
+        codes = _codes(of)
         if not memo:
-            _made[code] = _made.get(code, 0) + 1
-        if _made.get(code, 1) > 1:      # they are made for each call, and then are seen once
+            _made[codes] = _made.get(codes, 0) + 1
+        if _made.get(codes, 1) > 1:      # they are made for each call, and then are seen once
             memo[key] = None
             return _stage_body(fun, in_tree, in_avals, finish, what)
     # Before and after: a body may change the values that it reads.
+    code, defaults, kwdefaults = of.__code__, of.__defaults__, of.__kwdefaults__
     watched = _captures.watch(of)
     body = _stage_body(fun, in_tree, in_avals, finish, what)
     # Tracers belong to one call of one transformation: a body that closes over any is not kept.
     if watched is not None and not any(map(passing, body.consts)) and (
             watched.same()):
-        memo[key] = body, own_parts, watched
+        memo[key] = body, code, defaults, kwdefaults, watched
     else:
         memo[key] = None    # seen: the function is not counted as one more of its code
     return body

@@ -172,6 +172,15 @@ class AgreeingRuns(HasBodies, abstract=True):
         own, read, _, each = self.cut(params, xs)
         return [*own, *read, *each]
 
+    def unchanged(self, params: Params, xs: Sequence[T]) -> list[T]:
+        body = params[self.body]
+        if type(body) is not ClosedOlympuspr:
+            return []
+        _, read, carry, _ = self.cut(params, xs)
+        pr = body.olympuspr
+        return [x for x, v, out in zip(carry, pr.invars[len(read):], pr.outvars, strict=False)
+                if v is out]
+
     def cut(self, params: Params, xs: Sequence[T]) -> list[list[T]]:
         """One thing for each operand, by group."""
         return cut(xs, *self.groups(params, len(xs))[:3])

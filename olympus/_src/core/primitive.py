@@ -341,6 +341,10 @@ class Facts:
         """Those of `xs`, as many as operands, that all runs of a body are given."""
         return xs
 
+    def unchanged(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
+        """Those of `xs`, as many as operands, that a loop carries and never changes."""
+        return ()
+
     def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
         """What to write instead where it is far below a CPU's speed; "": nothing is known.
 

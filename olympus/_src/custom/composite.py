@@ -21,7 +21,7 @@ from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
 from ..core.primitive import Builder
 from ..core.staging import closure_convert, stage
-from ..core.trace import Tracer, describe
+from ..core.trace import Tracer, describe, typeof
 from ..lowering.attributes import element_type
 from ..types import dtypes
 from ..types.shape import is_static
@@ -82,6 +82,10 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         with_aux = WithAux(lambda *xs: tree_flatten(
             decomposition(*tree_unflatten(tree, xs), **attributes)))
         closed, tracers = closure_convert(stage(with_aux, avals, DebugInfo("composite", name)))
+        if tracers and not isinstance(tracers[0], Tracer):
+            raise TypeError(f"composite {name}: the decomposition closes over the reference "
+                            f"{typeof(tracers[0])}; arrays are operands of the operation, and "
+                            "results; read the reference before, and write it after the call.")
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"composite {name}: Found an Olympus Tracer as a constant in the decomposition for "

@@ -213,8 +213,10 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def closed_over(*values: object) -> list[Tracer]:
-    """Tracers that values are or hold: in pytrees, and in the closures of functions."""
+def closed_over(*values: object, references: bool = False) -> list[Tracer]:
+    """Tracers that values are or hold: in pytrees, and in the closures of functions; references,
+    too, if they are asked for.
+    """
     # A search of what can be reached, not a proof: a tracer in a global, or in an object that is no
     # pytree, is not found.
     found: list[Tracer] = []
@@ -225,7 +227,7 @@ def closed_over(*values: object) -> list[Tracer]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, Tracer):
+        if isinstance(value, Tracer) or (references and type(value) in REFERENCES):
             found.append(value)
         elif isinstance(value, FunctionType):
             todo += [c.cell_contents for c in value.__closure__ or () if _filled(c)]
@@ -850,6 +852,10 @@ class CustomCall(HasBodies, abstract=True):
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
+
+    def function(self, closed: ClosedOlympuspr) -> Callable[..., list[Array]]:
+        """The function of a call, of its program."""
+        return lambda *xs: eval_closed(closed, *xs)
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         return _contents.discharged(self, ins, params)

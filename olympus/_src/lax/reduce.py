@@ -133,7 +133,8 @@ class Bitwise(Reduction):
     """and, or, xor: no derivative."""
 
     jvp = None
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 262144
+    pace = 0.25
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
 
 
 class Extremum(Reduction):

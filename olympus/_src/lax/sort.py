@@ -45,7 +45,7 @@ SHORT = 16      # elements of a row that a sorting network is for
 class Sort(Primitive):
     """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 65536
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 16384
     cells = staticmethod(reuse.chosen)
     spread = staticmethod(tags.along("dimension"))
     memory = staticmethod(tags.in_memory_inferred)

@@ -102,3 +102,22 @@ def is_joint(a: Number, b: Number, dtype: DType) -> bool:
     s = x + y
     rest = (x - (s - (s - x))) + (y - (s - x))
     return x * y >= 0 and rest == 0 and abs(s) <= _limits(dtype)[1] and float(dtype.type(s)) == s
+
+
+class Inexact(dict[Aval, bool]):
+    """Whether an aval's dtype is floating or complex, by aval, whose hash is quicker."""
+
+    def __missing__(self, aval: Aval) -> bool:
+        found = self[aval] = dtypes.is_inexact(aval.dtype)
+        return found
+
+
+class Reciprocals(dict[tuple[float, Aval], bool]):
+    """Whether XLA may multiply by the reciprocal of a number, by number and aval.
+
+    A number without one is behind a fence already (`Emitter.scalar`).
+    """
+
+    def __missing__(self, key: tuple[float, Aval]) -> bool:
+        found = self[key] = not has_no_reciprocal(key[0], key[1].dtype)
+        return found

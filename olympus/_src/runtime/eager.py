@@ -304,6 +304,10 @@ class EvalTrace(Trace):
                 except TypeError:
                     if all(type(x) not in REFERENCES for x in args):
                         raise
+                    if prim.takes_refs:     # and evaluated by a user's function
+                        args = tuple([x if type(x) in REFERENCES else argument_array(x)
+                                      for x in args])
+                        break
                     try:
                         refuse_references(prim, tuple(map(typeof, args)))
                     except TypeError as error:
