@@ -397,6 +397,32 @@ def register_backend_cache(cache: _Clearable, for_what: str) -> None:
     known_cache(cache)
 
 
+class KnownTypes(set[type]):
+    """Types of which one thing is known: some for good, and at most `most` that were met.
+
+    To look a type up takes as long as in a set. Where too many were met all of those are forgotten.
+
+    >>> numbers = KnownTypes(int, float, most=1)
+    >>> numbers.meet(bool), numbers.meet(complex), sorted(map(str, numbers))
+    (None, None, ["<class 'complex'>", "<class 'float'>", "<class 'int'>"])
+    """
+
+    def __init__(self, *types: type, most: int = 1024) -> None:
+        super().__init__(types)
+        self._for_good, self._most = frozenset(types), most
+
+    def meet(self, kind: type) -> None:
+        """Add a type, such as a class of a user's, until too many were added."""
+        if len(self) >= len(self._for_good) + self._most:
+            self.intersection_update(self._for_good)
+        self.add(kind)
+
+    def keep(self, kind: type) -> None:
+        """Add a type for good."""
+        self._for_good |= {kind}
+        self.add(kind)
+
+
 class Memo(dict[Any, Any]):
     """A dict of at most `maxsize` entries that drops the oldest; it reads as fast as a dict."""
 
