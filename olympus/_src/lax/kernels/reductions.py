@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 from ...base.typing import Array, DType, IrValue
 from ...core.kernels import Kernel
@@ -43,8 +43,8 @@ WHOLE, PIECES = 64, 16
 FEW, LEAST_COUNT = 8, 262144
 # Booleans: elements, and of a row; columns XLA combines as fast.
 LEAST_BOOLEANS, LEAST_RUN = 32768, 64
-# For arrays searched for an extremum: elements and the size of the axis, which may be short in front
-# of others, but not as the last one, least of all of integers.
+# For arrays searched for an extremum: elements, and the size of the axis; along the last one, XLA is
+# faster to a greater size, most of all with integers.
 LEAST_SEARCHED, LEAST_AXIS = 16384, 8
 LEAST_LAST = {"f": 17, "i": 64, "u": 64}
 # For vectors cut into blocks: elements, and a block's.
