@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 from collections.abc import Callable
@@ -49,6 +50,31 @@ def normal(shape: tuple[int, ...], dtype: str = "float32") -> Any:
 def wide(x: Any) -> np.ndarray:
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
+# Conditions
+
+def test_equations_alike_ask_the_condition_of_a_kernel_once(monkeypatch: pytest.MonkeyPatch
+                                                            ) -> None:
+    kernels_of = lax.reduce_sum_p.kernels.KERNELS
+    asked = list[int]()
+    monkeypatch.setitem(kernels_of, lax.reduce_sum_p, [
+        k._replace(applies=lambda *given, **params: bool(asked.append(1)))
+        for k in kernels_of[lax.reduce_sum_p][:1]])
+    x = olympus.numpy.ones((31, 1009))
+    jit(lambda x: [lax.reduce_sum(x + i, (0,)) for i in range(20)]).lower(x)
+    assert len(asked) == 1
+
+
+def test_conditions_on_types_read_nothing_else() -> None:
+    modules = {p.kernels for p in [getattr(lax, name) for name in dir(lax)]
+               if getattr(p, "kernels", None) is not None}
+    found = {k.applies for m in modules for ks in m.KERNELS.values() for k in ks}
+    assert len(found) > 15
+    for f in found:
+        while isinstance(f, functools.partial):
+            f = f.func
+        assert {"owner", "invars"}.isdisjoint(f.__code__.co_names), f
 
 
 # Reports
@@ -99,8 +125,8 @@ def convolved(x: np.ndarray, w: np.ndarray, groups: int, strides: tuple[int, ...
 
 # x[n, c, …], w[o, i, …], groups, strides, padding, dilations of image and kernel; the kernels that
 # the value and both derivatives are computed by, None where XLA's form stays.
-DW, DK, GG = "depthwise convolution", "kernel of a depthwise convolution", (
-    "convolution group by group")
+DW, DK, GG, PL = ("depthwise convolution", "kernel of a depthwise convolution",
+                  "convolution group by group", "convolution plane by plane")
 CONVOLUTIONS = {
     "depthwise": ((2, 16, 24, 24), (16, 1, 3, 3), 16, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
                   (DW, DW, DK)),
@@ -123,6 +149,14 @@ CONVOLUTIONS = {
                         (GG, GG, GG)),
     "many groups": ((2, 64, 9, 9), (64, 4, 3, 3), 16, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
                     (None, None, GG)),
+    "planes": ((2, 8, 9, 10, 8), (9, 8, 3, 2, 3), 1, (1, 1, 1), ((1, 1), (1, 0), (2, 1)),
+               (1, 1, 1), (1, 1, 1), (PL, PL, PL)),
+    "planes, strides": ((2, 8, 12, 9, 8), (6, 8, 4, 3, 2), 1, (2, 1, 3), ((0, 3), (1, 1), (2, 2)),
+                        (1, 1, 1), (1, 1, 1), (PL, PL, PL)),
+    "planes, dilations": ((1, 9, 6, 7, 8), (8, 9, 3, 3, 2), 1, (1, 2, 1), ((2, -1), (1, 1), (0, 2)),
+                          (2, 1, 2), (3, 1, 2), (PL, PL, PL)),
+    "few planes": ((1, 4, 6, 5, 5), (4, 4, 3, 2, 2), 1, (1, 1, 1), ((1, 1), (1, 0), (0, 1)),
+                   (1, 1, 1), (1, 1, 1), (None, None, None)),
     "small": ((1, 4, 8, 8), (4, 1, 3, 3), 4, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
               (None, None, None)),
 }
@@ -664,6 +698,13 @@ def test_convolutions_of_vectors(n: int, m: int, mode: str, names: list[str]) ->
         close(dx, np.convolve(wide(ct), wide(y)[::-1], mode), "float32")
         close(dy, np.correlate(np.pad(wide(ct), 64), wide(x), "valid"), "float32", 3)
         assert LONG in taken(grad(loss, (0, 1)), x, y)
+
+
+def test_convolutions_of_float64_vectors_stay_with_xla_which_is_faster() -> None:
+    with enable_x64(True):
+        x, y = normal((100_000,), "float64"), normal((32,), "float64")
+        assert taken(olympus.numpy.convolve, x, y) == []
+        close(jit(olympus.numpy.convolve)(x, y), np.convolve(x, y), "float64")
 
 
 @pytest.mark.parametrize(("shape", "window", "dtype", "names"), [

@@ -62,6 +62,23 @@ def convolutions(n: int) -> Iterator[Case]:
 
 
 @case
+def deep_convolutions(n: int) -> Iterator[Case]:
+    """Over three axes, the values and both gradients."""
+    with olympus.enable_x64(True):
+        for dtype in ("float32", "float64"):
+            for c in (1, 4, 16):
+                side = max(int((n / c) ** (1 / 3)), 3)
+                x, w = uniform(1, c, side, side, side, dtype=dtype), uniform(
+                    16, c, 3, 3, 3, dtype=dtype)
+                fun = lambda x, w: lax.conv_general_dilated(x, w, (1, 1, 1), "SAME")
+                name = f"conv over 3 axes, {c} features, {dtype}"
+                yield name, fun, (x, w)
+                for i, what in enumerate("xw"):
+                    yield f"{name}, gradient of {what}", grad(
+                        lambda x, w, fun=fun: (fun(x, w) ** 2).sum(), i), (x, w)
+
+
+@case
 def reductions(n: int) -> Iterator[Case]:
     """Over leading axes, of booleans and small integers, and places of extrema."""
     for rows in (2, 8, 64, 65, 1000):
@@ -117,6 +134,20 @@ def products(n: int) -> Iterator[Case]:
             name = f"matmul [{m}, {k}] @ [{k}, {j}]"
             yield name, lambda x, y: x @ y, (x, y)
             yield f"{name}, gradients", grad(lambda x, y: ((x @ y) ** 2).sum(), (0, 1)), (x, y)
+
+
+@case
+def ragged(n: int) -> Iterator[Case]:
+    """Contractions with ragged groups."""
+    for groups, width in ((2, 32), (4, 64), (16, 64), (8, 256), (64, 256)):
+        rows = n // width
+        x, y = uniform(rows, width), uniform(groups, width, width)
+        sizes = onp.full(groups, rows // groups, dtype=onp.int32)
+        name = f"ragged_dot, {groups} groups, {width}"
+        if rows >= groups:
+            yield name, lax.ragged_dot, (x, y, sizes)
+            yield f"{name}, gradients", grad(
+                lambda x, y, sizes: (lax.ragged_dot(x, y, sizes) ** 2).sum(), (0, 1)), (x, y, sizes)
 
 
 @case
@@ -320,6 +351,24 @@ def elementwise(n: int) -> Iterator[Case]:
             ("gradient of arctan2", grad(lambda x, y: onp.sum(onp.arctan2(x, y)), (0, 1)), (x, y)),
             ("arctan, read four times", lambda x: (
                 lambda z: (z.sum(), z[::-1], onp.cumsum(z), z @ z))(onp.arctan(x)), (x,)))
+
+
+@case
+def elementwise_of_float64(n: int) -> Iterator[Case]:
+    """The same of float64, and logarithms."""
+    with olympus.enable_x64(True):
+        x, y = uniform(n, dtype="float64") * 6 - 3, uniform(n, dtype="float64") * 6 - 3
+        part = x / 3
+        for name, xs in (
+                ("sin", (x,)), ("cos", (x,)), ("tan", (x,)), ("arcsin", (part,)),
+                ("arccos", (part,)), ("arctan", (x,)), ("arctan2", (x, y)), ("cbrt", (x,)),
+                ("exp2", (x,)), ("sinh", (x,)), ("log1p", (part,)), ("log2", (part + 1,)),
+                ("log10", (part + 1,))):
+            yield f"{name} of float64", getattr(onp, name), xs
+        yield "x ** 2.5 of float64", lambda x: x ** 2.5, (part + 1,)
+        yield "sin of float64, an angle of 10**9", onp.sin, (x.at[0].set(1e9),)
+        yield "sum of log10(x), float64", lambda x: onp.sum(onp.log10(x)), (part + 1,)
+        yield "sum of log1p(x), float64", lambda x: onp.sum(onp.log1p(x)), (part + 1,)
 
 
 def ready(out: Any) -> Any:

@@ -267,7 +267,27 @@ GIVEN_ZERO: dict[str, Callable[[Any], Any]] = {
     "a product": lambda x: x + onp.zeros(2) * 2, "a sum": lambda x: x + onp.zeros((3, 2)).sum(0),
     "a difference": lambda x: x + (onp.ones(2) - 1),
     "joined": lambda x: x + onp.concatenate([onp.zeros(1), onp.zeros(1)]),
-    "of int": lambda x: x + onp.zeros(2, "int32").astype(x.dtype)}
+    "of int": lambda x: x + onp.zeros(2, "int32").astype(x.dtype),
+    # What XLA computes of constants.
+    "a choice": lambda x: x + onp.where(True, 0.0, 1.0), "a sine": lambda x: x + onp.sin(0.0),
+    "a clip": lambda x: x + onp.clip(full(onp, -3, x), full(onp, 0, x), full(onp, 1, x)),
+    "a comparison": lambda x: x + (full(onp, 1, x) > full(onp, 2, x)).astype(x.dtype),
+    "a maximum": lambda x: x + lax.reduce_max(onp.zeros((2, 2), x.dtype), (0,)),
+    "minus a sine": lambda x: x - -onp.sin(full(onp, 0, x)),
+    "bits": lambda x: x + lax.bitcast_convert_type(onp.zeros(2, "int32"), "float32"),
+    "a gather": lambda x: x + onp.zeros(5, x.dtype)[onp.array([0, 3])],
+    "a computed argument": lambda x: olympus.jit(lambda x, c: x + c)(x, onp.sin(0.0)),
+    "a computed result": lambda x: x + olympus.jit(lambda c: c * 0 + onp.zeros(2))(1.0),
+    # A carry that a loop returns as it was.
+    "a while loop's carry": lambda x: lax.while_loop(
+        lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1], s[2] + s[1]),
+        (0, onp.zeros(2, x.dtype), x))[2],
+    "a for loop's carry": lambda x: lax.fori_loop(
+        0, 3, lambda i, s: (s[0], s[1] + s[0]), (onp.zeros(2, x.dtype), x))[1],
+    "a scan's carry": lambda x: lax.scan(
+        lambda s, r: (s, r + s), onp.zeros((), x.dtype), x)[1],
+    "a loop's result": lambda x: x + lax.fori_loop(
+        0, 3, lambda i, s: (s[0], s[1] + 1), (onp.zeros(2, x.dtype), x))[0]}
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
@@ -275,6 +295,24 @@ def test_zeros_lose_their_sign_in_sums_with_a_zero_from_elsewhere(name):
     x = onp.asarray([-0.0, 3], name)
     found = olympus.jit(lambda x: {key: f(x) for key, f in GIVEN_ZERO.items()})(x)
     assert [key for key, sums in found.items() if np.signbit(sums).any()] == []
+
+
+@pytest.mark.parametrize("given", [np.inf, 3e9, 0.3, 1e-30, -0.0])
+@pytest.mark.parametrize("name", ["int32", "int8", "bool", "float16"])
+def test_a_constant_that_is_converted_is_another_number(name, given):
+    """A function that is given it divides by it, and adds it."""
+    def run(x):
+        number = lax.full((2,), given, "float32").astype(name).astype("float32")
+        return x + number, olympus.jit(lambda x, c: (x + c, c / x))(x, number)
+
+    x = onp.asarray([-0.0, 3], "float32")
+    number = np.asarray(onp.asarray([given], "float32").astype(name).astype("float32"))
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(x) + number, (np.asarray(x) + number, number / np.asarray(x))
+    found = olympus.jit(run)(x)
+    for one, other in zip(olympus.tree.leaves(found), olympus.tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(np.signbit(one), np.signbit(other))
 
 
 @pytest.mark.parametrize("name", FLOATS)

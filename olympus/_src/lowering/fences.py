@@ -36,8 +36,8 @@ from ..types.avals import Aval, is_float0, make_aval
 from ..types.shape import SymbolicDim
 from .instead import nan_p, plus_zero_p
 from .known_numbers import (
-    Number, has_no_reciprocal, has_reciprocals, is_infinite, is_joint, is_nan, is_safe, ratio,
-    repeated_number, rounded, size,
+    Inexact, Number, Reciprocals, converted, has_no_reciprocal, has_reciprocals, is_infinite,
+    is_joint, is_nan, is_safe, ratio, repeated_number, rounded, size,
 )
 
 if TYPE_CHECKING:
@@ -58,6 +58,7 @@ _EXPONENTIAL = 1024
 _INVERTIBLE = 2048      # the exponential of an operand that an operation could be merged with
 _CLAMPED = 4096
 _NARROWED = 8192        # an integer of a conversion to fewer bits
+_FOLDED = 16384         # of constants alone, so that XLA may know its elements
 _ALL = (_CLAMPED | _EXPONENTIAL | _INVERTIBLE | _NARROWED | _POWER | _QUOTIENT | _ROOT | _SCALED
         | _SHIFTED | _UNSIGNED)
 # These kinds of the operand of a negation, which another one, a square or an absolute value undoes.
@@ -67,7 +68,7 @@ _FENCED = _MERGED & ~(_NARROWED | _NARROWED << _MINUS)      # held in memory are
 # Divisors that XLA moves into the dividend, or takes the reciprocal of.
 _DIVISORS = _EXPONENTIAL | _POWER | _QUOTIENT | _REPEATED | _SPREAD | _FIXED
 _SIGNED = _CLAMPED | _UNSIGNED      # what reads the sign of integers
-_ALIKE = _FIXED | _SPREAD           # what all operands have to be for the result to be it
+_ALIKE = _FIXED | _FOLDED | _SPREAD           # what all operands have to be for the result to be it
 # What is left of a product by a constant, as constants may be merged to 1.
 _FACTORS = _EXPONENTIAL | _INVERTIBLE | _POWER | _QUOTIENT | _REPEATED | _ROOT | _SCALED
 _FACTORS |= (_FACTORS & _ALL) << _MINUS
@@ -78,10 +79,12 @@ _FACTORS |= (_FACTORS & _ALL) << _MINUS
 Made: TypeAlias = tuple[int, Number]
 _UNKNOWN: Made = 0, None
 _GIVEN: Made = _FIXED, None         # an argument, the result of a call
-_KNOWN: Made = _CONSTANT | _FIXED, None
+_CONSTANTS = _CONSTANT | _FIXED | _FOLDED
+_KNOWN: Made = _CONSTANTS, None
 _COPIES: Made = _REPEATED | _SPREAD, None
 _SPREADS: Made = _SPREAD, None
-_SPREAD_CONSTANT = _CONSTANT | _FIXED | _SPREAD
+_SPREAD_CONSTANT = _CONSTANTS | _SPREAD
+_COMPUTED: Made = _FIXED | _FOLDED, None
 _DIVIDED: Made = _QUOTIENT, None
 _REAL = float, int
 
@@ -139,25 +142,6 @@ def _plan(closed: ClosedOlympuspr, nested: bool) -> Plan:
     return _Pass(closed, nested).plan()
 
 
-class _Inexact(dict[Aval, bool]):
-    """Whether an aval's dtype is floating or complex, by aval, whose hash is quicker."""
-
-    def __missing__(self, aval: Aval) -> bool:
-        found = self[aval] = dtypes.is_inexact(aval.dtype)
-        return found
-
-
-class _Reciprocals(dict[tuple[float, Aval], bool]):
-    """Whether XLA may multiply by the reciprocal of a number, by number and aval.
-
-    A number without one is behind a fence already (`Emitter.scalar`).
-    """
-
-    def __missing__(self, key: tuple[float, Aval]) -> bool:
-        found = self[key] = not has_no_reciprocal(key[0], key[1].dtype)
-        return found
-
-
 class _Pass:
     """The pass over a program. `made` has its variables with known facts."""
 
@@ -174,11 +158,11 @@ class _Pass:
         self.fenced: set[Atom] = set()
         self.hidden: set[Atom] = set()      # scalars, where they are repeated
         self.constant_vars: dict[Var, Literal | None] = {}
-        self.inexact, self.reciprocals = _Inexact(), _Reciprocals()
+        self.inexact, self.reciprocals = Inexact(), Reciprocals()
         self.held: set[Var] = set()
         self.reads = 0
         self.given = frozenset(pr.invars if nested else ())
-        self.made.update((v, (_CONSTANT | _FIXED, repeated_number(self.closed_over[v])))
+        self.made.update((v, (_CONSTANTS, repeated_number(self.closed_over[v])))
                          for v in pr.constvars if self.inexact[v.aval])
 
     def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
@@ -231,6 +215,15 @@ class _Pass:
                     if kind:
                         made[eqn.outvars[0]] = kind, None
                     continue
+            elif glance == _BROADCASTS:
+                x = operands[0]
+                if type(x) is not Literal:
+                    if x not in made:
+                        made[eqn.outvars[0]] = _COPIES
+                        continue
+                elif type(x.val) in _REAL:
+                    made[eqn.outvars[0]] = _SPREAD_CONSTANT, x.val
+                    continue
             elif glance and others(eqn, glance):
                 continue
             steps[prim.algebra](self, eqn)
@@ -238,7 +231,7 @@ class _Pass:
             self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
 
     def _glance(self, eqn: OlympusprEqn, glance: int) -> bool:
-        """Whether a glance at a quotient, a broadcast or an extremum was enough."""
+        """Whether a glance at a quotient or an extremum was enough."""
         made, operands = self.made, eqn.invars
         x, y = operands[0], operands[-1]
         if glance == _QUOTIENTS:
@@ -256,14 +249,6 @@ class _Pass:
                 if (q is None or not q[0] & _DIVISORS) and (p is None or not p[0] & _QUOTIENT):
                     made[eqn.outvars[0]] = _DIVIDED
                     return True
-        elif glance == _BROADCASTS:
-            if type(x) is not Literal:
-                if x not in made:
-                    made[eqn.outvars[0]] = _COPIES
-                    return True
-            elif type(number := x.val) in _REAL:
-                made[eqn.outvars[0]] = _SPREAD_CONSTANT, number
-                return True
         else:
             if type(x) is Literal:
                 x, y = y, x
@@ -300,7 +285,7 @@ class _Pass:
             self._note(eqn, _UNSIGNED if x is y else 0)
             return
         p, q = self._of(x), self._of(y)
-        if self._is_known(eqn, p, q, operator.mul):
+        if (p[0] | q[0]) & _CONSTANT and self._is_known(eqn, p, q, operator.mul):
             return
         if (p[0] & q[0]) >> _MINUS:
             p, q = _negated(p), _negated(q)
@@ -340,7 +325,7 @@ class _Pass:
             return
         p, number = self._of(x), None
         q = self._of(y)
-        if self._is_known(eqn, p, q, ratio):
+        if (p[0] | q[0]) & _CONSTANT and self._is_known(eqn, p, q, ratio):
             return
         if type(y) is Literal:
             number = q[1]
@@ -384,12 +369,18 @@ class _Pass:
         p, q = self._of(x), self._of(y)
         if q[1] is not None and sign < 0:
             q = q[0], -q[1]
-        if self._is_known(eqn, p, q, operator.add):
+        if (p[0] | q[0]) & _CONSTANT and self._is_known(eqn, p, q, operator.add):
             return
         self._read(_ADDED if sign > 0 else _SUBTRACTED, x, y)
         if _is_zero(q, 1) or sign > 0 and _is_zero(p, 1):
             self._lower_as(eqn, plus_zero_p, x if _is_zero(q, 1) else y)
             return
+        # What XLA computes of constants may be 0.
+        self._fence(eqn, *[a for a, made in ((x, p), (y, q)) if (
+            _may_be_zero(made) and (a is y or sign > 0))])
+        p, q = self._of(x), self._of(y)
+        if q[1] is not None and sign < 0:
+            q = q[0], -q[1]
         # XLA leaves c - (y + d) as it is.
         turned = p[0] & _FIXED and not (p[0] & _SHIFTED and q[0] & _FIXED)
         if turned:
@@ -520,7 +511,7 @@ class _Pass:
     def _broadcast(self, eqn: OlympusprEqn) -> None:
         bits, number = self._of(eqn.invars[0])
         x, out = eqn.invars[0], eqn.outvars[0]
-        self.made[out] = bits | (_SPREAD if bits & _CONSTANT else _REPEATED | _SPREAD), number
+        self.made[out] = bits | (_SPREAD if bits & _FOLDED else _REPEATED | _SPREAD), number
         self.moved[out] = self.moved.get(x, x)
 
     def _move(self, eqn: OlympusprEqn) -> None:
@@ -537,27 +528,28 @@ class _Pass:
             return
         bits, number = self._joined(cases)
         if not self._of(which)[0] & _FIXED:
-            bits = bits & _ALIKE if out.aval.shape else bits & _FIXED
+            bits = bits & _ALIKE if out.aval.shape else bits & (_FIXED | _FOLDED)
         if bits:
             self.made[out] = bits, number
 
     def _other(self, eqn: OlympusprEqn) -> None:
-        prim = eqn.primitive
-        algebra, outs = prim.algebra, eqn.outvars
+        prim, operands = eqn.primitive, eqn.invars
+        algebra = prim.algebra
         read = _READ.get(algebra, 0)
         if read:
-            self._fence(eqn, *self._those(eqn.invars, read))
+            self._fence(eqn, *self._those(operands, read))
         if self._is_constant(eqn):
             return
-        if all(type(a) is Literal for a in eqn.invars):
-            self.made.update(dict.fromkeys(outs, _KNOWN))
+        made = self._joined(operands)
+        if Var not in map(type, operands):
+            self.made.update(dict.fromkeys(eqn.outvars, _COMPUTED))
         elif prim.elementwise:
             kind = _ALONE.get(algebra, 0)
-            if algebra == "exponential" and self._joined(eqn.invars)[0] & _MERGED:
+            if algebra == "exponential" and made[0] & _MERGED:
                 kind |= _INVERTIBLE
-            self._note(eqn, kind)
-        else:
-            self._note_moved(eqn)
+            self._note(eqn, kind, made[0])
+        elif made[0]:
+            self._note_moved(eqn, made)
 
     def _is_constant(self, eqn: OlympusprEqn) -> bool:
         """Whether the result is known: NaN of a number beyond the domain, a linear function of 0.
@@ -575,40 +567,40 @@ class _Pass:
             return True
         return False
 
-    def _note_moved(self, eqn: OlympusprEqn) -> None:
+    def _note_moved(self, eqn: OlympusprEqn, made: Made) -> None:
         """Pass on the facts about the operands of an operation on whole arrays.
 
         With axes of size 1, no padding, or every element read, its result is an operand. What it
         combines elements of is none, but a contraction over one element is a product.
         """
-        prim, operands, outs = eqn.primitive, eqn.invars, eqn.outvars
-        axes = None if prim.foreign else eqn.params.get("axes")
-        summed = prim.summed_axes(eqn.params)
+        prim, operands, (bits, number) = eqn.primitive, eqn.invars, made
         scaled = _SCALED | _SCALED << _MINUS
+        summed = prim.summed_axes(eqn.params)
         if summed is not None:
-            x, y = operands
-            if self._of(x)[0] & self._of(y)[0] & scaled:    # of vectors: the sum of the products
-                self._fence(eqn, x)
-            if all(_is_one(x.aval.shape[axis]) for axis in summed) and (
-                    bits := self._joined(operands)[0]):
+            x, y = operands = operands[:2]
+            if bits & scaled and self._of(x)[0] & self._of(y)[0] & scaled:
+                self._fence(eqn, x)     # of vectors: the sum of the products
+                bits, _ = self._joined(operands)
+            if bits and all(_is_one(x.aval.shape[axis]) for axis in summed):
                 self._fence(eqn, *self._those(operands, _FENCED))
-                self.made[outs[0]] = _SCALED | bits & _NARROWED, None
+                self.made[eqn.outvars[0]] = _SCALED | bits & _NARROWED, None
             return
         if prim.multiplies:     # LLVM multiplies the factors of one kernel in another order
             self.held.update(self._those(operands, scaled))
-        bits, number = self._joined(operands)
-        bits &= _FIXED | _MERGED | _REPEATED | _SPREAD
-        shape = operands[0].aval.shape if operands else ()
-        if type(axes) is tuple and not all(     # names of axes of a mesh may be numbers
-                type(axis) is int and axis < len(shape) and _is_one(shape[axis]) for axis in axes):
-            bits, number = bits & ~_MERGED, None
+        bits &= _FIXED | _FOLDED | _MERGED | _REPEATED | _SPREAD
+        if bits & _MERGED and not prim.foreign and type(axes := eqn.params.get("axes")) is tuple:
+            shape = operands[0].aval.shape
+            if False in [     # names of axes of a mesh may be numbers
+                    type(axis) is int and axis < len(shape) and _is_one(shape[axis])
+                    for axis in axes]:
+                bits, number = bits & ~_MERGED, None
         if bits:
-            self.made.update(dict.fromkeys(outs, (bits, number)))
+            self.made.update(dict.fromkeys(eqn.outvars, (bits, number)))
 
     def _of(self, atom: Atom) -> Made:
         """How an operand was computed."""
         if type(atom) is Literal:
-            return _CONSTANT | _FIXED, _number(atom)
+            return _CONSTANTS, _number(atom)
         return self.made.get(atom, _UNKNOWN)
 
     def _pass(self, eqn: OlympusprEqn, made: Made) -> None:
@@ -620,18 +612,21 @@ class _Pass:
         bits = self._joined(eqn.invars)[0] & _ALIKE | _CONSTANT | _FIXED
         self.made.update(dict.fromkeys(eqn.outvars, (bits, number)))
 
-    def _note(self, eqn: OlympusprEqn, kind: int = 0, number: Number = None) -> None:
-        """Note how the result of an elementwise operation was computed, if that may matter."""
+    def _note(self, eqn: OlympusprEqn, kind: int = 0, bits: int | None = None) -> None:
+        """Note how the result of an elementwise operation was computed, if that may matter; `bits`
+        are those of its operands together.
+        """
         out = eqn.outvars[0]
-        bits, _ = self._joined(eqn.invars)
+        if bits is None:
+            bits, _ = self._joined(eqn.invars)
         # An integer passes through an operation with a constant: a sum with 0, a product with 1.
-        known = bits & (_ALIKE if out.aval.shape else _FIXED) | kind
+        known = bits & (_ALIKE if out.aval.shape else _FIXED | _FOLDED) | kind
         if bits & (_SIGNED | _NARROWED) and not self.inexact[out.aval]:
             known |= bits & _SIGNED
             if len([a for a in eqn.invars if not self._of(a)[0] & _FIXED]) < 2:
                 known |= bits & _NARROWED
         if known:
-            self.made[out] = known, number
+            self.made[out] = known, None
 
     def _note_scaled(self, eqn: OlympusprEqn, made: Made, number: Number) -> None:
         """Note a product or quotient of a value and a constant; XLA may know its other
@@ -664,15 +659,16 @@ class _Pass:
 
     def _joined(self, atoms: Iterable[Atom]) -> Made:
         """The kinds of all operands, and those that all of them have; a number that all have."""
-        every, some, numbers = _ALIKE, 0, set[Number]()
+        every, some, of, get = _ALIKE, 0, _UNKNOWN, self.made.get
         for atom in atoms:
             if type(atom) is not Literal:
-                bits, number = self.made.get(atom, _UNKNOWN)
+                made = get(atom, _UNKNOWN)
+                bits = made[0]
                 every &= bits if atom.aval.shape else bits | _SPREAD
                 some |= bits
                 if bits & _MERGED:
-                    numbers.add(number)
-        return some & ~(_ALIKE | _CONSTANT) | every, numbers.pop() if len(numbers) == 1 else None
+                    of = made if of is _UNKNOWN or of[1] == made[1] else _GIVEN
+        return some & ~(_ALIKE | _CONSTANT) | every, of[1]
 
     def _is_repeated(self, atom: Atom, made: Made, aval: Aval) -> bool:
         """Whether an operand is a scalar, or other elements repeated, at the result's shape."""
@@ -732,22 +728,26 @@ class _Pass:
         once = len(plans) == 1 == prim.times(eqn.params)
         reads = functools.reduce(operator.or_, [plan.reads for plan in plans], 0)
         self._read(reads & ~_RETURNED, *operands)
-        given = [(a, self._of(a)) for a in prim.given(eqn.params, operands)]
+        constant = not [a for a in operands if not self._of(a)[0] & _FOLDED]
+        unchanged = [(a, self._of(a)) for a in prim.unchanged(eqn.params, operands)]
+        given = [*[(a, self._of(a)) for a in prim.given(eqn.params, operands)], *unchanged]
         hidden = [a for a in operands if is_nan(_value(self._of(a)))]
         hidden += [a for a, p in given if is_infinite(_value(p))]
         for sign, ways in (1, _ADDED), (-1, _SUBTRACTED):
-            if reads & (ways | _RETURNED if once else ways):
-                hidden += [a for a, p in given if _is_zero(p, sign) and self.inexact[a.aval]]
+            zeros = given if reads & (ways | _RETURNED if once else ways) else unchanged
+            hidden += [a for a, p in zeros if _is_zero(p, sign) and self.inexact[a.aval]]
         self._hide(eqn, *hidden)
+        if reads & (_ADDED | _SUBTRACTED):
+            self._fence(eqn, *[a for a, p in given if _may_be_zero(p) and self.inexact[a.aval]])
         narrowed = self._those(operands, _NARROWED)
         integers = [v for v in outs if not is_float0(v.aval) and dtypes.is_integer(v.aval.dtype)]
         if narrowed and (integers or reads & _MASKED):
             self.held.update(narrowed)
-        self.made.update(dict.fromkeys(outs, _GIVEN))
+        self.made.update(dict.fromkeys(outs, _COMPUTED if constant else _GIVEN))
         if True in [True in plan.narrowed for plan in plans]:
             self.made.update(dict.fromkeys(integers, (_FIXED | _NARROWED, None)))
         elif once:
-            self.made.update((v, (_CONSTANT | _FIXED, number)) for v, number in zip(
+            self.made.update((v, (_CONSTANTS, number)) for v, number in zip(
                 outs, plans[0].numbers, strict=False) if number is not None)
 
     def _hide(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
@@ -783,11 +783,14 @@ class _Pass:
 
     def _conversion(self, eqn: OlympusprEqn) -> None:
         self._move(eqn)
-        old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+        out, (bits, number) = eqn.outvars[0], self._of(eqn.invars[0])
+        old, new = eqn.invars[0].aval.dtype, out.aval.dtype
+        if bits & _CONSTANT:
+            number = converted(number, new)
+            self.made[out] = bits if number is not None else bits & ~_CONSTANT, number
         if dtypes.is_integer(old) and dtypes.is_integer(new) and (
                 dtypes.itemsize_bits(new) < dtypes.itemsize_bits(old)):
-            bits, number = self._of(eqn.invars[0])
-            self.made[eqn.outvars[0]] = bits | _NARROWED, number
+            self.made[out] = self.made.get(out, _UNKNOWN)[0] | _NARROWED, number
 
     def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, x: Atom) -> None:
         """Lower another operation, of one operand, in the place of an equation."""
@@ -877,6 +880,11 @@ def _is_zero(made: Made, sign: int = 0) -> bool:
     """Whether a value is the constant 0, of this sign if one is given."""
     number = _value(made)
     return number == 0 and (not sign or math.copysign(1, number.real) == sign)
+
+
+def _may_be_zero(made: Made) -> bool:
+    """Whether XLA may compute a value, which is not a constant itself, and find 0."""
+    return made[0] & (_CONSTANT | _FOLDED) == _FOLDED
 
 
 def _is_one(size: DimSize) -> bool:

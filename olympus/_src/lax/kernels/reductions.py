@@ -23,9 +23,10 @@ from ..comparison import eq, ne, select
 from ..creation import broadcasted_iota, full
 from ..families import Combine, add
 from ..reduce import (
-    BOOL, Reduction, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_sum, smallest,
+    BOOL, Reduction, argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p,
+    reduce_sum, reduce_xor_p, smallest,
 )
-from ..shape import broadcast_in_dim, reshape, zeros_of
+from ..shape import broadcast_in_dim, reduce_sum_p, reshape, zeros_of
 from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim
 
 Dims = tuple[int, ...]
@@ -43,13 +44,16 @@ WHOLE, PIECES = 64, 16
 FEW, LEAST_COUNT = 8, 262144
 # Booleans: elements, and of a row; columns XLA combines as fast.
 LEAST_BOOLEANS, LEAST_RUN = 32768, 64
-# For arrays searched for an extremum: elements, and the size of the axis; along the last one, XLA is
-# faster to a greater size, most of all with integers.
+# For arrays searched for an extremum: elements, and the size of the axis, which may be short in
+# front of others, but not as the last one, least of all of integers.
 LEAST_SEARCHED, LEAST_AXIS = 16384, 8
 LEAST_LAST = {"f": 17, "i": 64, "u": 64}
 # For vectors cut into blocks: elements, and a block's.
 LEAST_CUT, CUT = 16384, 256
 
+# What XLA fuses with a sum.
+COMPUTED = frozenset(f"stablehlo.{name}" for name in (
+    "add", "divide", "multiply", "negate", "select", "subtract"))
 INT32 = dtypes.as_dtype("int32")
 
 
@@ -155,6 +159,18 @@ def _of_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -
         aval.size >= LEAST_ELEMENTS)
 
 
+def _of_few_long(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    """Whether there are long columns, few in a row."""
+    aval = b.avals_in[0]
+    return axes == (0,) and 1 < aval.shape[-1] <= FEW_COLUMNS and aval.ndim > 2 and (
+        aval.shape[0] >= LEAST_ROW and _of_columns(b, x, axes=axes))
+
+
+def _is_computed(b: Builder, x: IrValue, **params: Hashable) -> bool:
+    """Whether the columns are computed, each of which may be computed alone."""
+    return getattr(x.owner, "name", "") in COMPUTED
+
+
 def _add_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
     return b.by_rule(functools.partial(_column_sums, axes), [x], b.avals_in)[0]
 
@@ -169,12 +185,15 @@ def _column_sums(axes: Dims, x: Array) -> Array:
     return concatenate(columns, len(shape) - 1 - len(axes))
 
 
-def _of_narrow(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
-    """Whether all of an array of integers is added that were narrower, or booleans."""
+def _of_integers(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    """Whether all of an array of integers is added."""
     aval = b.avals_in[0]
-    if len(axes) != aval.ndim or aval.size < LEAST_COUNT or (
-            dtypes.scalar_kind(aval.dtype) not in "iu"):
-        return False
+    return len(axes) == aval.ndim and aval.size >= LEAST_COUNT and (
+        dtypes.scalar_kind(aval.dtype) in "iu")
+
+
+def _was_narrower(b: Builder, x: IrValue, **params: Hashable) -> bool:
+    """Whether the integers were narrower, or booleans."""
     # The owner of an argument is a block.
     operands: list[IrValue] = [*getattr(x.owner, "operands", ())]
     return getattr(x.owner, "name", "") == "stablehlo.convert" and _bits(operands[0]) < _bits(x)
@@ -309,18 +328,20 @@ def _searches(what: str, extremum: Reduction) -> tuple[Kernel, ...]:
 _BYTES = "XLA makes no vectors of booleans"
 _SLOW = "XLA reads one column after another"
 KERNELS = {
-    "reduce_sum": (
+    reduce_sum_p: (
+        Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_long,
+               _add_few_columns, 0.6, suits=_is_computed),
         Kernel("sum of slices", _SLOW, _of_columns, _add_columns, 8.0),
         Kernel("sum of short rows by slices", "XLA makes no vectors along a short axis",
                _of_short_rows, _add_short_rows, 1.4),
         Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_columns,
                _add_few_columns, 0.6),
-        Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_narrow,
-               _count)),
-    "reduce_or": (Kernel("any in pieces", _BYTES, _of_booleans, functools.partial(
+        Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_integers,
+               _count, suits=_was_narrower)),
+    reduce_or_p: (Kernel("any in pieces", _BYTES, _of_booleans, functools.partial(
         _any_or_all, bitwise_or, reduce_or_p)),),
-    "reduce_and": (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
+    reduce_and_p: (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
         _any_or_all, bitwise_and, reduce_and_p)),),
-    "reduce_xor": (),
-    "argmax": _searches("maximum", reduce_max_p),
-    "argmin": _searches("minimum", reduce_min_p)}
+    reduce_xor_p: (),
+    argmax_p: _searches("maximum", reduce_max_p),
+    argmin_p: _searches("minimum", reduce_min_p)}
