@@ -297,6 +297,24 @@ def test_zeros_lose_their_sign_in_sums_with_a_zero_from_elsewhere(name):
     assert [key for key, sums in found.items() if np.signbit(sums).any()] == []
 
 
+@pytest.mark.parametrize("given", [np.inf, 3e9, 0.3, 1e-30, -0.0])
+@pytest.mark.parametrize("name", ["int32", "int8", "bool", "float16"])
+def test_a_constant_that_is_converted_is_another_number(name, given):
+    """A function that is given it divides by it, and adds it."""
+    def run(x):
+        number = lax.full((2,), given, "float32").astype(name).astype("float32")
+        return x + number, olympus.jit(lambda x, c: (x + c, c / x))(x, number)
+
+    x = onp.asarray([-0.0, 3], "float32")
+    number = np.asarray(onp.asarray([given], "float32").astype(name).astype("float32"))
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(x) + number, (np.asarray(x) + number, number / np.asarray(x))
+    found = olympus.jit(run)(x)
+    for one, other in zip(olympus.tree.leaves(found), olympus.tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(np.signbit(one), np.signbit(other))
+
+
 @pytest.mark.parametrize("name", FLOATS)
 @pytest.mark.parametrize("f", [lambda x: onp.log(lax.rsqrt(x)), lambda x: onp.log(1 / onp.sqrt(x))])
 def test_the_logarithm_of_a_reciprocal_root(f, name):

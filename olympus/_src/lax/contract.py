@@ -58,6 +58,12 @@ class DotGeneral(Primitive):
         (contracted, _), _ = params["dimension_numbers"]
         return 0.1 * prod(outs[0]) * prod([ins[0][axis] for axis in contracted])
 
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        if avals[0].dtype.kind not in "iu":
+            return ""
+        return ("products of integers have no fast kernel: take them in float32 where sums are "
+                "below 2**24")
+
     def shown(self, eqn: OlympusprEqn) -> Params:
         params = eqn.params
         (lc, rc), (lb, rb) = params["dimension_numbers"]

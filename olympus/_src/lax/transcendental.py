@@ -461,7 +461,8 @@ class Atan2(Elementwise):
 atan2_p = Atan2("atan2", "stablehlo.atan2", INEXACT, [
     lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
     lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y))))],
-    fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST)
+    fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST,
+    numpy_name="arctan2")
 sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)),
                            pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 cosh_p = MendedElementwise("cosh", "chlo.cosh", mend_cosh, lambda t, y, x: mul(t, sinh(x)),

@@ -36,8 +36,8 @@ from ..types.avals import Aval, is_float0, make_aval
 from ..types.shape import SymbolicDim
 from .instead import nan_p, plus_zero_p
 from .known_numbers import (
-    Inexact, Number, Reciprocals, has_no_reciprocal, has_reciprocals, is_infinite, is_joint, is_nan,
-    is_safe, ratio, repeated_number, rounded, size,
+    Inexact, Number, Reciprocals, converted, has_no_reciprocal, has_reciprocals, is_infinite,
+    is_joint, is_nan, is_safe, ratio, repeated_number, rounded, size,
 )
 
 if TYPE_CHECKING:
@@ -783,11 +783,14 @@ class _Pass:
 
     def _conversion(self, eqn: OlympusprEqn) -> None:
         self._move(eqn)
-        old, new = eqn.invars[0].aval.dtype, eqn.outvars[0].aval.dtype
+        out, (bits, number) = eqn.outvars[0], self._of(eqn.invars[0])
+        old, new = eqn.invars[0].aval.dtype, out.aval.dtype
+        if bits & _CONSTANT:
+            number = converted(number, new)
+            self.made[out] = bits if number is not None else bits & ~_CONSTANT, number
         if dtypes.is_integer(old) and dtypes.is_integer(new) and (
                 dtypes.itemsize_bits(new) < dtypes.itemsize_bits(old)):
-            bits, number = self._of(eqn.invars[0])
-            self.made[eqn.outvars[0]] = bits | _NARROWED, number
+            self.made[out] = self.made.get(out, _UNKNOWN)[0] | _NARROWED, number
 
     def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, x: Atom) -> None:
         """Lower another operation, of one operand, in the place of an equation."""

@@ -57,6 +57,21 @@ def rounded(number: complex, dtype: DType) -> complex:
         return dtype.type(number).item()
 
 
+def converted(number: Number, dtype: DType) -> Number:
+    """A number in another dtype; None for what no integer is, where platforms differ."""
+    if number is None:
+        return None
+    if isinstance(number, complex) and not dtypes.is_complex(dtype):
+        number = number.real
+    if dtype == np.bool_:
+        return float(number != 0)
+    if dtypes.is_integer(dtype):
+        info = dtypes.iinfo(dtype)
+        real = number.real
+        return float(math.trunc(real)) if info.min <= real <= info.max else None
+    return rounded(number, dtype)
+
+
 def repeated_number(array: ArrayLike) -> Number:
     """The number that each element of an array is, if it is one for all."""
     x = np.asarray(array).reshape(-1)

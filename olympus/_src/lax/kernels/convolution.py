@@ -331,7 +331,7 @@ def _planes_as_features(x: Array, planes: int, step: int, spread: int) -> tuple[
     return reshape(flat, (images * count, *between, planes * features)), images
 
 
-KERNELS = {"conv_general_dilated": (
+KERNELS = {conv_general_dilated_p: (
     Kernel("convolution of one feature", "XLA computes it one product at a time", _is_single,
            _depthwise),
     Kernel("convolution by Fourier transforms", "XLA computes it one product at a time", is_long,

@@ -23,7 +23,7 @@ from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray
-from ..arithmetic import abs, div, is_finite, mul, neg, round_to_zero, sub
+from ..arithmetic import abs, div, is_finite, mul, neg, rem_p, round_to_zero, sub
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic,
     shift_right_logical,
@@ -33,7 +33,10 @@ from ..convert import bitcast_convert_type_p, in_dtype
 from ..families import add
 from ..reduce import reduce_or
 from ..shape import zeros_of
-from ..transcendental import sqrt
+from ..transcendental import (
+    acos_p, asin_p, atan2_p, atan_p, cbrt_p, cos_p, exp2_p, log1p_p, log2_p, log10_p, pow_p, sin_p,
+    sinh_p, sqrt, tan_p,
+)
 from . import float64
 from .elementary import (
     BIAS, FLOAT32, FLOAT64, INT32, INT64, MANTISSA, bits64, is_odd, like, nearest, of_bits64,
@@ -415,18 +418,18 @@ def _double(saves: float, formula: Callable[..., Array], least: int = LEAST_DOUB
 _SLOW = "XLA calls the C library for each element"
 _POLYNOMIAL = "polynomial in float64"
 KERNELS = {
-    "sin": (_narrow(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
+    sin_p: (_narrow(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
             _double(9.2, float64.sin, LEAST_QUICK, float64.is_large_angle)),
-    "cos": (_narrow(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
+    cos_p: (_narrow(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
             _double(12.0, float64.cos, LEAST_QUICK, float64.is_large_angle)),
-    "tan": (_narrow(_POLYNOMIAL, 12.7, _tan),
+    tan_p: (_narrow(_POLYNOMIAL, 12.7, _tan),
             _double(12.5, float64.tan, LEAST_QUICK, float64.is_large_angle)),
-    "asin": (_narrow(_POLYNOMIAL, 14.5, _asin), _double(12.2, float64.asin)),
-    "acos": (_narrow(_POLYNOMIAL, 20, _acos), _double(16.0, float64.acos)),
-    "atan": (_narrow(_POLYNOMIAL, 10.7, _atan), _double(5.3, float64.atan)),
-    "atan2": (_narrow(_POLYNOMIAL, 23.9, _atan2), _double(15.0, float64.atan2)),
-    "cbrt": (_narrow("Halley's method in float64", 12.7, _cbrt), _double(12.3, float64.cbrt)),
-    "pow": (Kernel("root and products in float64", _SLOW,
+    asin_p: (_narrow(_POLYNOMIAL, 14.5, _asin), _double(12.2, float64.asin)),
+    acos_p: (_narrow(_POLYNOMIAL, 20, _acos), _double(16.0, float64.acos)),
+    atan_p: (_narrow(_POLYNOMIAL, 10.7, _atan), _double(5.3, float64.atan)),
+    atan2_p: (_narrow(_POLYNOMIAL, 23.9, _atan2), _double(15.0, float64.atan2)),
+    cbrt_p: (_narrow("Halley's method in float64", 12.7, _cbrt), _double(12.3, float64.cbrt)),
+    pow_p: (Kernel("root and products in float64", _SLOW,
                    functools.partial(_are_alike, _is_narrow, LEAST),
                    functools.partial(_half_power, _power), 3.8, suits=_is_half),
             Kernel(_POLYNOMIAL, _SLOW, functools.partial(_are_alike, _is_narrow, LEAST_POWERS),
@@ -434,12 +437,12 @@ KERNELS = {
             Kernel("root and products with a rest", _SLOW,
                    functools.partial(_are_alike, _is_double, LEAST_DOUBLE),
                    functools.partial(_half_power, float64.half_power), 7.6, suits=_is_half)),
-    "exp2": (_narrow(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
+    exp2_p: (_narrow(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
              _double(1.8, float64.exp2, LEAST_QUICK)),
-    "sinh": (_narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
+    sinh_p: (_narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
              _double(3.0, float64.sinh, LEAST_QUICK)),
-    "log1p": (_double(2.0, float64.log1p, LEAST_QUICK),),
-    "log2": (_double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK),),
-    "log10": (_double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK),),
-    "rem": (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
+    log1p_p: (_double(2.0, float64.log1p, LEAST_QUICK),),
+    log2_p: (_double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK),),
+    log10_p: (_double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK),),
+    rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
                    functools.partial(_where_none, _rem, _has_large_quotient), 12.9),)}

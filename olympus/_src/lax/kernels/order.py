@@ -28,7 +28,7 @@ from ..indexing import ScatterDimensionNumbers, scatter_add, take_along
 from ..reduce import reduce_sum
 from ..shape import broadcast_in_dim, reshape
 from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
-from ..sort import key_of_bits
+from ..sort import key_of_bits, sort_p
 from . import networks
 
 OfArray = Callable[[Array], Array]
@@ -264,6 +264,6 @@ def _key(dtype: DType, x: Array) -> Array:
     return x
 
 
-KERNELS = {"sort": (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are_few, _by_counts),
+KERNELS = {sort_p: (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are_few, _by_counts),
                     Kernel("sort by digits", "XLA merges, or compares element by element", _is_long,
                            _by_digits))}

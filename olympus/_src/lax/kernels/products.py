@@ -16,7 +16,7 @@ from ...types import dtypes
 from ...types.shape import prod
 from ..arithmetic import mul
 from ..comparison import eq, select
-from ..contract import free_axes
+from ..contract import dot_general_p, free_axes
 from ..families import add
 from ..shape import broadcast_in_dim, reshape, transpose, zeros_of
 from ..slicing import slice_in_dim
@@ -77,6 +77,6 @@ def _outer_products(x: Array, y: Array, *, dimension_numbers: DimensionNumbers) 
                            *[other[i] for i in columns]))
 
 
-KERNELS = {"dot_general": (
+KERNELS = {dot_general_p: (
     Kernel("outer products", "XLA computes products of small matrices one by one", _is_small,
            _small, 30.6),)}

@@ -26,7 +26,9 @@ from ..creation import broadcasted_iota, full_like
 from ..cumulative import cumsum
 from ..families import add
 from ..precision import CanonicalPrecision
-from ..ragged import INT32, RaggedDotDimensionNumbers, Roles, group_bounds, only, roles_of
+from ..ragged import (
+    INT32, RaggedDotDimensionNumbers, Roles, group_bounds, only, ragged_dot_p, roles_of,
+)
 from ..reduce import largest, smallest
 from ..shape import broadcast_in_dim, move_axis, reduce_sum, reshape, transpose
 from ..slicing import (
@@ -189,6 +191,6 @@ def _sum(roles: Roles, each: tuple[int, int], options: Params, t: Array, out: Ar
     return [add(t, literal(1, INT32)), _put(out, found, at)]
 
 
-KERNELS = {"ragged_dot_general": (
+KERNELS = {ragged_dot_p: (
     Kernel("blocks of groups", "XLA multiplies each place for every group", _are_many,
            _by_blocks),)}

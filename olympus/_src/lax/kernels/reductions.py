@@ -23,9 +23,10 @@ from ..comparison import eq, ne, select
 from ..creation import broadcasted_iota, full
 from ..families import Combine, add
 from ..reduce import (
-    BOOL, Reduction, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p, reduce_sum, smallest,
+    BOOL, Reduction, argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p,
+    reduce_sum, reduce_xor_p, smallest,
 )
-from ..shape import broadcast_in_dim, reshape, zeros_of
+from ..shape import broadcast_in_dim, reduce_sum_p, reshape, zeros_of
 from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim
 
 Dims = tuple[int, ...]
@@ -159,14 +160,14 @@ def _of_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -
 
 
 def _of_few_long(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
-    """Whether columns are long of which a row has few."""
+    """Whether there are long columns, few in a row."""
     aval = b.avals_in[0]
     return axes == (0,) and 1 < aval.shape[-1] <= FEW_COLUMNS and aval.ndim > 2 and (
         aval.shape[0] >= LEAST_ROW and _of_columns(b, x, axes=axes))
 
 
-def _is_computed(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
-    """Whether XLA fuses what computes the numbers, so that each of a row may be computed alone."""
+def _is_computed(b: Builder, x: IrValue, **params: Hashable) -> bool:
+    """Whether the columns are computed, each of which may be computed alone."""
     return getattr(x.owner, "name", "") in COMPUTED
 
 
@@ -327,7 +328,7 @@ def _searches(what: str, extremum: Reduction) -> tuple[Kernel, ...]:
 _BYTES = "XLA makes no vectors of booleans"
 _SLOW = "XLA reads one column after another"
 KERNELS = {
-    "reduce_sum": (
+    reduce_sum_p: (
         Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_long,
                _add_few_columns, 0.6, suits=_is_computed),
         Kernel("sum of slices", _SLOW, _of_columns, _add_columns, 8.0),
@@ -337,10 +338,10 @@ KERNELS = {
                _add_few_columns, 0.6),
         Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_integers,
                _count, suits=_was_narrower)),
-    "reduce_or": (Kernel("any in pieces", _BYTES, _of_booleans, functools.partial(
+    reduce_or_p: (Kernel("any in pieces", _BYTES, _of_booleans, functools.partial(
         _any_or_all, bitwise_or, reduce_or_p)),),
-    "reduce_and": (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
+    reduce_and_p: (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
         _any_or_all, bitwise_and, reduce_and_p)),),
-    "reduce_xor": (),
-    "argmax": _searches("maximum", reduce_max_p),
-    "argmin": _searches("minimum", reduce_min_p)}
+    reduce_xor_p: (),
+    argmax_p: _searches("maximum", reduce_max_p),
+    argmin_p: _searches("minimum", reduce_min_p)}
