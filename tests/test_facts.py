@@ -55,6 +55,21 @@ def test_every_primitive_answers_for_every_fact(primitives, fact):
         assert is_of(getattr(prim, fact), TYPES[fact]), prim
 
 
+def test_kernels_and_their_primitives_name_each_other(primitives):
+    """A primitive names the module, which has a tuple of kernels for it, perhaps an empty one."""
+    modules = {p.kernels.__name__: p.kernels for p in primitives if p.kernels}
+    for prim in primitives:
+        at = {name for name, module in modules.items() if prim in module.KERNELS}
+        assert at == ({prim.kernels.__name__} if prim.kernels else set()), prim
+
+
+def test_numpy_has_the_names_that_errors_give(primitives):
+    names = {p.name: p.numpy_name for p in primitives if p.numpy_name}
+    assert len(names) > 10
+    for name in names.values():
+        assert isinstance(getattr(np, name), np.ufunc)
+
+
 def test_a_fact_that_there_is_not_is_refused():
     with pytest.raises(TypeError, match="primitive neg: makes_nans given as facts"):
         elementwise("neg", "stablehlo.negate", "f", makes_nans=False)

@@ -14,8 +14,8 @@ from ..base.errors import ConcretizationTypeError
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import lazy_module, name_of
-from ..control.bodies import Derived, cast, check_callable, flatten
-from ..control.while_primitive import loop, while_p
+from ..control.bodies import Derived, bind_while, cast, check_callable, flatten
+from ..control.while_primitive import while_p
 from ..core.trace import Tracer, literal, typeof
 from ..lax.barriers import stop_gradient
 from ..lax.comparison import lt
@@ -82,7 +82,7 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
                 val = body_fun(val)
                 going = _truth(cond_fun, val)
             return val
-    return loop(bind, cond_fun, body_fun, init_val)
+    return bind_while(bind, cond_fun, body_fun, init_val)
 
 
 def _truth(cond_fun: Callable[[PyTree], PyTree], val: object) -> bool:

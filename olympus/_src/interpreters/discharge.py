@@ -40,7 +40,7 @@ def _found(closed: ClosedOlympuspr) -> tuple[bool, bool]:
     found = pr.cache.get("references")
     if found is None:
         takes = any(v.aval.mutable for v in (*pr.constvars, *pr.invars))
-        makes = any(v.aval.mutable for eqn in pr.eqns for v in eqn.outvars)
+        makes = True in {a.mutable for a in {v.aval for eqn in pr.eqns for v in eqn.outvars}}
         for eqn in pr.eqns:
             if makes:
                 break
