@@ -58,9 +58,9 @@ def test_equations_alike_ask_the_condition_of_a_kernel_once(monkeypatch: pytest.
                                                             ) -> None:
     kernels_of = lax.reduce_sum_p.kernels.KERNELS
     asked = list[int]()
-    monkeypatch.setitem(kernels_of, "reduce_sum", [
+    monkeypatch.setitem(kernels_of, lax.reduce_sum_p, [
         k._replace(applies=lambda *given, **params: bool(asked.append(1)))
-        for k in kernels_of["reduce_sum"][:1]])
+        for k in kernels_of[lax.reduce_sum_p][:1]])
     x = olympus.numpy.ones((31, 1009))
     jit(lambda x: [lax.reduce_sum(x + i, (0,)) for i in range(20)]).lower(x)
     assert len(asked) == 1

@@ -111,6 +111,20 @@ def test_sorting_by_digits_in_transformations_and_where_it_does_not_apply() -> N
     np.testing.assert_array_equal(jit(vmap(lax.sort))(np.stack([x, -x])), each)
 
 
+def test_sorting_of_integers_that_share_digits() -> None:
+    """Digits that all elements share are passed over: all, the low ones, the high ones, or one."""
+    small = RNG.integers(0, 100, FROM)
+    for x in (small, small << 22, small - 50, (small << 11) + 5, np.full(FROM, -7), small + 2 ** 30,
+              np.where(small == 0, -2 ** 31, 3)):
+        given = x.astype("int32")
+        order = np.argsort(given, kind="stable")
+        run = jit(lambda x: (lax.sort(x), olympus.numpy.argsort(x)))
+        for found, wanted in zip(run(given), (given[order], order), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+    given = (small * 3).astype("int16")
+    np.testing.assert_array_equal(olympus.numpy.argsort(given), np.argsort(given, kind="stable"))
+
+
 # Rows
 
 ROWS = "sort of rows side by side"

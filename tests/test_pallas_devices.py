@@ -122,6 +122,47 @@ def test_atomic_operations_of_all_steps_on_one_block(name: str) -> None:
     np.testing.assert_array_equal(got, np.where(np.arange(8) < 6, want, x[0]))
 
 
+@pytest.mark.parametrize("name", [*ATOMICS, "atomic_xchg"])
+@pytest.mark.parametrize("shape", [(6,), (3, 2)])
+def test_atomic_operations_on_one_place_come_one_after_the_other(name: str, shape: Any) -> None:
+    places = np.array([2, 0, 2, 2, 4, 0]).reshape(shape)
+    mask, x = np.array([1, 1, 1, 0, 1, 1], bool).reshape(shape), np.arange(3, 9).reshape(shape)
+    start = np.array([12, 5, 6, 1, 9], np.int32)
+
+    def kernel(start: Any, places: Any, x: Any, o: Any, old: Any) -> None:
+        o[...] = start[...]
+        old[...] = getattr(triton, name)(o, (1, places[...]), x[...], mask=mask)
+
+    two = np.stack([start * 0, start])
+    found, old = pl.pallas_call(
+        kernel, (olympus.ShapeDtypeStruct((2, 5), onp.int32),
+                 olympus.ShapeDtypeStruct(shape, onp.int32)), interpret=True)(two, places, x)
+    want, before = two.copy(), np.zeros(shape, int)
+    for i in np.ndindex(shape):
+        before[i] = want[1, places[i]]
+        if mask[i]:
+            want[1, places[i]] = ATOMICS.get(name, lambda a, b: b)(before[i], x[i])
+    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(np.asarray(old)[mask], before[mask])
+
+
+def test_a_histogram_by_atomic_add_has_a_gradient() -> None:
+    places = np.array([0, 1, 1, 4, 1])
+
+    def count(x: Any) -> Any:
+        def kernel(x: Any, o: Any) -> None:
+            o[...] = onp.zeros(5)
+            triton.atomic_add(o, (places,), x[...])
+        return pl.pallas_call(kernel, olympus.ShapeDtypeStruct((5,), onp.float32),
+                              interpret=True)(x)
+
+    x = np.arange(1, 6, dtype=np.float32)
+    np.testing.assert_array_equal(count(x), np.bincount(places, x))
+    np.testing.assert_array_equal(olympus.grad(lambda x: (count(x) ** 2).sum())(x),
+                                  2 * np.bincount(places, x)[places])
+    assert "while" not in str(olympus.jit(count).lower(x).compile().as_text())
+
+
 def pipelined(x: Any, y: Any, rows: Any = None) -> Any:
     """x @ y by a pipeline over blocks of 2 by 3 by 4; the last ones leave the arrays."""
     (m, k), n = x.shape, y.shape[1]

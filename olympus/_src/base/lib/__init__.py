@@ -15,10 +15,11 @@ from olympus._src.base.lib.arrays import (
     unsafe_buffer_pointer, wait_for,
 )
 from olympus._src.base.lib.calls import (
-    TYPED, UNTYPED, Buffer, ExecutionContext, ExecutionStage, buffer_callback_target, call_platform,
-    capsule_address, has_custom_call, include_dir, is_batch_partitionable, lapack_names,
-    lapack_target, pycapsule, python_callback_target, register_batch_partitionable,
-    register_custom_call, register_custom_type, registered_calls, registered_names,
+    TYPED, UNTYPED, Buffer, ExecutionContext, ExecutionStage, buffer_callback_target,
+    call_platform, capsule_address, has_custom_call, include_dir, is_batch_partitionable,
+    lapack_names, lapack_target, pycapsule, python_callback_target,
+    register_batch_partitionable, register_custom_call, register_custom_type, registered_calls,
+    registered_names,
 )
 from olympus._src.base.lib.clients import Client, make_cpu_client
 from olympus._src.base.lib.distributed import (
@@ -27,21 +28,25 @@ from olympus._src.base.lib.distributed import (
 )
 from olympus._src.base.lib.dlpack import from_dlpack, to_dlpack
 from olympus._src.base.lib.executables import (
-    IN_THIS_THREAD, CompilerOptionError, FastPath, LoadedExecutable, MemoryStats, XlaRuntimeError,
-    array_layout, compile, cost_analysis, deserialize_executable, execute, execute_with_tokens,
-    fastpath, forget_all_signatures, forget_signatures, get_compile_options, hlo_cost_analysis,
-    hlo_text, inspection_key, is_absent, is_error_of_pjit, lacks_code, layout_fields, layout_order,
-    layouts, memory_stats, raise_error_of_pjit, serialize_executable, shardings, shared_signatures,
+    IN_THIS_THREAD, CompilerOptionError, FastPath, LoadedExecutable, MemoryStats,
+    XlaRuntimeError, array_layout, compile, cost_analysis, deserialize_executable, execute,
+    execute_with_tokens, fastpath, forget_all_signatures, forget_signatures,
+    get_compile_options, hlo_cost_analysis, hlo_text, inspection_key, is_absent,
+    is_error_of_pjit, lacks_code, layout_fields, layout_order, layouts, memory_stats,
+    raise_error_of_pjit, serialize_executable, shardings, shared_signatures,
 )
-from olympus._src.base.lib.guards import array_tracebacks, explicit_transfers, guard, thread_guard
+from olympus._src.base.lib.guards import (
+    array_tracebacks, explicit_transfers, guard, thread_guard,
+)
 from olympus._src.base.lib.host import (
     HostFunction, Transfers, WeakCall, keep_while_running, raised_by_host, runtime_error,
     set_explain_collective, set_text_of_failure, wait_for_hosts,
 )
 from olympus._src.base.lib.loading import (
     _jax, answer_for_jax, jaxlib_version, libraries, no_jax, pretty_printer, utils,
-    warn_if_jax_loaded, weakref_lru_cache as _weakref_lru_cache,
+    warn_if_jax_loaded,
 )
+from olympus._src.base.lib.loading import weakref_lru_cache as _weakref_lru_cache
 from olympus._src.base.lib.partitioning import PARTITIONED_CALL, WholeArray, partitioner_key
 from olympus._src.base.lib.waiting import check_ending, interruptible
 from olympus._src.base.util import lazy_module

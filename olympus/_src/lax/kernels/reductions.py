@@ -159,12 +159,16 @@ def _of_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -
         aval.size >= LEAST_ELEMENTS)
 
 
-def _of_few_computed(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
-    """Whether long columns are computed, of which some of a row may each be computed alone."""
+def _of_few_long(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    """Whether there are long columns, few in a row."""
     aval = b.avals_in[0]
     return axes == (0,) and 1 < aval.shape[-1] <= FEW_COLUMNS and aval.ndim > 2 and (
-        aval.shape[0] >= LEAST_ROW and getattr(x.owner, "name", "") in COMPUTED
-        and _of_columns(b, x, axes=axes))
+        aval.shape[0] >= LEAST_ROW and _of_columns(b, x, axes=axes))
+
+
+def _is_computed(b: Builder, x: IrValue, **params: Hashable) -> bool:
+    """Whether the columns are computed, each of which may be computed alone."""
+    return getattr(x.owner, "name", "") in COMPUTED
 
 
 def _add_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
@@ -325,8 +329,8 @@ _BYTES = "XLA makes no vectors of booleans"
 _SLOW = "XLA reads one column after another"
 KERNELS = {
     reduce_sum_p: (
-        Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_computed,
-               _add_few_columns, 0.6),
+        Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_long,
+               _add_few_columns, 0.6, suits=_is_computed),
         Kernel("sum of slices", _SLOW, _of_columns, _add_columns, 8.0),
         Kernel("sum of short rows by slices", "XLA makes no vectors along a short axis",
                _of_short_rows, _add_short_rows, 1.4),
