@@ -42,7 +42,7 @@ Flags = tuple[bool, ...]
 Applied = list[tuple[str, ClosedOlympuspr, Sequence[T]]]    # the bodies that run; their operands
 
 
-class Bodied(Higher, abstract=True):
+class HasBodies(Higher, abstract=True):
     """A primitive that says by `applied` which operands each of its programs takes.
 
     Unless it says otherwise, it runs one, once, on its operands, and returns what that does.
@@ -121,7 +121,7 @@ class Groups(NamedTuple):
     each: int
 
 
-class Runs(Bodied, abstract=True):
+class AgreeingRuns(HasBodies, abstract=True):
     """A primitive whose runs agree on types: iterations of one body, or one run of several bodies.
 
     A property (having a tangent, being mapped, being unknown) that a carry or a result has in one
@@ -402,7 +402,7 @@ class Runs(Bodied, abstract=True):
                                   sum(keep[:nr]), places(carry), places(own)))
 
 
-class Loop(Runs, abstract=True):
+class Loop(AgreeingRuns, abstract=True):
     """Iterations of one body, their number unknown."""
 
     adds: Any = None

@@ -122,9 +122,34 @@ class VjpWithContents(WithContents):
                     "loop, a branch or checkpoint;\n  the body works on its content, and such a "
                     "write would be lost;\n  write another reference there, which the function "
                     "gets as an argument and only hands on as a residual.")
-        return merged(run.found, eval_closed(
+        return merged(run.aux, eval_closed(
             discharge(closed, [a.mutable and i >= len(consts)
                                for i, a in enumerate(closed.in_avals)]), *consts, *given))
+
+
+class VmapWithContents(WithContents):
+    """The contents of `custom_vmap`: the rule gets references, whole ones where they are mapped."""
+
+    __slots__ = ()
+    rules: Any      # of custom_vmap
+    num_leading = property(lambda self: self.rules.num_leading)
+
+    def decides(self, mapped: Sequence[bool]) -> bool:
+        """Whether the rule is to be used, from which operands are mapped."""
+        return self.rules.decides(mapped)
+
+    def seal(self) -> None:
+        """The call is staged: values that the user's rule closes over will be gone later."""
+        self.rules.seal()
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Array]
+                 ) -> tuple[list[Array], list[bool]]:
+        given = self.referred(args)
+        outs, flags = self.rules(size, batched, given)
+        return [*outs, *self.contents(given)], [*flags, *compress(batched, self.new)]
+
+
+_BY_NAME = {kind.__name__: kind for kind in (JvpWithContents, VjpWithContents, VmapWithContents)}
 
 
 def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> list[Array]:
@@ -135,9 +160,7 @@ def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> li
     new = [cell and w for cell, w in zip(is_cell, written(body), strict=True)]
     pure = discharge(body, is_cell, new)
     if numbers_of:
-        kind = {"JvpWithContents": JvpWithContents, "VjpWithContents": VjpWithContents}[
-            prim.with_contents]
-        rules = kind(rules, [numbers_of.get(id(x)) for x in ins], new)
-    outs = ctx.trace.process_custom(prim, lambda *xs: eval_closed(pure, *xs), rules,
+        rules = _BY_NAME[prim.with_contents](rules, [numbers_of.get(id(x)) for x in ins], new)
+    outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
     return put_back([*compress(ins, new)], outs)

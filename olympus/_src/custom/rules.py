@@ -19,9 +19,9 @@ import numpy as np
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, Reference, T
-from ..base.util import Noted, lazy_module, name_of, wraps
+from ..base.util import WithAux, lazy_module, name_of, wraps
 from ..control.bodies import check_aliases, with_leading
-from ..control.groups import Bodied
+from ..control.groups import HasBodies
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
@@ -213,8 +213,10 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def closed_over(*values: object) -> list[Tracer]:
-    """Tracers that values are or hold: in pytrees, and in the closures of functions."""
+def closed_over(*values: object, references: bool = False) -> list[Tracer]:
+    """Tracers that values are or hold: in pytrees, and in the closures of functions; references,
+    too, if they are asked for.
+    """
     # A search of what can be reached, not a proof: a tracer in a global, or in an object that is no
     # pytree, is not found.
     found: list[Tracer] = []
@@ -225,7 +227,7 @@ def closed_over(*values: object) -> list[Tracer]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, Tracer):
+        if isinstance(value, Tracer) or (references and type(value) in REFERENCES):
             found.append(value)
         elif isinstance(value, FunctionType):
             todo += [c.cell_contents for c in value.__closure__ or () if _filled(c)]
@@ -595,18 +597,18 @@ class WithFailure(Rules):
 
 
 def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Zero | None]
-           ) -> Noted:
+           ) -> WithAux:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
 
     `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
-    are treated alike; `Noted.found` has the same for the output tangents.
+    are treated alike; `WithAux.aux` has the same for the output tangents.
     """
     def run(*args: Array) -> tuple[list[Array], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
         return ([*outs, *(t for t in tangents if type(t) is not Zero)],
                 [t if type(t) is Zero else None for t in tangents])
 
-    return Noted(run)
+    return WithAux(run)
 
 
 def merged(zeros: Sequence[Zero | None], given: Sequence[T]) -> list[T | Zero]:
@@ -726,7 +728,7 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
 #   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
 #   an equation  bind: the same again from the top, with the body for `fun`
-class CustomCall(Bodied, abstract=True):
+class CustomCall(HasBodies, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
     Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
@@ -850,6 +852,10 @@ class CustomCall(Bodied, abstract=True):
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
+
+    def function(self, closed: ClosedOlympuspr) -> Callable[..., list[Array]]:
+        """The function of a call, of its program."""
+        return lambda *xs: eval_closed(closed, *xs)
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         return _contents.discharged(self, ins, params)

@@ -146,7 +146,7 @@ class _UserRule(_VmapRule):
         self.sealed = False
 
     def seal(self) -> None:
-        self.sealed = bool(closed_over(self.user_rule))
+        self.sealed = bool(closed_over(self.user_rule, references=True))
 
     def run(self, *flat: object) -> list[Array]:
         leaves, self.out_tree = tree_flatten(self.fun(*self.in_tree.unflatten(flat)))
@@ -156,9 +156,9 @@ class _UserRule(_VmapRule):
                  ) -> tuple[list[Array], list[bool]]:
         what = f"custom_vmap {name_of(self.fun)}: custom vmap rule ({self.names[0]})"
         if self.sealed:
-            raise TypeError(f"{what} closes over a traced value, and the function was staged (by "
-                            "jit, scan …) before it was mapped; only arguments reach the rule "
-                            "then; pass the value as an argument of the function.")
+            raise TypeError(f"{what} closes over a traced value or a reference, and the function "
+                            "was staged (by jit, scan …) before it was mapped; only arguments "
+                            "reach the rule then; pass it as an argument of the function.")
         outer = _asked.rules
         if not any(batched):
             if any(rule is self.user_rule for rule in outer):
@@ -264,13 +264,13 @@ class _Differentiated(_Derived):
         pairs = list(zip(batched[:n], moving, strict=True))
         if not any(m and t for m, t in pairs):
             try:
-                return self._told(size, [False] * n, batched, args)
+                return self._batch(size, [False] * n, batched, args)
             except _NothingMapped:
                 if not any(batched):
                     raise
-        return self._told(size, [m or t for m, t in pairs], batched, args)
+        return self._batch(size, [m or t for m, t in pairs], batched, args)
 
-    def _told(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
+    def _batch(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
               args: Sequence[ArrayLike]) -> tuple[Flagged, Flagged]:
         """`pairs` by the rule for these mapped operands, mapped over the others."""
         n, k = len(self.nonzero), len(self.program.out_avals)
@@ -447,8 +447,11 @@ class CustomVmapCall(CustomCall):
     and the tangents are two calls, so that one is known and the other linear.
     """
 
-    what = "custom_vmap"
+    what, with_contents = "custom_vmap", "VmapWithContents"
     kept = ("rule",)
+
+    def function(self, closed: ClosedOlympuspr) -> _Staged:
+        return _Staged(closed)
 
     #   f              ── jvp ───────►  (f, df): _Differentiated
     #   (f, df)        ── on a tape ─►  f, at once, and df, recorded: _Tangent

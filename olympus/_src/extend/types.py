@@ -76,6 +76,10 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
                         "a pytree: transformations see the leaves of its values, and not these; "
                         "one of the two is required.")
     FOREIGN_AVALS[val_cls] = typeof_fn
+    # Values are asked for their `aval` first: by a class whose __getattr__ answers for every name,
+    # its operations would be called to say it.
+    if hasattr(val_cls, "__getattr__") and not hasattr(val_cls, "aval"):
+        val_cls.aval = property(typeof_fn)
 
 
 # Where cotangents go ------------------------------------------------------------------------------
@@ -665,7 +669,7 @@ class HiPrimitive(OpenPrimitive):
     """
 
     programs = ()
-    is_high = True
+    is_high = takes_refs = True
 
     def is_effectful(self, params: Params) -> bool:
         """Whether the operation has effects."""

@@ -269,14 +269,14 @@ log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_:
                           algebra="logarithm", domain=_POSITIVE, fusion="costly", pace=1.0)
 log2_p = LogTo(2, lambda t, y, x, **_: div(t, mul(_LN2, x)),
                {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, domain=_POSITIVE, fusion="costly",
-               pace=4.0)
+               pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 log10_p = LogTo(10, lambda t, y, x, **_: over_real(div(t, x), math.log(10)),
                 {"float32": (0.301025390625, 4.605038981195214e-06),
                  "float64": (0.3010299956640665, -8.532344317057107e-14)},
-                domain=_POSITIVE, pace=4.0)
+                domain=_POSITIVE, pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 log1p_p = Log1p("log1p", "stablehlo.log_plus_one", mend_log, _log1p,
                 lambda t, y, x, **_: div(t, add(x, 1.0)), domain=(-1.0, math.inf), fusion="costly",
-                pace=1.0)
+                pace=1.0, kernels=_KERNELS, kernels_from=_LEAST)
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
                          lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))),
                          algebra="logistic", fusion="costly", pace=1.0)
@@ -461,7 +461,8 @@ class Atan2(Elementwise):
 atan2_p = Atan2("atan2", "stablehlo.atan2", INEXACT, [
     lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
     lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y))))],
-    fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST)
+    fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST,
+    numpy_name="arctan2")
 sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)),
                            pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 cosh_p = MendedElementwise("cosh", "chlo.cosh", mend_cosh, lambda t, y, x: mul(t, sinh(x)),

@@ -537,7 +537,7 @@ class _Pass:
         scaled = SCALED | SCALED << MINUS
         summed = prim.summed_axes(eqn.params)
         if summed is not None:
-            x, y = operands
+            x, y = operands = operands[:2]
             if bits & scaled and self._of(x)[0] & self._of(y)[0] & scaled:
                 self._fence(eqn, x)     # of vectors: the sum of the products
                 bits, _ = self._joined(operands)

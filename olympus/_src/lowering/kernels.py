@@ -44,4 +44,4 @@ def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
 
 def _which_apply(prim: Primitive, b: Builder, xs: Sequence[IrValue], params: Params
                  ) -> list[Kernel]:
-    return [k for k in prim.kernels.KERNELS[prim.name] if k.applies(b, *xs, **params)]
+    return [k for k in prim.kernels.KERNELS[prim] if k.applies(b, *xs, **params)]

@@ -15,7 +15,11 @@ from ...base.lib import mlir
 from ...base.typing import IrOperation, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
-from ..indexing import ScatterDimensionNumbers
+from ..indexing import (
+    ScatterDimensionNumbers, scatter_add_p, scatter_max_p, scatter_min_p, scatter_p, scatter_sub_p,
+)
+from ..scatter_product import scatter_mul_p
+from ..slicing import dynamic_update_slice_p
 
 # Found with tools/kernel_table.py: of fewer elements, or a smaller part, a copy takes as long.
 LEAST, PART = 512, 2
@@ -133,7 +137,7 @@ def _scatter(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, **param
 _NAME = "update in memory"
 _WHY = "XLA fuses an update with what reads its target elsewhere"
 KERNELS = {
-    "dynamic_update_slice": (Kernel(_NAME, _WHY, _is_large, _update, 0.8, _is_stencil),),
-    **dict.fromkeys(("scatter", "scatter-add", "scatter-sub", "scatter-min", "scatter-max",
-                     "scatter-mul"), (Kernel(_NAME, _WHY, _is_one_window, _scatter, 0.8,
+    dynamic_update_slice_p: (Kernel(_NAME, _WHY, _is_large, _update, 0.8, _is_stencil),),
+    **dict.fromkeys((scatter_p, scatter_add_p, scatter_sub_p, scatter_min_p, scatter_max_p,
+                     scatter_mul_p), (Kernel(_NAME, _WHY, _is_one_window, _scatter, 0.8,
                                              _is_scattered_stencil),))}
