@@ -252,6 +252,11 @@ EDGE_ROWS = [
                                                x.at[onp.array([0, 3, 3])].min(x[:3])),
      lambda x: tuple(np.concatenate([x[:3], pick.reduce(x[1:], 0)[None]])
                      for pick in (np.maximum, np.minimum)), (GAPS,)),
+    ("onnx: NaN of 16 bits, and what is put in places", lambda x: (
+        onp.sign(x), x[:4].at[onp.array([0, 3, 3])].max(x[4:7]),
+        x[:4].at[onp.array([0, 3, 3])].add(x[4:7])),
+     lambda x: (np.sign(x), np.array([2, np.nan, 1, np.inf]), np.array([3, np.nan, 1, np.nan])),
+     (np.array([1, np.nan, 1, -np.inf, 2, np.inf, 0.5], np.float16),)),
     ("onnx: zeros keep their signs", lambda x: (
         onp.sign(x), onp.expm1(x), onp.log1p(abs(x)), olympus.lax.round(x), onp.trunc(x),
         onp.where(x < 1, x, 2 * x), onp.where(x < 1, x, 7), onp.where(~(x < 1), 7, x)),

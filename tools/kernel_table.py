@@ -62,6 +62,23 @@ def convolutions(n: int) -> Iterator[Case]:
 
 
 @case
+def deep_convolutions(n: int) -> Iterator[Case]:
+    """Over three axes, the values and both gradients."""
+    with olympus.enable_x64(True):
+        for dtype in ("float32", "float64"):
+            for c in (1, 4, 16):
+                side = max(int((n / c) ** (1 / 3)), 3)
+                x, w = uniform(1, c, side, side, side, dtype=dtype), uniform(
+                    16, c, 3, 3, 3, dtype=dtype)
+                fun = lambda x, w: lax.conv_general_dilated(x, w, (1, 1, 1), "SAME")
+                name = f"conv over 3 axes, {c} features, {dtype}"
+                yield name, fun, (x, w)
+                for i, what in enumerate("xw"):
+                    yield f"{name}, gradient of {what}", grad(
+                        lambda x, w, fun=fun: (fun(x, w) ** 2).sum(), i), (x, w)
+
+
+@case
 def reductions(n: int) -> Iterator[Case]:
     """Over leading axes, of booleans and small integers, and places of extrema."""
     for rows in (2, 8, 64, 65, 1000):
@@ -120,6 +137,20 @@ def products(n: int) -> Iterator[Case]:
 
 
 @case
+def ragged(n: int) -> Iterator[Case]:
+    """Contractions with ragged groups."""
+    for groups, width in ((2, 32), (4, 64), (16, 64), (8, 256), (64, 256)):
+        rows = n // width
+        x, y = uniform(rows, width), uniform(groups, width, width)
+        sizes = onp.full(groups, rows // groups, dtype=onp.int32)
+        name = f"ragged_dot, {groups} groups, {width}"
+        if rows >= groups:
+            yield name, lax.ragged_dot, (x, y, sizes)
+            yield f"{name}, gradients", grad(
+                lambda x, y, sizes: (lax.ragged_dot(x, y, sizes) ** 2).sum(), (0, 1)), (x, y, sizes)
+
+
+@case
 def small_matrices(n: int) -> Iterator[Case]:
     """Factorisations and solutions."""
     for k in (2, 3, 4):
@@ -171,6 +202,19 @@ def orders(n: int) -> Iterator[Case]:
         yield f"argsort, {dtype}", lambda x: onp.argsort(x), (key,)
     yield "random permutation", lambda key, n=n: olympus.random.permutation(key, n), (
         olympus.random.key(0),)
+
+
+@case
+def rows_in_order(n: int) -> Iterator[Case]:
+    """Rows and columns of several lengths, alone and with their places."""
+    for size in (3, 10, 30, 100, 300, 1000, 2048):
+        if 16 * size <= n:
+            x = uniform(n // size, size)
+            for name, key, axis in (("float32", x, 1), ("int32", (x * 1e9).astype("int32"), 1),
+                                    ("float32 columns", x.T, 0)):
+                yield f"sort rows of {size}, {name}", (
+                    lambda x, axis=axis: onp.sort(x, axis)), (key,)
+            yield f"argsort rows of {size}", lambda x: onp.argsort(x, 1), (x,)
 
 
 @case
@@ -307,6 +351,24 @@ def elementwise(n: int) -> Iterator[Case]:
             ("gradient of arctan2", grad(lambda x, y: onp.sum(onp.arctan2(x, y)), (0, 1)), (x, y)),
             ("arctan, read four times", lambda x: (
                 lambda z: (z.sum(), z[::-1], onp.cumsum(z), z @ z))(onp.arctan(x)), (x,)))
+
+
+@case
+def elementwise_of_float64(n: int) -> Iterator[Case]:
+    """The same of float64, and logarithms."""
+    with olympus.enable_x64(True):
+        x, y = uniform(n, dtype="float64") * 6 - 3, uniform(n, dtype="float64") * 6 - 3
+        part = x / 3
+        for name, xs in (
+                ("sin", (x,)), ("cos", (x,)), ("tan", (x,)), ("arcsin", (part,)),
+                ("arccos", (part,)), ("arctan", (x,)), ("arctan2", (x, y)), ("cbrt", (x,)),
+                ("exp2", (x,)), ("sinh", (x,)), ("log1p", (part,)), ("log2", (part + 1,)),
+                ("log10", (part + 1,))):
+            yield f"{name} of float64", getattr(onp, name), xs
+        yield "x ** 2.5 of float64", lambda x: x ** 2.5, (part + 1,)
+        yield "sin of float64, an angle of 10**9", onp.sin, (x.at[0].set(1e9),)
+        yield "sum of log10(x), float64", lambda x: onp.sum(onp.log10(x)), (part + 1,)
+        yield "sum of log1p(x), float64", lambda x: onp.sum(onp.log1p(x)), (part + 1,)
 
 
 def ready(out: Any) -> Any:

@@ -42,7 +42,7 @@ Flags = tuple[bool, ...]
 Applied = list[tuple[str, ClosedOlympuspr, Sequence[T]]]    # the bodies that run; their operands
 
 
-class Bodied(Higher, abstract=True):
+class HasBodies(Higher, abstract=True):
     """A primitive that says by `applied` which operands each of its programs takes.
 
     Unless it says otherwise, it runs one, once, on its operands, and returns what that does.
@@ -121,7 +121,7 @@ class Groups(NamedTuple):
     each: int
 
 
-class Runs(Bodied, abstract=True):
+class AgreeingRuns(HasBodies, abstract=True):
     """A primitive whose runs agree on types: iterations of one body, or one run of several bodies.
 
     A property (having a tangent, being mapped, being unknown) that a carry or a result has in one
@@ -171,6 +171,15 @@ class Runs(Bodied, abstract=True):
     def given(self, params: Params, xs: Sequence[T]) -> list[T]:
         own, read, _, each = self.cut(params, xs)
         return [*own, *read, *each]
+
+    def unchanged(self, params: Params, xs: Sequence[T]) -> list[T]:
+        body = params[self.body]
+        if type(body) is not ClosedOlympuspr:
+            return []
+        _, read, carry, _ = self.cut(params, xs)
+        pr = body.olympuspr
+        return [x for x, v, out in zip(carry, pr.invars[len(read):], pr.outvars, strict=False)
+                if v is out]
 
     def cut(self, params: Params, xs: Sequence[T]) -> list[list[T]]:
         """One thing for each operand, by group."""
@@ -393,7 +402,7 @@ class Runs(Bodied, abstract=True):
                                   sum(keep[:nr]), places(carry), places(own)))
 
 
-class Loop(Runs, abstract=True):
+class Loop(AgreeingRuns, abstract=True):
     """Iterations of one body, their number unknown."""
 
     adds: Any = None

@@ -399,7 +399,7 @@ def _has_high(pr: Olympuspr) -> bool:
                for body in eqn.primitive.bodies(eqn.params) if type(body) is ClosedOlympuspr)
 
 
-class Held(ByKey):
+class SameObjects(ByKey):
     """Values as an argument of a `derived` function: alike if they are the same objects."""
 
     __slots__ = ("values",)

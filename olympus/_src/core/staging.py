@@ -305,11 +305,11 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
 
 
 def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]]:
-    """Turn constants that are held elsewhere into leading inputs; the program and those values.
+    """Turn constants that must be passed into leading inputs; the program and those values.
 
-    Programs that a primitive carries may hold arrays but never `held` values.
+    Programs that a primitive carries may hold arrays, but no value that `must_be_passed`.
     """
-    flags = list(map(held, closed.consts))
+    flags = list(map(must_be_passed, closed.consts))
     if True not in flags:
         return closed, []
     pr = closed.olympuspr
@@ -321,7 +321,7 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]
             [c for c, h in zip(closed.consts, flags, strict=True) if h])
 
 
-def held(value: object) -> bool:
+def must_be_passed(value: object) -> bool:
     """Whether a program that lasts may not have `value` among its constants.
 
     It belongs to a live trace, or is a reference: whoever applies the program passes it.

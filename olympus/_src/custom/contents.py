@@ -151,7 +151,7 @@ class VjpWithContents(WithContents):
                     "loop, a branch or checkpoint;\n  the body works on its content, and such a "
                     "write would be lost;\n  write another reference there, which the function "
                     "gets as an argument and only hands on as a residual.")
-        return merged(run.found, eval_closed(
+        return merged(run.aux, eval_closed(
             discharge(closed, [a.mutable and i >= len(consts)
                                for i, a in enumerate(closed.in_avals)]), *consts, *given))
 

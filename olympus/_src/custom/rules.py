@@ -19,9 +19,9 @@ import numpy as np
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, Reference, T
-from ..base.util import Noted, lazy_module, name_of, wraps
+from ..base.util import WithAux, lazy_module, name_of, wraps
 from ..control.bodies import check_aliases, with_leading
-from ..control.groups import Bodied
+from ..control.groups import HasBodies
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
@@ -598,18 +598,18 @@ class WithFailure(Rules):
 
 
 def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Zero | None]
-           ) -> Noted:
+           ) -> WithAux:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
 
     `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
-    are treated alike; `Noted.found` has the same for the output tangents.
+    are treated alike; `WithAux.aux` has the same for the output tangents.
     """
     def run(*args: Array) -> tuple[list[Array], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
         return ([*outs, *(t for t in tangents if type(t) is not Zero)],
                 [t if type(t) is Zero else None for t in tangents])
 
-    return Noted(run)
+    return WithAux(run)
 
 
 def merged(zeros: Sequence[Zero | None], given: Sequence[T]) -> list[T | Zero]:
@@ -729,7 +729,7 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
 #   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
 #   an equation  bind: the same again from the top, with the body for `fun`
-class CustomCall(Bodied, abstract=True):
+class CustomCall(HasBodies, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
     Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as

@@ -269,13 +269,13 @@ class _Differentiated(_Derived):
         pairs = list(zip(batched[:n], moving, strict=True))
         if not any(m and t for m, t in pairs):
             try:
-                return self._told(size, [False] * n, batched, args)
+                return self._batch(size, [False] * n, batched, args)
             except _NothingMapped:
                 if not any(batched):
                     raise
-        return self._told(size, [m or t for m, t in pairs], batched, args)
+        return self._batch(size, [m or t for m, t in pairs], batched, args)
 
-    def _told(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
+    def _batch(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
               args: Sequence[ArrayLike]) -> tuple[Flagged, Flagged]:
         """`pairs` by the rule for these mapped operands, mapped over the others."""
         n, k = len(self.nonzero), len(self.program.out_avals)

@@ -41,8 +41,8 @@ def _found(closed: ClosedOlympuspr) -> tuple[bool, bool]:
     if found is None:
         takes = any(v.aval.mutable for v in (*pr.constvars, *pr.invars))
         # One that a rule of the user's closes over is found, and refused, where it is touched.
-        makes = any(v.aval.mutable for eqn in pr.eqns for v in eqn.outvars) or any(
-            v.aval.mutable for v in pr.constvars)
+        made = {v.aval for eqn in pr.eqns for v in eqn.outvars}
+        makes = True in {a.mutable for a in (*made, *[v.aval for v in pr.constvars])}
         for eqn in pr.eqns:
             if makes:
                 break

@@ -13,7 +13,7 @@ from ..base import config, source
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
 from ..base.typing import Array, ArrayLike, Modes, PyTree, Reference
-from ..base.util import Memo, Noted, Owned, lazy_module
+from ..base.util import Memo, Owned, WithAux, lazy_module
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr, high_types
 from ..core.primitive import programs_in
@@ -210,12 +210,12 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
         return outs, (out_tree, paths, out_shardings, out_layouts)
 
     # `flat` notes its findings besides the results, which are read after the trace.
-    noted, name, names = Noted(flat), signature.name, signature.leaf_names(arguments)
+    with_aux, name, names = WithAux(flat), signature.name, signature.leaf_names(arguments)
     with timed(name, log="tracing", event="olympuspr_trace"):
-        closed = stage(noted, arguments.avals, DebugInfo("jit", name, names))
+        closed = stage(with_aux, arguments.avals, DebugInfo("jit", name, names))
     if signature.library:
         _leave_line_open(closed.olympuspr, source.user_frame(), set())
-    out_tree, paths, out_shardings, out_layouts = noted.found
+    out_tree, paths, out_shardings, out_layouts = with_aux.aux
     closed.olympuspr.debug_info = DebugInfo("jit", name, names, paths)
     if config.enable_checks.value:
         _check.check_olympuspr(closed.olympuspr)

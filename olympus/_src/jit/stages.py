@@ -120,9 +120,9 @@ class Stage:
         closed = self._program.closed
         name = shortened(self._program.name, 40)
         types = f"{_listed(closed.in_avals)} -> {_listed(closed.out_avals)}"
-        return f"{type(self).__name__}({', '.join([f'{name}: {types}', *self._told()])})"
+        return f"{type(self).__name__}({', '.join([f'{name}: {types}', *self._facts()])})"
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         """The lines of the text besides the name and the types."""
         return []
 
@@ -185,7 +185,7 @@ class Traced(Stage):
         super().__init__(program, placement)
         self.fun_name = name
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         count = len(self._program.closed.eqns)
         return [f"{count} equation{'' if count == 1 else 's'}"]
 
@@ -279,7 +279,7 @@ class Lowered(Stage):
         self._module, self._context, self._kept = module, context, kept
         self._platforms = platforms
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         return list(self._platforms)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -422,7 +422,7 @@ class Compiled(Stage):
                 leaves[i - lead]._put(outs[place])
         return tree_unflatten(whole.out_tree, outs[:whole.out_tree.num_leaves])
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         # What a donated argument and the result in its place share is counted once.
         count, stats = len(self._executable.devices), self.memory_analysis()
         bytes_ = 0 if stats is None else (
@@ -513,7 +513,7 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
                 arrays = _laid_out(program, executable, arrays)
             flat = list(map(stored, arrays))
             used = reuse.applied(program.name, program.closed, arrays, False)
-            result = tree_unflatten(program.out_tree, reuse.keep(used, run_program(
+            result = tree_unflatten(program.out_tree, reuse.with_cells(used, run_program(
                 executable, flat, program.name, program.closed)))
         except BaseException as error:
             # C++ would keep the signature, and take no fast path for it.

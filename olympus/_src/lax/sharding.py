@@ -28,7 +28,7 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 from .layout import lay_out
 
-_parts: Any = lazy_module("olympus._src.interpreters.parts")
+_parts: Any = lazy_module("olympus._src.lax.parts")     # where there are users' types
 
 
 class ShardingConstraint(Primitive):

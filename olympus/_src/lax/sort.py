@@ -39,12 +39,13 @@ from .slicing import slice_in_dim
 
 BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
     "bool", "int32", "int64", "uint32", "uint64", "float32", "float64"))
+SHORT = 16      # elements of a row that a sorting network is for
 
 
 class Sort(Primitive):
     """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 65536
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 16384
     cells = staticmethod(reuse.chosen)
     spread = staticmethod(tags.along("dimension"))
     memory = staticmethod(tags.in_memory_inferred)
@@ -54,6 +55,12 @@ class Sort(Primitive):
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
         return 4.0 * max(map(prod, ins)) * (1.0 + math.log2(max(max(ins[0], default=1), 1)))
+
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        if exceeds(avals[0].shape[params["dimension"]], SHORT):
+            return "where a few of the largest are wanted: lax.top_k"
+        return ("short rows: order slices pairwise with minimum and maximum, as a sorting network "
+                "does")
 
     def infer(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
               ) -> list[ShapedArray]:
@@ -162,7 +169,7 @@ _WORD = 64
 
 def _may_sort_words(b: Builder, axis: int) -> bool:
     aval = b.avals_in[0]
-    return (b.module.keeps and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
+    return (b.module.keeps_calls and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
             and all(a.memory_space is Space.Device for a in b.avals_in))
 
 

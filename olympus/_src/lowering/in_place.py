@@ -62,9 +62,11 @@ class Order(NamedTuple):
 def replaced(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The inputs of a program that an equation replaces in part."""
     pr = closed.olympuspr
-    if not any(map(_may_replace, pr.primitives)):
+    writing = {prim for prim in pr.primitives if _may_replace(prim)}
+    if not writing:
         return frozenset()
-    return frozenset(pr.invars) & {v for eqn in pr.eqns for v in _taken(eqn)}
+    return frozenset(pr.invars) & {
+        v for eqn in pr.eqns if eqn.primitive in writing for v in _taken(eqn)}
 
 
 def _may_replace(prim: Primitive) -> bool:
@@ -104,11 +106,11 @@ def _touched(pr: Olympuspr, eqns: Sequence[OlympusprEqn]
              ) -> tuple[dict[Var, int], dict[Var, list[int]]]:
     """Which equation replaces a part of an array, and which others read it."""
     writes: dict[Var, int] = {}
-    for n, eqn in enumerate(eqns):
-        if _may_replace(eqn.primitive):
-            for v in {*_taken(eqn)}:
-                # One that is replaced twice is copied in any case.
-                writes[v] = n if v not in writes else -1
+    writing = {prim for prim in pr.primitives if _may_replace(prim)}
+    for n in [n for n, eqn in enumerate(eqns) if eqn.primitive in writing]:
+        for v in {*_taken(eqns[n])}:
+            # One that is replaced twice is copied in any case.
+            writes[v] = n if v not in writes else -1
     for v in {*variables(pr.outvars), *pr.constvars} & writes.keys():
         writes[v] = -1
     writes = {v: n for v, n in writes.items() if n >= 0 and _bytes(v.aval) >= LEAST_BYTES}

@@ -36,7 +36,7 @@ from .shard_map import shard_map
 from .vmap import check_axes, mapped_arguments
 
 _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
-_refs: Any = lazy_module("olympus._src.numpy.refs")         # where there are references
+_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 _MOST_AXES = 1 << 16    # more than any array has
 # Positional and keyword arguments, given the leaves of those that are not static.
 Rebuild = Callable[[Sequence[object]], tuple[list[PyTree], dict[str, PyTree]]]
@@ -155,7 +155,8 @@ class _Mapped:
             # A device's part has size 1 along the mapped axis, which the function must not see;
             # that of a reference is one whose content is put back.
             def run(*xs: Reference) -> PyTree:
-                parts = [x if d is None else _refs.new_ref(squeeze(x[...], (d,)))
+                parts = [x if d is None else _refs.new_ref_p.bind(
+                    squeeze(x[...], (d,)), memory_space=None, kind=None, pin=False)
                          if typeof(x).mutable else squeeze(x, (d,))
                          for x, d in zip(xs, dims, strict=True)]
                 full, named = rebuilt(parts)

@@ -276,7 +276,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
         if checked is not None:
             code, words, *outs = outs
             _failures.note(code, words, checked.sites, not users)
-        reuse.keep(used, outs)
+        reuse.with_cells(used, outs)
         result = outs if several else outs[0]
         return result, None if checked is not None else executable.fastpath(
             dispatch_registry.flatten(result)[1], leaves, args), False

@@ -80,8 +80,7 @@ class BCOO(OLYMPUSSparse):
       args: data [*batch, nse, *dense], and integers indices [*batch, nse, n_sparse]. A batch axis
         of one of them may have the size 1 for any size.
       shape: of the array: [*batch, *sparse, *dense].
-      indices_sorted: a promise that indices ascend lexicographically, padding last; products of
-        several columns are quicker by it.
+      indices_sorted: a promise that indices ascend lexicographically, padding last.
       unique_indices: a promise that no index is there twice.
 
     TypeError for indices of another dtype, ValueError for sizes that do not fit; under

@@ -68,7 +68,7 @@ def _others(n: int, *taken: Sequence[int]) -> list[int]:
 
 # dot_general -------------------------------------------------------------------------------------
 
-def _row_places(shape: Shape, n_batch: int, indptr: Array, indices: Array) -> tuple[Array, Array]:
+def row_places(shape: Shape, n_batch: int, indptr: Array, indices: Array) -> tuple[Array, Array]:
     """Rows and columns of the stored elements of one batch; the row of padding is the last + 1."""
     height, dtype = shape[n_batch], indices.dtype
     if is_symbolic_dim(height) or height > dtypes.iinfo(dtype).max:
@@ -131,7 +131,7 @@ def _bcsr_dot_general(data: Array, indices: Array, indptr: Array, rhs: Array, *,
     shape = lhs_spinfo.shape
     n_batch = bcsr_properties(data, indices, indptr, shape).n_batch
     return _dot_general("bcsr_dot_general", data, (indptr, indices), rhs, shape, n_batch, 2,
-                        partial(_row_places, shape, n_batch), dimension_numbers,
+                        partial(row_places, shape, n_batch), dimension_numbers,
                         preferred_element_type)
 
 
@@ -210,7 +210,7 @@ def bcsr_indices(indices: Array, indptr: Array, shape: Shape) -> Array:
     n_batch = indices.ndim - 1
 
     def one(i: Array, p: Array) -> Array:
-        return stack(_row_places(shape, n_batch, p, i), -1)
+        return stack(row_places(shape, n_batch, p, i), -1)
 
     sizes = tuple(max(a, b) for a, b in zip(indices.shape[:n_batch], indptr.shape[:n_batch]))
     return batched(one, sizes)(indices, indptr)
