@@ -36,6 +36,24 @@ for title, count, kernel in (("depthwise convolution", 64, (64, 1, 3, 3)),
                        normal(*kernel, seed=1))
 
 
+def deep(L):
+    if L.family == TORCH:
+        return lambda x, w: L.nn.functional.conv3d(x, w, padding=1)
+    return lambda x, w: L.lax.conv_general_dilated(x, w, (1, 1, 1), "SAME")
+
+
+@group.case("convolution over three axes", JIT, TORCH)
+def _(L):
+    return run(L, deep(L), normal(2, 32, 16, 16, 16), normal(32, 32, 3, 3, 3, seed=1))
+
+
+for name, argument in (("image", 0), ("kernel", 1)):
+    @group.case(f"convolution over three axes, gradient by the {name}", JIT, TORCH, slow=True)
+    def _(L, argument=argument):
+        return run(L, gradients(L, deep(L), argument), normal(2, 32, 16, 16, 16),
+                   normal(32, 32, 3, 3, 3, seed=1))
+
+
 for size in (4, 8):
     @group.case(f"{100_000 // size ** 2 * 10:,} products of {size} × {size} matrices", *ARRAYS)
     def _(L, size=size):

@@ -237,7 +237,8 @@ def test_no_integer_is_divided_by_zero(name):
     lambda x, y: lax.select_n(np.array(True), y, x.astype("int16")) & y,
     lambda x, y: lax.optimization_barrier(x.astype("int16")) & y,
     lambda x, y: x.astype("int16").reshape(1, 3).sum(0, dtype="int16") & y,
-    lambda x, y: onp.clip(x.astype("int16"), -2**15, 2**15 - 1) & y])
+    lambda x, y: onp.clip(x.astype("int16"), -2**15, 2**15 - 1) & y,
+    lambda x, y: onp.cumsum(x.astype("int16"), dtype="int16") & x.astype("int16")])
 def test_a_narrowed_integer_and_its_mask_are_kept_apart(f):
     """MLIR's folding of the two ends the process while it compiles, so this is lowered only: the
     integer is read from memory, from where it is narrowed to where it is masked.
@@ -249,6 +250,19 @@ def test_a_narrowed_integer_and_its_mask_are_kept_apart(f):
     given = "func.func private" in text.replace("@held", "") or "stablehlo.case" in text or (
         "stablehlo.while" in text)
     assert kept if given else kept & {*masked.groups()}
+
+
+@pytest.mark.parametrize("reduce", [lax.reduce_and, lax.reduce_or])
+def test_a_narrowed_integer_among_what_a_mask_reduces_is_kept_apart(reduce):
+    """XLA makes an operation of two joined arrays that are reduced."""
+    def run(x, y):
+        return reduce(onp.stack([x.astype("int16"), y]), (0,))
+
+    x, y = np.int32([0, 70000, 9]), np.int16([1, 2, 3])
+    text = olympus.jit(run).lower(x, y).as_text()
+    kept = re.search(r"(%\w+) = func.call @held|(%\w+) = call @held", text)
+    reduced = re.search(r"stablehlo.reduce\((%\w+)", text)
+    assert kept and reduced and reduced[1] in kept.groups()
 
 
 # `f(x, 0)` is a sum.
@@ -353,6 +367,10 @@ NAN = {
     "sin": lambda x: nn.softmax(x + onp.sin(onp.full(8, onp.inf, x.dtype))),
     "fmod": lambda x: onp.exp(x + onp.fmod(onp.ones(8, x.dtype), onp.zeros(8, x.dtype))),
     "power": lambda x: onp.exp(x + onp.power(onp.full(8, -2, x.dtype), .5)),
+    "a NaN's exponential": lambda x: onp.cosh(x + onp.exp(onp.full(8, onp.nan, x.dtype))),
+    "a maximum": lambda x: onp.exp(onp.max(onp.full(8, onp.nan, x.dtype)) - x),
+    "a norm": lambda x: onp.exp(x / onp.linalg.norm(onp.full(8, onp.nan, x.dtype))),
+    "a sign": lambda x: onp.exp(x * onp.sign(onp.full(8, onp.nan, x.dtype))),
     "a root given": lambda x: olympus.jit(lambda x, c: onp.exp(x + c))(
         x, onp.sqrt(onp.full(8, -1, x.dtype))),
     "a root as result": lambda x: onp.exp(x * olympus.jit(

@@ -132,6 +132,7 @@ class Reduction(Primitive, abstract=True):
 class Bitwise(Reduction):
     """and, or, xor: no derivative."""
 
+    algebra = "mask"
     jvp = None
     pace = 0.25
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
@@ -141,6 +142,7 @@ class Extremum(Reduction):
     """max, min: NaN if any element is; equal extrema share the tangent equally."""
 
     makes_nan = False
+    algebra = "mask"
     fusion = "reduces"
 
     def __init__(self, name: str, combine: Combine, identity: Identity, before: Combine) -> None:

@@ -87,9 +87,13 @@ def repeated_number(array: ArrayLike) -> Number:
     return first.item()
 
 
-def ratio(x: complex, y: complex) -> complex:
-    """x / y, also by zero: NaN where both are, else infinite."""
-    return x / y if y else math.nan if x == 0 or x != x else math.inf
+def ratio(x: complex, y: complex) -> Number:
+    """x / y, also by zero: NaN where both are, else infinite; None of complex numbers by zero."""
+    if y:
+        return x / y
+    if isinstance(x, complex) or isinstance(y, complex):
+        return None
+    return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1, y)
 
 
 def size(number: complex) -> float:

@@ -31,13 +31,13 @@ from .products import Numbers, bcoo_dot_general_p, bcsr_dot_general_p, row_place
 INT32, UINT32 = dtypes.as_dtype("int32"), dtypes.as_dtype("uint32")
 _TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
 _LEAST = 2048       # elements; of fewer both forms take as long
-_RUNS = 4           # parts of the elements, which take turns: no sum waits for the one before it
+_RUNS = 3           # parts of the elements, which take turns: no sum waits for the one before it
 _BYTES = 8192       # of rows of the result in an iteration: with the others' less than XLA's limit
 
 
 def _each(width: int, dtype: DType) -> int:
     """How many elements an iteration takes; 0 where a row is too long for one."""
-    return min(_BYTES // (width * dtype.itemsize), 8)
+    return min(_BYTES // (width * dtype.itemsize), 12)
 
 
 def _suits(b: Builder, *parts: IrValue, dimension_numbers: Numbers,

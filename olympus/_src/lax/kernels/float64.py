@@ -104,7 +104,8 @@ def tan(x: Array) -> Array:
     s, c = joined(*s), joined(*c)
     found = add(*divided(_chosen(odd, c, s), _chosen(odd, s, c)))
     sign = bitwise_xor(bits64(x), shift_left(in_dtype(k, INT64), 63))
-    return _or_tiny(_signed(found, sign), x)
+    # What is left of the quotient of smaller numbers is made of subnormal ones.
+    return select(lt(abs(x), 2.0 ** -30), x, _signed(found, sign))
 
 
 def is_large_angle(x: Array) -> Array:
