@@ -202,6 +202,10 @@ def orders(n: int) -> Iterator[Case]:
         yield f"argsort, {dtype}", lambda x: onp.argsort(x), (key,)
     yield "random permutation", lambda key, n=n: olympus.random.permutation(key, n), (
         olympus.random.key(0),)
+    for draws in (10, n // 1000, n // 100):
+        if draws:
+            yield f"choice of {draws} without replacement", lambda key, n=n, draws=draws: (
+                olympus.random.choice(key, n, (draws,), replace=False)), (olympus.random.key(0),)
 
 
 @case
