@@ -12,8 +12,8 @@ import pytest
 from test_kernel_rules import taken
 
 import olympus
-from olympus import grad, jit, lax, vmap
-from olympus._src.base.config import enable_x64, kernels
+from olympus import enable_x64, grad, jit, lax, vmap
+from olympus._src.base.config import kernels
 from olympus._src.lax.sort import ranked_p
 
 RNG = np.random.default_rng(0)      # of a test; the rows' shapes have their own numbers
