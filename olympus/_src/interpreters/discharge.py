@@ -93,7 +93,7 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
             prim, outer = eqn.primitive, ctx.scope
             ctx.scope = outer.extend(*eqn.ctx.names) if eqn.ctx is not ROOT else outer
             try:
-                # What was there before a write is not read where nobody asks for it.
+                # A write returns the old content; where no equation reads that, it is not read.
                 if prim.on_set is not None and eqn.outvars[0] not in read and _is_cell(ins[0]):
                     return prim.on_set(*ins, **eqn.params)
                 return _step(prim, ins, eqn.params)
@@ -125,7 +125,7 @@ def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
 
 
 def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
-    # What is done to a reference that stays one, of an outer trace, is recorded.
+    # Operations on references of an outer trace, which stay references, are recorded.
     if prim.on_cells is not None and (not ins or _is_cell(ins[0]) or not is_ref(ins[0])):
         return prim.on_cells(ins, params)
     if prim.discharged is not None and (any(map(_is_cell, ins)) or any(

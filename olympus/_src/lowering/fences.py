@@ -112,7 +112,7 @@ class _Pass:
         if nested:
             self.made.update(dict.fromkeys(pr.invars, GIVEN))
         self.constants = bool(self.made)    # whether arrays may be constants
-        self.moved: dict[Atom, Atom] = {}   # what of `made` has other's elements: whose
+        self.moved: dict[Atom, Atom] = {}   # values of `made` -> the values with the same elements
         self.fences: list[Fences] = []
         self.fenced: set[Atom] = set()
         self.hidden: set[Atom] = set()      # scalars, where they are repeated

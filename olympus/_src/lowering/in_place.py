@@ -131,7 +131,7 @@ def _writes_last(pr: Olympuspr, writes: dict[Var, int], reads: dict[Var, list[in
     late = {n: reads[v][-1] for v, n in writes.items() if v in reads and reads[v][-1] > n}
     if not late:
         return pr.eqns
-    first: dict[Var, int] = {}      # who reads a value
+    first: dict[Var, int] = {}      # the number of the first equation that reads a value
     for n, eqn in enumerate(pr.eqns):
         for v in variables(eqn.invars):
             first.setdefault(v, n)
@@ -177,7 +177,7 @@ class _Order:
         return Order(self.eqns, frozenset(held), late) if held or late else None
 
     def _read_of(self, v: Var) -> dict[Var, bool]:
-        """The results of what reads an array before its write, and whether they are in memory."""
+        """The results of the equations that read an array before its write; whether in memory."""
         n, most, found = self.writes[v], _bytes(v.aval) // RATIO, dict[Var, bool]()
         for m in self.reads[v]:
             eqn = self.eqns[m]
