@@ -471,7 +471,7 @@ class _Walk:
         self.value(value, place)
 
     def of_module(self, module: types.ModuleType, name: str, place: _Place) -> object:
-        """An attribute of an installed module, whose version stands for it unless it is replaced."""
+        """An attribute of an installed module, whose version stands for it if not replaced."""
         if not self.whole:
             return vars(module).get(name, _ABSENT)
         if not _library(module.__name__) or impure(f"{module.__name__}.{name}"):
