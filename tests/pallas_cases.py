@@ -125,10 +125,10 @@ def case_mistakes():
         pltpu.async_remote_copy(x, o, sent, received, *to)
 
     for to, kind, match in (
-            (((0, 0),), ValueError, "1 are required, one for each axis of the mesh, ('x',)"),
+            (((0, 0),), ValueError, "of 2 entries given; 1 required"),
             (((0., ),), TypeError, "must be an int32 value, but got float32"),
             (({"z": 0},), ValueError, "names of the axes ('x',) of"),
-            (((0, 0), LOGICAL), ValueError, "(0, 0) given, 2 indices; 1 are required")):
+            (((0, 0), LOGICAL), ValueError, "of 2 entries given; 1 required")):
         error(kind, match, lambda to=to: mapped(functools.partial(send, to=to))(X))
     error(ValueError, "call the kernel in shard_map", lambda: pl.pallas_call(
         functools.partial(send, to=((0,),)), olympus.ShapeDtypeStruct((8, 3), np.float32),

@@ -321,6 +321,25 @@ def test_computed_grids():
     assert tangent.tolist() == [2.]
 
 
+@pytest.mark.slow
+def test_a_grid_of_computed_size_has_reverse_mode():
+    def running(x, n):
+        def kernel(x, o, state):
+            pl.when(pl.program_id(0) == 0)(lambda: state.__setitem__(..., onp.zeros(())))
+            state[...] = onp.sin(state[...] + x[0])
+            o[0] = state[...]
+        block = pl.BlockSpec((1,), lambda i: (i,))
+        return called(kernel, out(*x.shape), grid=n, in_specs=[block], out_specs=block,
+                      scratch_shapes=[pl.ANY((), F32)])(x)
+
+    x = RNG.normal(size=40).astype(F32)
+    loss = lambda x, n: (onp.where(onp.arange(40) < n, running(x, n), 0) ** 2).sum()
+    for n in 0, 1, 17, 30:
+        np.testing.assert_allclose(
+            olympus.jit(olympus.grad(loss))(x, onp.int32(n))[:n],
+            olympus.grad(lambda x, n=n: (running(x, n) ** 2).sum())(x[:n]), rtol=1e-6)
+
+
 def scaled_rows(x):
     def kernel(x, o, total):
         @pl.when(pl.program_id(0) == 0)
@@ -404,7 +423,7 @@ def test_scratch_by_name():
     lambda f, o, s: lax.scan(lambda c, _: (f(c), None), (o, s), None, 2),
     lambda f, o, s: pl.loop(0, 2, init_carry=(o, s))(lambda i, c: f(c))])
 def test_a_loop_does_not_change_which_reference_it_carries(loop):
-    for change, found in ((lambda c: c[::-1], "another, Ref"),
+    for change, found in ((lambda c: c[::-1], "another reference, Ref"),
                           (lambda c: (c[0][...], c[1]), "JitTracer.float32"),
                           (lambda c: (c[0].at[0], c[1]), "RefPart")):
         def kernel(o, s, change=change):

@@ -57,10 +57,10 @@ class Places:
         for i, ref in self.held.items():
             if leaves[i] is not ref:
                 raise TypeError(
-                    f"{what}: {described(fun)} returned {_shown(leaves[i])} for "
-                    f"{leaf_names(tree, 'the value')[i]}, a reference; a loop cannot change which "
-                    "reference stands at a place: return each reference where it was given, and "
-                    "choose by an index, ref[i].")
+                    f"{what}: {described(fun)} returned {_shown(leaves[i])} as "
+                    f"{leaf_names(tree, 'the value')[i]}, where it was given a reference; a loop "
+                    "cannot change which reference stands at a place: return each reference where "
+                    "it was given, and choose by an index, ref[i].")
         return self.without(value)
 
 
@@ -73,7 +73,7 @@ def places_of(value: PyTree) -> Places | None:
 
 
 def _shown(x: PyTree) -> str:
-    return f"another, {x.aval}" if is_ref(x) else f"{x!r:.60}"
+    return f"another reference, {x.aval}," if is_ref(x) else f"{x!r:.60}"
 
 
 def closed_over(what: str, fun: Callable[..., PyTree], places: Places, at: int = 0,

@@ -242,8 +242,9 @@ class BlockMapping:
                 found = index_map(*args)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             if len(found) != len(self.dims):
+                count = f"{len(found)} ind{'ex' if len(found) == 1 else 'ices'}"
                 raise ValueError(
-                    f"pallas_call: {len(found)} indices given for {self.origin}, {self.aval}:\n"
+                    f"pallas_call: {count} given for {self.origin}, {self.aval}:\n"
                     f"  {where} must return {len(self.dims)} values to match block_shape="
                     f"{_shown(self.dims)}. Currently returning {len(found)} values:\n  return one "
                     f"index for each axis{self._made()}.")
@@ -333,8 +334,8 @@ def _shown(dims: Sequence[BlockDim]) -> str:
 
 
 def not_taken(fun: Callable[..., object], args: Sequence[PyTree],
-              named: Mapping[str, PyTree] = {}) -> TypeError | None:
-    """Python's error for a function that does not take these arguments; None if it does."""
+              named: Mapping[str, PyTree] = {}) -> str | None:
+    """What Python says of a function that does not take these arguments; None if it does."""
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):     # of some callables nothing is known
@@ -342,7 +343,7 @@ def not_taken(fun: Callable[..., object], args: Sequence[PyTree],
     try:
         signature.bind(*args, **named)
     except TypeError as error:
-        return error
+        return str(error)       # not the error, which keeps the callers' frames
     return None
 
 

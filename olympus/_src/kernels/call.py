@@ -330,11 +330,11 @@ def _check_aliases(aliases: Mapping[int, int], ins: Sequence[ShapedArray],
         text = f"pallas_call: input_output_aliases contains the mapping '{i}:{o}' with"
         for kind, k, n in (("input", i, len(ins)), ("output", o, len(outs))):
             if k not in range(n):
-                raise ValueError(f"{text} {kind} index {k} outside the range [0, {n}); arrays are "
-                                 "counted from 0, leaf by leaf.")
+                raise ValueError(f"{text} {kind} index {k} outside the range [0, {n}); give the "
+                                 "number of an array, counted from 0, leaf by leaf.")
         if o in of:
             raise ValueError(f"{text} output index {o}, which input {of[o]} is an alias of, too; "
-                             "an output begins as a copy of one input.")
+                             "an output begins as a copy of one input; drop one.")
         of[o] = i
         if ins[i].shape != outs[o].shape or ins[i].dtype != outs[o].dtype:
             raise ValueError(f"{text} the input {ins[i]} and a different abstract value {outs[o]} "

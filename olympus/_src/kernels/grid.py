@@ -108,7 +108,7 @@ def _entry(name: str, axis: int, part: int) -> PyTree:
                          "grid.")
     if not 0 <= axis < len(found):
         raise ValueError(f"{name}: axis {axis} given. Axis {axis} is out of bounds for grid "
-                         f"{tuple(_here.grids[-1][1])}; axes are counted from 0.")
+                         f"{tuple(_here.grids[-1][1])}; give an axis, counted from 0.")
     return found[axis]
 
 

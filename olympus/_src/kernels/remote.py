@@ -45,6 +45,9 @@ def number_of(name: str, device_id: PyTree, logical: bool) -> Array:
         row, or a dict from names to indices, where others are this device's own.
     """
     axes = mesh_axes()
+    if not axes and not logical:
+        raise ValueError(f"{name}: device_id {clipped(device_id)} given outside of a mesh; call "
+                         "the kernel in shard_map, or give DeviceIdType.LOGICAL and the number 0.")
     if isinstance(device_id, Mapping):
         unknown = [a for a in device_id if a not in axes]
         if unknown or logical:
@@ -57,9 +60,9 @@ def number_of(name: str, device_id: PyTree, logical: bool) -> Array:
         wanted = 1 if logical else len(axes)
         if len(ids) != wanted:
             raise ValueError(
-                f"{name}: device_id {clipped(device_id)} given, {len(ids)} indices; {wanted} are "
-                f"required, one for each axis of the mesh, {tuple(axes)}; call the kernel in "
-                "shard_map, or give DeviceIdType.LOGICAL and one number.")
+                f"{name}: device_id {clipped(device_id)} of {len(ids)} entries given; {wanted} "
+                f"required: one number with DeviceIdType.LOGICAL, else one for each axis of the "
+                f"mesh, {tuple(axes)}.")
     for i in ids:
         aval = typeof(i)
         if aval.shape or not dtypes.is_integer(aval.dtype):

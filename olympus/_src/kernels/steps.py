@@ -53,7 +53,8 @@ def over_grid(step: Callable[..., list[Array]], size: Sequence[Size], state: Seq
         return add(i, literal(1, INT32)), _next(ids, size), step(_of_axes(ids, size), state)
 
     init = as_array(zero), _start(size), list(state)
-    return while_loop(lambda carry: lt(carry[0], total), body, init)[2]
+    # Reverse mode keeps that many states, and computes the others again.
+    return while_loop(lambda carry: lt(carry[0], total), body, init, checkpoints=16)[2]
 
 
 class Steps:

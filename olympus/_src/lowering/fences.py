@@ -664,6 +664,7 @@ class _Pass:
         x, y = value_of(p), value_of(q)
         nan = is_nan(x), is_nan(y)
         out = eqn.outvars[0]
+        in_bits = not dtypes.is_complex(out.aval.dtype) and out.aval.dtype.itemsize > 1
         if x is not None and y is not None:
             number = operation(x, y)
             if number is None:
@@ -671,13 +672,13 @@ class _Pass:
             else:
                 self._note_constant(eqn, rounded(number, out.aval.dtype))
         elif True not in nan:
-            if p[0] & FOLDED != q[0] & FOLDED and may_be_zero(p if p[0] & FOLDED else q) and (
-                    not eqn.params and not dtypes.is_complex(out.aval.dtype) and out.aval.dtype.itemsize > 1):
-                a, b = eqn.invars
-                self._lower_as(eqn, beside_computed[eqn.primitive.algebra], a, b, *(
-                    (a, b) if p[0] & FOLDED else (b, a)))
+            computed = p if p[0] & FOLDED else q
+            if may_be_zero(computed) and p[0] & FOLDED != q[0] & FOLDED and in_bits and (
+                    not eqn.params):
+                self._lower_as(eqn, beside_computed[eqn.primitive.algebra], *eqn.invars,
+                               *(eqn.invars if computed is p else eqn.invars[::-1]))
             return False
-        elif dtypes.is_complex(out.aval.dtype) or out.aval.dtype.itemsize == 1:
+        elif not in_bits:
             self.held.add(out)
         else:
             self._lower_as(eqn, nan_p, eqn.invars[nan[0]])
