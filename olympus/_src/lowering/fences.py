@@ -789,7 +789,7 @@ _PAIRS: dict[str, tuple[int, float | None, int, int]] = {
     "product": (SCALED, 1, FIXED, (
         EXPONENTIAL | REPEATED | SCALED | (EXPONENTIAL | SCALED) << MINUS)),
     "sum": (SHIFTED, 0, FIXED, SCALED)}
-# What operations on floats make of an operand of which nothing is known.
+# The facts of a result of floats whose operand has no known facts.
 _ALONE = {"absolute": 0, "conversion": 0, "exponential": EXPONENTIAL, "logarithm": 0,
           "logistic": QUOTIENT,    # 1 / (1 + exp(-x))
           "root": ROOT, "sign": 0, "square": 0}

@@ -74,7 +74,7 @@ def _may_replace(prim: Primitive) -> bool:
 
 
 def _taken(eqn: OlympusprEqn) -> list[Var]:
-    """The operands of which an equation replaces a part, itself or in a body."""
+    """The operands with a part that an equation replaces, itself or in a body."""
     prim = eqn.primitive
     if prim.replaces:
         return variables(eqn.invars[:1])
@@ -90,7 +90,7 @@ def _taken(eqn: OlympusprEqn) -> list[Var]:
 def order_of(closed: ClosedOlympuspr, fenced: frozenset[int]) -> Order | None:
     """The order of a program's reads and writes, if it has one; kept with it.
 
-    Equations of which the ids are in `fenced` stay where they are.
+    Equations whose ids are in `fenced` stay where they are.
     """
     pr = closed.olympuspr
     writes, reads = _touched(pr, pr.eqns)
