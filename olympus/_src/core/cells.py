@@ -21,10 +21,11 @@ from .trace import REFERENCES, ThreadState, Trace, Tracer, ctx, typeof
 
 
 class _Lock:
-    """A lock that a thread may take again, and that no callback waits for without an end."""
+    """A reentrant lock with a time limit, so that no callback waits for it forever."""
 
     __slots__ = ("lock",)
-    LONGEST = 60.0      # seconds: who takes a content puts one back once a program is started
+    # Seconds. A thread that takes a content puts one back when its program has started.
+    LONGEST = 60.0
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -89,7 +90,7 @@ class Ref(metaclass=_RefMeta):
     def _taken(self) -> Reference:
         """The content for a program that replaces it in place: a copy if somebody else has it.
 
-        For whoever holds the lock until the new content is put there.
+        The caller holds the lock until it has put the new content there.
         """
         with self._held():
             return self._value.copy() if self._lent else self._value

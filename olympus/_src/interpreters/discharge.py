@@ -95,7 +95,7 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
             prim, outer = eqn.primitive, ctx.scope
             ctx.scope = outer.extend(*eqn.ctx.names) if eqn.ctx is not ROOT else outer
             try:
-                # What was there before a write is not read where nobody asks for it.
+                # A write returns the old content; where no equation reads that, it is not read.
                 if prim.on_set is not None and eqn.outvars[0] not in read and is_cell(ins[0]):
                     return prim.on_set(*ins, **eqn.params)
                 return _step(prim, ins, eqn.params)
@@ -132,7 +132,7 @@ def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
             f"{prim.name}: a rule (of custom_jvp, custom_vjp, custom_vmap or a HiPrim) closes over "
             f"the reference\n  {ins[0].aval}, and runs in a body of jit, a loop, a branch or "
             "checkpoint, which knows nothing of it;\n  pass it to the function as an argument.")
-    # What is done to a reference that stays one, of an outer trace, is recorded.
+    # Operations on references of an outer trace, which stay references, are recorded.
     if prim.on_cells is not None and (not ins or is_cell(ins[0]) or not is_ref(ins[0])):
         return prim.on_cells(ins, params)
     if prim.discharged is not None and (any(map(is_cell, ins)) or any(

@@ -112,7 +112,7 @@ class _Pass:
         if nested:
             self.made.update(dict.fromkeys(pr.invars, GIVEN))
         self.constants = bool(self.made)    # whether arrays may be constants
-        self.moved: dict[Atom, Atom] = {}   # what of `made` has other's elements: whose
+        self.moved: dict[Atom, Atom] = {}   # values of `made` -> the values with the same elements
         self.fences: list[Fences] = []
         self.fenced: set[Atom] = set()
         self.hidden: set[Atom] = set()      # scalars, where they are repeated
@@ -789,7 +789,7 @@ _PAIRS: dict[str, tuple[int, float | None, int, int]] = {
     "product": (SCALED, 1, FIXED, (
         EXPONENTIAL | REPEATED | SCALED | (EXPONENTIAL | SCALED) << MINUS)),
     "sum": (SHIFTED, 0, FIXED, SCALED)}
-# What operations on floats make of an operand of which nothing is known.
+# The facts of a result of floats whose operand has no known facts.
 _ALONE = {"absolute": 0, "conversion": 0, "exponential": EXPONENTIAL, "logarithm": 0,
           "logistic": QUOTIENT,    # 1 / (1 + exp(-x))
           "root": ROOT, "sign": 0, "square": 0}
