@@ -1,8 +1,8 @@
 """Copies and signals from device to device, for kernels inside of `shard_map`.
 
-All devices run one kernel, so each starts a copy at the same place of it. There all of them gather
-what each sends and to whom; each keeps what is for it, in the order of the devices. So nothing is
-under way between two steps of a kernel, and a copy needs no other thread.
+All devices run one kernel, so each starts a copy at the same place of the kernel. There all of them
+gather the values and the addressees; each device keeps the values for it, in the order of the
+senders. So nothing is under way between two steps of a kernel, and a copy needs no other thread.
 
 A copy in a branch that only some devices take would wait for the others without an end:
 `check_branches` finds it in the kernel's program.

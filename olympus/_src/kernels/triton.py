@@ -109,7 +109,7 @@ def _one_by_one(op: Callable[[Array, Array], Array], part: RefPart, val: ArrayLi
                 mask: ArrayLike | None) -> Array:
     """`op` of the elements of a part and of a value, one after the other, in row-major order.
 
-    Each finds what the ones before it left at its place.
+    Each operation sees the results of those before it at its place.
     """
     content: Array = get(part.ref)
     places = part.view.read(arange(content.size).reshape(content.shape), *part.ops)

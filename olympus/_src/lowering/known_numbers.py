@@ -58,7 +58,7 @@ def rounded(number: complex, dtype: DType) -> complex:
 
 
 def converted(number: Number, dtype: DType) -> Number:
-    """A number in another dtype; None for what no integer is, where platforms differ."""
+    """A number in another dtype; None where no integer is near it, and platforms differ."""
     if number is None:
         return None
     if isinstance(number, complex) and not dtypes.is_complex(dtype):

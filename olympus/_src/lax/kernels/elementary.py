@@ -108,7 +108,7 @@ _RECIPROCAL = 0x7FDE623822FC16E6
 def reciprocal(x: Array, steps: int) -> Array:
     """1 / x of positive normal numbers by Newton's steps; three give 35 digits, four all but one.
 
-    XLA:CPU computes a quotient that is read twice in a loop of its own, and what it is of twice.
+    XLA:CPU computes a quotient that is read twice in a loop of its own, and its operands twice.
     """
     r = of_bits64(sub(_RECIPROCAL, bits64(x)))
     for _ in range(steps):

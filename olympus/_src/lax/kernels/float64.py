@@ -143,7 +143,7 @@ def _angle(y: Array, x: Array, negative: Array | None) -> Array:
         others = [chosen(*[like(v, x) for v in values]) for values in zip(*_OBTUSE, strict=True)]
         base, rest = [select(negative, v, w) for v, w in zip(others, (base, rest), strict=True)]
     t, error = joined(*divided((up, lost), (down, left)))
-    # Of smaller numbers the error would be made of subnormal ones.
+    # The error of smaller numbers would be made of subnormal ones.
     size = abs(up)
     precise = bitwise_and(gt(size, 2.0 ** -900), gt(size, mul(down, 2.0 ** -900)))
     t, error = select(precise, t, div(up, down)), select(precise, error, zero)
@@ -170,7 +170,7 @@ def atan2(y: Array, x: Array) -> Array:
     infinite = bitwise_or(eq(a, math.inf), eq(c, math.inf))
     one, zero = like(1.0, a), zeros_of(typeof(a))
     a, c = [select(infinite, select(eq(v, math.inf), one, zero), v) for v in (a, c)]
-    # So that sums are finite, and what is left of divisions does not vanish.
+    # So that sums are finite, and the remainders of divisions do not vanish.
     largest = select(gt(a, c), a, c)
     scale = select(gt(largest, 2.0 ** 900), like(2.0 ** -200, a), select(
         lt(largest, 2.0 ** -800), like(2.0 ** 200, a), one))
@@ -228,7 +228,7 @@ def acos(x: Array) -> Array:
 
 _CBRT = (1.8753921264036364, -1.8827303775486912, 1.618045271398967, -0.7561385228756231,
          0.14543150262171067)
-_THIRD = 715094163      # of the exponent's offset, in the highest 32 bits, and what is best added
+_THIRD = 715094163      # a third of the exponent's offset, in the highest 32 bits, and the best summand
 
 
 def cbrt(x: Array) -> Array:

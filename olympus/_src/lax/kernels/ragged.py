@@ -152,7 +152,7 @@ def _block(each: tuple[int, int], t: Array, rows: int, starts: Array, ends: Arra
     at = reduce_sum(convert_element_type(ge(broadcast_in_dim(t, typeof(blocks).shape, ()), blocks),
                                          INT32), (0,))
     start, end, upto = [_at(v, at) for v in (starts, ends, blocks)]
-    # As many blocks are left of the group as lie between t and the blocks up to it.
+    # The group has as many blocks left as lie between t and the blocks up to the group's end.
     count = div(add(sub(end, start), literal(BLOCK - 1, INT32)), literal(BLOCK, INT32))
     row = add(start, mul(literal(BLOCK, INT32), sub(t, sub(upto, count))))
     first = smallest(row, literal(rows - BLOCK, INT32))
