@@ -228,7 +228,7 @@ def acos(x: Array) -> Array:
 
 _CBRT = (1.8753921264036364, -1.8827303775486912, 1.618045271398967, -0.7561385228756231,
          0.14543150262171067)
-_THIRD = 715094163      # a third of the exponent's offset, in the highest 32 bits, and the best summand
+_THIRD = 715094163      # a third of the exponent's offset, in the high bits, and a summand
 
 
 def cbrt(x: Array) -> Array:
