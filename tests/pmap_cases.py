@@ -10,7 +10,7 @@ from mesh_collective_cases import FORMS, check_derivatives, check_values, mesh
 import olympus
 import olympus.numpy as onp
 from olympus import jit, jvp, lax, pmap, shard_map, vmap
-from olympus._src.base.errors import ShardingTypeError
+from olympus.errors import ShardingTypeError
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 # Collectives; mesh_collective_cases.py has more ---------------------------------------------------

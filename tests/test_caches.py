@@ -21,10 +21,10 @@ from olympus import lax
 from olympus._src.base import config, lib, util
 from olympus._src.core import context, templates
 from olympus._src.core.context import current_context
-from olympus._src.lax.transcendental import tan_p
 from olympus._src.numpy import array_methods
 from olympus._src.runtime import compile
 from olympus.interpreters import mlir
+from olympus.lax import tan_p
 
 x3 = onp.array([0.5, 1.5, 2.5])
 

@@ -14,8 +14,8 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus import config
 from olympus._src.base import config as table, lib, logs
-from olympus._src.base.config import config
 
 NAMES = [name for name, option in table._options.items() if type(option) is not table.Idle]
 IDLE = [name for name in table._options if name not in NAMES]

@@ -13,9 +13,10 @@ from test_checkify import HANDING_ON
 
 import olympus
 from olympus import lax
-from olympus._src.core.primitive import Facts, Primitive
+from olympus._src.core.primitive import Facts
 from olympus._src.lax.families import Elementwise, elementwise
 from olympus._src.lax.special.series import Computed
+from olympus.extend.core import Primitive
 
 TYPES = typing.get_type_hints(Facts)
 # Params of elementwise operations that have some.

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import grad, jit, lax, vmap
-from olympus._src.base.config import enable_x64, kernels
+from olympus import enable_x64, grad, jit, lax, vmap
+from olympus._src.base.config import kernels
 
 
 def taken(fun: Callable[..., Any], *args: Any) -> list[str]:

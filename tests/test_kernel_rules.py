@@ -13,8 +13,8 @@ import pytest
 import scipy.linalg
 
 import olympus
-from olympus import grad, jit, lax, vmap
-from olympus._src.base.config import enable_x64, kernels
+from olympus import enable_x64, grad, jit, lax, vmap
+from olympus._src.base.config import kernels
 
 RNG = np.random.default_rng(0)      # of a test; the rows' shapes have their own numbers
 # Bounds of the relative error of sums in each dtype, by the largest element.

@@ -398,7 +398,7 @@ def register_backend_cache(cache: _Clearable, for_what: str) -> None:
 
 
 class KnownTypes(set[type]):
-    """Types of which one thing is known: some for good, and at most `most` that were met.
+    """Types with one known property: some for good, and at most `most` that were met.
 
     To look a type up takes as long as in a set. Where too many were met all of those are forgotten.
 

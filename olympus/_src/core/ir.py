@@ -187,7 +187,7 @@ class OlympusprEqn:
     def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var],
                  params: Params, effects: frozenset[Effect] = NO_EFFECTS,
                  source: Source | None = None, ctx: Scope = ROOT) -> None:
-        # Lists are taken over, not copied: whoever makes an equation gives them away.
+        # Lists are taken over, not copied: callers do not change them afterwards.
         self.primitive = primitive
         self.invars = invars if type(invars) is list else list(invars)
         self.outvars = outvars if type(outvars) is list else list(outvars)

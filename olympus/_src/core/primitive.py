@@ -734,7 +734,7 @@ class Higher(Primitive, abstract=True):
                      ) -> None:
         """Evaluate the bodies, by `run(closed, *args)`, in the order and as often as the operation.
 
-        For whoever looks for the equation that a NaN comes from.
+        A search for the equation that made a NaN steps through bodies so.
         """
 
     result_avals = Primitive.inferred   # not memoised: the key would keep bodies alive

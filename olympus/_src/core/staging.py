@@ -313,7 +313,7 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]
     if True not in flags:
         return closed, []
     pr = closed.olympuspr
-    # In the order of the constants: whoever binds the program passes [*values, *arguments].
+    # In the order of the constants: callers bind the program with [*values, *arguments].
     moved = [v for v, h in zip(pr.constvars, flags, strict=True) if h]
     kept = [(v, c) for v, c, h in zip(pr.constvars, closed.consts, flags, strict=True) if not h]
     new = pr.replace(constvars=[v for v, _ in kept], invars=[*moved, *pr.invars])
@@ -324,12 +324,12 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]
 def must_be_passed(value: object) -> bool:
     """Whether a program that lasts may not have `value` among its constants.
 
-    It belongs to a live trace, or is a reference: whoever applies the program passes it.
+    It belongs to a live trace, or is a reference: each application of the program passes it.
     """
     if isinstance(value, Tracer) or type(value) in REFERENCES:
         return True
     # An object of a user's type may have traced values as its parts.
-    return bool(HIGH) and not hasattr(value, "aval") and typeof(value).is_high
+    return bool(HIGH) and typeof(value).is_high
 
 
 def passing(value: Any) -> bool:
@@ -338,7 +338,7 @@ def passing(value: Any) -> bool:
         return True
     if type(value) in REFERENCES:
         return value._trace is not None
-    if not HIGH or hasattr(value, "aval"):
+    if not HIGH:
         return False
     aval = typeof(value)
     return aval.is_high and any(map(passing, aval.lower_val(value)))

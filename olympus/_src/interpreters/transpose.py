@@ -44,8 +44,8 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
     The equations of one that comes off a tape are linear throughout. A loop or call may have
     coefficients among its results: compute these first.
     """
-    # What is read of a reference depends on more than the operands show. Those from outside are
-    # handed on to rules only.
+    # Reads of a reference depend on writes before them, which operands do not show. References
+    # from outside are handed on to rules only.
     if MUTABLE:
         closed = _discharge.discharge(ClosedOlympuspr(pr, consts), [False] * len(pr.invars))
         pr, consts = closed.olympuspr, closed.consts

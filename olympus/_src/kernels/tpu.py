@@ -217,9 +217,6 @@ def reset_tpu_interpret_mode_state() -> None:
 def is_tpu_device() -> bool:
     """Whether the default device is a TPU.
 
-    Returns:
-      A bool.
-
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.is_tpu_device()
     False

@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from .hold_report import HoldReport
     from .kernel_report import KernelReport
 
-# For who asks for one.
+# Imported when a user asks for a report.
 _reports: Any = lazy_module("olympus._src.lowering.hold_report")
 _in_place: Any = lazy_module("olympus._src.lowering.in_place")
 _kernel_reports: Any = lazy_module("olympus._src.lowering.kernel_report")
 
 
 class ForeignCall(NamedTuple):
-    """A call of a foreign function in a module, for whoever looks for its target or explains it.
+    """A call of a foreign function in a module, for looking up its target and for error messages.
 
     Attributes:
       target: the name by which the function is registered.
@@ -96,7 +96,7 @@ def concrete(shardings: Sequence[NamedSharding | None], devices: tuple[Device, .
 
 
 class Calls:
-    """What a module calls outside of itself, but for the functions in `host_callbacks`."""
+    """The calls of a module to functions outside of it, without those in `host_callbacks`."""
 
     __slots__ = ("host", "foreign", "inspected", "hooks", "failures")
 
@@ -345,9 +345,9 @@ class ModuleContext:
         self.written = 0    # bytes of the constants in the module
         self.calls, self.holds = Calls(), Holds()
         self.result_memories: list[str | None] = []     # None: the devices' own
-        self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
-        self.laid_out: dict[Any, str] = {}      # and those whose layout is
-        self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
+        self.constrained: dict[Any, NamedSharding] = {}     # values with a required sharding
+        self.laid_out: dict[Any, str] = {}      # and with a required layout
+        self.out_shardings: Sequence[NamedSharding | None] = ()     # the required ones
         self.groups: list[list[Any]] = []       # operations that require equal shardings
         self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.donated: list[int] = []    # arguments whose buffers results may take over

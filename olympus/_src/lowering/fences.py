@@ -112,7 +112,7 @@ class _Pass:
         if nested:
             self.made.update(dict.fromkeys(pr.invars, GIVEN))
         self.constants = bool(self.made)    # whether arrays may be constants
-        self.moved: dict[Atom, Atom] = {}   # what of `made` has other's elements: whose
+        self.moved: dict[Atom, Atom] = {}   # values of `made` -> the values with the same elements
         self.fences: list[Fences] = []
         self.fenced: set[Atom] = set()
         self.hidden: set[Atom] = set()      # scalars, where they are repeated
@@ -664,6 +664,7 @@ class _Pass:
         x, y = value_of(p), value_of(q)
         nan = is_nan(x), is_nan(y)
         out = eqn.outvars[0]
+        in_bits = not dtypes.is_complex(out.aval.dtype) and out.aval.dtype.itemsize > 1
         if x is not None and y is not None:
             number = operation(x, y)
             if number is None:
@@ -671,13 +672,13 @@ class _Pass:
             else:
                 self._note_constant(eqn, rounded(number, out.aval.dtype))
         elif True not in nan:
-            if p[0] & FOLDED != q[0] & FOLDED and may_be_zero(p if p[0] & FOLDED else q) and (
-                    not eqn.params and not dtypes.is_complex(out.aval.dtype) and out.aval.dtype.itemsize > 1):
-                a, b = eqn.invars
-                self._lower_as(eqn, beside_computed[eqn.primitive.algebra], a, b, *(
-                    (a, b) if p[0] & FOLDED else (b, a)))
+            computed = p if p[0] & FOLDED else q
+            if may_be_zero(computed) and p[0] & FOLDED != q[0] & FOLDED and in_bits and (
+                    not eqn.params):
+                self._lower_as(eqn, beside_computed[eqn.primitive.algebra], *eqn.invars,
+                               *(eqn.invars if computed is p else eqn.invars[::-1]))
             return False
-        elif dtypes.is_complex(out.aval.dtype) or out.aval.dtype.itemsize == 1:
+        elif not in_bits:
             self.held.add(out)
         else:
             self._lower_as(eqn, nan_p, eqn.invars[nan[0]])
@@ -788,7 +789,7 @@ _PAIRS: dict[str, tuple[int, float | None, int, int]] = {
     "product": (SCALED, 1, FIXED, (
         EXPONENTIAL | REPEATED | SCALED | (EXPONENTIAL | SCALED) << MINUS)),
     "sum": (SHIFTED, 0, FIXED, SCALED)}
-# What operations on floats make of an operand of which nothing is known.
+# The facts of a result of floats whose operand has no known facts.
 _ALONE = {"absolute": 0, "conversion": 0, "exponential": EXPONENTIAL, "logarithm": 0,
           "logistic": QUOTIENT,    # 1 / (1 + exp(-x))
           "root": ROOT, "sign": 0, "square": 0}

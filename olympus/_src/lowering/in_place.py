@@ -74,7 +74,7 @@ def _may_replace(prim: Primitive) -> bool:
 
 
 def _taken(eqn: OlympusprEqn) -> list[Var]:
-    """The operands of which an equation replaces a part, itself or in a body."""
+    """The operands with a part that an equation replaces, itself or in a body."""
     prim = eqn.primitive
     if prim.replaces:
         return variables(eqn.invars[:1])
@@ -90,7 +90,7 @@ def _taken(eqn: OlympusprEqn) -> list[Var]:
 def order_of(closed: ClosedOlympuspr, fenced: frozenset[int]) -> Order | None:
     """The order of a program's reads and writes, if it has one; kept with it.
 
-    Equations of which the ids are in `fenced` stay where they are.
+    Equations whose ids are in `fenced` stay where they are.
     """
     pr = closed.olympuspr
     writes, reads = _touched(pr, pr.eqns)
@@ -131,7 +131,7 @@ def _writes_last(pr: Olympuspr, writes: dict[Var, int], reads: dict[Var, list[in
     late = {n: reads[v][-1] for v, n in writes.items() if v in reads and reads[v][-1] > n}
     if not late:
         return pr.eqns
-    first: dict[Var, int] = {}      # who reads a value
+    first: dict[Var, int] = {}      # the number of the first equation that reads a value
     for n, eqn in enumerate(pr.eqns):
         for v in variables(eqn.invars):
             first.setdefault(v, n)
@@ -177,7 +177,7 @@ class _Order:
         return Order(self.eqns, frozenset(held), late) if held or late else None
 
     def _read_of(self, v: Var) -> dict[Var, bool]:
-        """The results of what reads an array before its write, and whether they are in memory."""
+        """The results of the equations that read an array before its write; whether in memory."""
         n, most, found = self.writes[v], _bytes(v.aval) // RATIO, dict[Var, bool]()
         for m in self.reads[v]:
             eqn = self.eqns[m]

@@ -36,9 +36,9 @@ MERGED = ALL | ALL << MINUS
 FENCED = MERGED & ~(NARROWED | NARROWED << MINUS)      # held in memory are integers narrowed
 # Divisors that XLA moves into the dividend, or takes the reciprocal of.
 DIVISORS = EXPONENTIAL | POWER | QUOTIENT | REPEATED | SPREAD | FIXED
-SIGNED = CLAMPED | UNSIGNED      # what reads the sign of integers
+SIGNED = CLAMPED | UNSIGNED      # operations that read the sign of integers
 ALIKE = FIXED | FOLDED | SPREAD           # what all operands have to be for the result to be it
-# What is left of a product by a constant, as constants may be merged to 1.
+# The facts that a product by a constant keeps, since constants may be merged to 1.
 FACTORS = EXPONENTIAL | INVERTIBLE | POWER | QUOTIENT | REPEATED | ROOT | SCALED
 FACTORS |= (FACTORS & ALL) << MINUS
 

@@ -1,8 +1,7 @@
 """What the formulas of elementwise functions share: polynomials, and sums of two numbers.
 
 A pair is a float64 and a smaller one that is added to it. LLVM makes one operation of a product and
-a sum, which rounds once; so products of which an error is wanted are of numbers of 26 bits, and
-exact.
+a sum, which rounds once; so a product whose error is wanted has factors of 26 bits, and is exact.
 """
 
 from __future__ import annotations
