@@ -135,6 +135,42 @@ def case_mistakes():
         scratch_shapes=[DMA, DMA], interpret=True)(X))
 
 
+def case_windows_at_common_places_and_closed_over_parts():
+    """Regression: a window of a varying reference at a place that all devices share was refused,
+    and so was a kernel that closed over what varies."""
+    mesh, spec = olympus.make_mesh((8,), ("x",)), P("x")
+
+    def shard(f):
+        return olympus.jit(olympus.shard_map(f, mesh=mesh, in_specs=spec, out_specs=spec))
+
+    def reversed_pairs(x):
+        def kernel(x, o):
+            i = pl.program_id(0)
+            o[pl.ds(2 * i, 2)] = x[pl.ds(4 - 2 * i, 2)][::-1] * (i + 1)
+        return pl.pallas_call(kernel, olympus.ShapeDtypeStruct((6,), np.float32), grid=3,
+                              interpret=True)(x)
+
+    def closed_over(x):
+        def kernel(o):
+            o[...] = (x * pl.program_id(0))[:3]
+        return pl.pallas_call(kernel, olympus.ShapeDtypeStruct((6,), np.float32), grid=2,
+                              out_specs=pl.BlockSpec((3,), lambda i: (i,)), interpret=True)()
+
+    def doubled(x):
+        ref = olympus.new_ref(x)
+        pl.loop(0, 6)(lambda i: ref.__setitem__(pl.ds(i, 1), ref[pl.ds(i, 1)] * 2))
+        return ref[...]
+
+    x = np.arange(48, dtype=np.float32)
+    rows = x.reshape(8, 6)
+    for f, want in ((reversed_pairs, rows[:, ::-1] * [1, 1, 2, 2, 3, 3]), (doubled, rows * 2),
+                    (closed_over, np.concatenate([rows[:, :3] * 0, rows[:, :3]], 1))):
+        np.testing.assert_array_equal(shard(f)(x), want.ravel())
+        found = olympus.grad(lambda x, f=f: (shard(f)(x) * x).sum())(x)
+        plain = olympus.jit(olympus.grad(lambda row, f=f: (f(row) * row).sum()))
+        np.testing.assert_allclose(found, np.concatenate(list(map(plain, rows))), rtol=1e-6)
+
+
 CASES = names(globals())
 if __name__ == "__main__":
     report(globals())

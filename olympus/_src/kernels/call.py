@@ -173,7 +173,8 @@ class _Call:
 
     def __init__(self, kernel: Callable[..., None], spec: GridSpec, out_shape: PyTree,
                  sizes: Sequence[ArrayLike], args: tuple[PyTree, ...], aliases: Mapping[int, int],
-                 steps: Steps) -> None:
+                 steps: Steps, vma: frozenset[Hashable] = frozenset()) -> None:
+        self.given = kernel, spec, out_shape, sizes, args, aliases, steps
         self.kernel, self.aliases, self.steps = kernel, aliases, steps
         self.grid_names = spec.grid_names
         self.grid = tuple([g if isinstance(g, (int, SymbolicDim)) else None for g in spec.grid])
@@ -185,8 +186,9 @@ class _Call:
         outs, self.out_tree = tree_flatten(out_shape)
         scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
         self.scratch = [*scratch, GENERATOR]
-        # Under `shard_map` all references vary along the axes along which one operand does.
-        self.vma = frozenset().union(*[a.vma for a in (*scalar_avals, *in_avals)])
+        # Under `shard_map` all references vary along the axes along which one operand does, or
+        # what the kernel closes over: `vma`.
+        self.vma = vma.union(*[a.vma for a in (*scalar_avals, *in_avals)])
         self.scalars, self.ins = [[tags.pvary(x, self.vma) for x in xs] for xs in (scalars, ins)]
         scalar_avals, in_avals, out_avals, scratch_avals = [
             [a.strong().update(vma=self.vma) for a in avals] for avals in (
@@ -244,6 +246,9 @@ class _Call:
                 *self.scratch_refs]
         avals: list[Any] = [index] * (len(self.grid) + len(self.sizes)) + refs
         closed, held = closure_convert(stage(self.run_kernel, avals, self.info))
+        vma = self.vma.union(*[aval.vma for x in held if (aval := typeof(x)).is_array])
+        if vma != self.vma:
+            return _Call(*self.given, vma).staged(debug)
         if debug:
             print(f"The kernel of pallas_call {name_of(self.kernel)} at "
                   f"{written_at(self.kernel)}:\n{closed}")
