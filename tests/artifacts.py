@@ -14,10 +14,10 @@ import olympus.numpy as onp
 from olympus import export, lax, nn, random
 
 
-def program_of(op, args):
-    """A function of the floating arrays among a row's arguments, all else closed over."""
+def program_of(op, args, kind="f"):
+    """A function of the arrays of a kind among a row's arguments, all else closed over."""
     leaves, tree = olympus.tree.flatten(args)
-    moves = [isinstance(x, np.ndarray) and x.dtype.kind == "f" for x in leaves]
+    moves = [isinstance(x, np.ndarray) and x.dtype.kind == kind for x in leaves]
 
     def fun(*given):
         rest = iter(given)

@@ -1,6 +1,7 @@
 """Arguments at the edges of formats for the rows of tests/ops: what engines may compute otherwise.
 
-NaN, infinities, zeros of both signs, ties, numbers out of the range of integers, negative bases.
+NaN, infinities, zeros of both signs, ties, numbers out of the range of integers, negative bases;
+integers whose sums and products wrap, and zero as a divisor.
 """
 
 from collections.abc import Iterator
@@ -14,22 +15,25 @@ import olympus
 EDGES = np.array([-np.inf, -3e38, -1e8, -100, -20, -2.5, -2, -1, -0.5, -1e-30, -0.0, 0, 1e-30, 0.5,
                   1, 1.5, 2, 3, 20, 100, 1e5, 1e8, 3e38, np.inf, np.nan])
 FEW = np.array([-np.inf, -2, -0.5, -0.0, 0, 1, 3, 1e30, np.inf, np.nan])
+ENDS = np.array([1 - 2**31, -100, -7, -2, -1, 0, 1, 2, 3, 7, 100, 2**31 - 2, 2**31 - 1])
 TIES = np.array([-0.0, 0, 1, -1, 1, 0, 2, -0.0, -1])
 
 
-def variants(row: Op, args: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, ...]]]:
-    """A row's arguments by the special numbers in them, all with the same shapes."""
+def variants(row: Op, args: tuple[Any, ...], kind: str = "f"
+             ) -> Iterator[tuple[str, tuple[Any, ...]]]:
+    """A row's arguments by the special numbers in those of a kind, all with the same shapes."""
     leaves, tree = olympus.tree.flatten(args)
-    floats = [i for i, x in enumerate(leaves) if isinstance(x, np.ndarray) and x.dtype.kind == "f"]
+    places = [i for i, x in enumerate(leaves) if isinstance(x, np.ndarray) and x.dtype.kind == kind]
 
     def given(made: list[np.ndarray]) -> tuple[Any, ...]:
-        found = dict(zip(floats, made, strict=True))
+        found = dict(zip(places, made, strict=True))
         return olympus.tree.unflatten(tree, [
             found[i].astype(x.dtype) if i in found else x for i, x in enumerate(leaves)])
 
-    values = [leaves[i] for i in floats]
-    if elementwise(row, leaves):    # beside the usual numbers, each edge with each other one
-        edges = np.meshgrid(*[EDGES if len(values) == 1 else FEW] * len(values))
+    values = [leaves[i] for i in places]
+    if elementwise(row, leaves, kind):  # beside the usual numbers, each edge with each other one
+        ends = ENDS if kind == "i" else EDGES if len(values) == 1 else FEW
+        edges = np.meshgrid(*[ends] * len(values))
         yield "edges", given([np.concatenate([x.ravel(), e.ravel()])
                               for x, e in zip(values, edges, strict=True)])
         return
@@ -40,11 +44,11 @@ def variants(row: Op, args: tuple[Any, ...]) -> Iterator[tuple[str, tuple[Any, .
     yield "ties", given([np.resize(TIES, x.shape) for x in values])
 
 
-def elementwise(row: Op, leaves: list[Any]) -> bool:
-    """Whether the floats among a row's arguments may have any common length."""
+def elementwise(row: Op, leaves: list[Any], kind: str = "f") -> bool:
+    """Whether the arrays of a kind among a row's arguments may have any common length."""
     arrays = [x for x in leaves if isinstance(x, np.ndarray)]
     return row.each and 0 < len({x.shape for x in arrays}) < 2 and all(
-        x.dtype.kind == "f" and x.ndim == 1 for x in arrays)
+        x.dtype.kind == kind and x.ndim == 1 for x in arrays)
 
 
 def placed(x: np.ndarray, numbers: dict[tuple[int, int], float]) -> np.ndarray:

@@ -1,6 +1,7 @@
 """A loop, branch or map that is called eagerly reads what its body reads now: see body_reads.py."""
 
 import body_reads
+import body_reads_callables
 import body_reads_objects
 import body_reads_process
 import numpy as np
@@ -110,7 +111,7 @@ def around(call, how):
 
 @pytest.fixture(autouse=True)
 def as_written():
-    modules = body_reads, body_reads_objects, body_reads_process
+    modules = body_reads, body_reads_callables, body_reads_objects, body_reads_process
     before = [dict(vars(module)) for module in modules]
     yield
     for undo in body_reads.UNDO:
@@ -159,15 +160,16 @@ STAGED_AGAIN = {
     "a generator of random numbers", "a getenv", "a large array",
     "a list that it appends to and a helper reads", "a local of a class of ones own",
     "a long list", "a masked array", "a memoryview", "a method by a computed text",
-    "a method caller", "a number of NumPy of ones own", "a reader of NumPy by its own name",
+    "a method caller", "a number of NumPy of ones own", "a partial of a class of ones own",
+    "a property of a class of ones own", "a reader of NumPy by its own name",
     "a table of weak references", "a thread s local", "a weak reference", "an array of Python",
     "an array of a class of ones own", "an array of objects", "an attribute by a computed text",
     "an attribute getter", "an environment variable", "an event", "an exception", "an exec",
-    "an iterator that cycles", "an option", "random numbers of NumPy",
-    "random numbers of Python", "the flat items of an array", "the globals",
-    "the keys of a dict", "the precision of decimals", "the print options of NumPy",
-    "the signature of a helper", "the table of modules", "the time", "the values of a dict",
-    "the vars of an object"}
+    "an iterator that cycles", "an option", "every attribute of an object",
+    "random numbers of NumPy", "random numbers of Python", "the flat items of an array",
+    "the globals", "the keys of a dict", "the precision of decimals",
+    "the print options of NumPy", "the signature of a helper", "the table of modules",
+    "the time", "the values of a dict", "the vars of an object"}
 
 
 @pytest.mark.parametrize("way", [w for w in WAYS if w not in STAGED_AGAIN])

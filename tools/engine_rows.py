@@ -1,10 +1,11 @@
 """Which rows of tests/ops another engine compiles and computes alike: IREE, ONNX Runtime.
 
-Each row is exported for float32, compiled by the engine, run by it on its usual arguments and on
-the edges of tests/edges.py, and its results compared with jit's; ONNX's checker passes each model.
-A row that does not agree is printed with the engine's message, then a line per table. `REASONS` has
-the operations that an engine may refuse, or compute otherwise; a row that does not agree for
-another reason fails the run. docs/export.md shows the result.
+Each row is exported for float32, and an elementwise one of integers for int32, too; compiled by the
+engine, run by it on its usual arguments and on the edges of tests/edges.py, and its results
+compared with jit's; ONNX's checker passes each model. A row that does not agree is printed with the
+engine's message, then a line per table. `REASONS` has the operations that an engine may refuse, or
+compute otherwise; a row that does not agree for another reason fails the run. docs/export.md shows
+the result.
 
     PYTHONPATH=.:tests python tools/engine_rows.py iree|onnx [table ...] [--every N]
 """
@@ -64,19 +65,29 @@ class Case(NamedTuple):
 
     table: str
     row: ops.Op
+    kind: str
     args: tuple[Any, ...]
     jitted: Any
     exported: Any
 
 
-def case_of(table: str, row: ops.Op) -> Case | None:
-    """None for a row that is no export."""
-    args = properties.cast(row, "f")
+    @property
+    def name(self) -> str:
+        return f"{self.table} {self.row.name}" + (" of integers" if self.kind == "i" else "")
+
+
+def case_of(table: str, row: ops.Op, kind: str) -> Case | None:
+    """None for a row that is no export, or has no arguments of the kind."""
+    if kind == "i" and not (row.each and "i" in row.dtypes):
+        return None
+    args = properties.cast(row, kind)
+    if kind == "i" and not edges.elementwise(row, olympus.tree.leaves(args), kind):
+        return None
     try:
-        _, given = next(edges.variants(row, args))
-        fun, values = program_of(row, given)
+        _, given = next(edges.variants(row, args, kind))
+        fun, values = program_of(row, given, kind)
         jitted = olympus.jit(fun)
-        return Case(table, row, args, jitted, export.export(jitted)(*values))
+        return Case(table, row, kind, args, jitted, export.export(jitted)(*values))
     except Exception:
         return None
 
@@ -112,12 +123,12 @@ LOADS = {"iree": load_iree, "onnx": load_onnx}
 def faults(case: Case, call: engines.Call | Exception) -> list[str]:
     """What is wrong with a row on an engine."""
     found = []
-    signs = edges.elementwise(case.row, olympus.tree.leaves(case.args))
+    signs = edges.elementwise(case.row, olympus.tree.leaves(case.args), case.kind)
     try:
         if isinstance(call, Exception):
             raise call
-        for kind, given in edges.variants(case.row, case.args):
-            _, values = program_of(case.row, given)
+        for kind, given in edges.variants(case.row, case.args, case.kind):
+            _, values = program_of(case.row, given, case.kind)
             with np.errstate(all="ignore"):
                 want = list(map(np.asarray, olympus.tree.leaves(case.jitted(*values))))
             results = call(*[values[i] for i in case.exported.module_kept_var_idx])
@@ -138,7 +149,7 @@ def main() -> None:
     cases = [case for table, rows in ops.tables().items()
              if table not in SKIPPED and (not given.tables or table in given.tables)
              for row in [r for r in rows if isinstance(r, ops.Op)][::given.every]
-             if (case := case_of(table, row)) is not None]
+             for kind in "fi" if (case := case_of(table, row, kind)) is not None]
     counts: dict[str, collections.Counter[str]] = collections.defaultdict(collections.Counter)
     reasons: collections.Counter[str | None] = collections.Counter()
     for start in range(0, len(cases), TOGETHER):
@@ -147,7 +158,7 @@ def main() -> None:
             calls = LOADS[given.engine]({f"row{i}": case.exported for i, case in enumerate(some)},
                                         Path(folder))
         for case, call in zip(some, calls.values(), strict=True):
-            lines = [f"{case.table} {case.row.name}: {fault}" for fault in faults(case, call)]
+            lines = [f"{case.name}: {fault}" for fault in faults(case, call)]
             why = [next((why for why, pattern in REASONS[given.engine].items()
                          if re.search(pattern, line)), None) for line in lines]
             counts[case.table]["agree" if not lines else "refused" if all(why) else "fail"] += 1

@@ -39,6 +39,7 @@ class Reads(NamedTuple):
       given: globals and cells that code does nothing with but `name.append(…)`.
       used: those that it does more with.
       names: the attributes that are read of anything.
+      catches: whether an error is caught, as one of an attribute that is absent.
     """
 
     paths: tuple[tuple[str, ...], ...]
@@ -50,6 +51,7 @@ class Reads(NamedTuple):
     given: frozenset[str]
     used: frozenset[str]
     names: frozenset[str]
+    catches: bool
 
 
 @functools.lru_cache(maxsize=4096)
@@ -91,9 +93,12 @@ def own_reads(code: types.CodeType) -> Reads:
             sets.append(op.argval)
     texts = frozenset(c for c in code.co_consts if type(c) is str and c.isidentifier()) \
         if by_text else frozenset()
+    catches = "suppress" in loose.union(*paths) or any(
+        op.opname == "PUSH_EXC_INFO" and steps[i + 1].opname != "WITH_EXCEPT_START"
+        for i, op in enumerate(steps))
     return Reads(tuple(paths), frozenset(loose), texts, computed, tuple(imports), tuple(sets),
                  frozenset(given - used), frozenset(used),
-                 texts.union(loose, *(path[1:] for path in paths)))
+                 texts.union(loose, *(path[1:] for path in paths)), catches)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -112,7 +117,7 @@ def all_reads(code: types.CodeType) -> Reads:
                  tuple(dict.fromkeys(x for r in every for x in r.imports)),
                  tuple(name for r in every for name in r.sets),
                  frozenset().union(*(r.given for r in every)) - used, used,
-                 frozenset().union(*(r.names for r in every)))
+                 frozenset().union(*(r.names for r in every)), any(r.catches for r in every))
 
 
 def _of_constant(steps: Sequence[dis.Instruction], start: int) -> bool:

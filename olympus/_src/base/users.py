@@ -110,9 +110,5 @@ def state_of(x: object) -> tuple[dict[str, object], bool]:
 
 def slots_of(cls: type) -> list[str]:
     """The attributes that a class itself keeps in slots, as they are named on objects."""
-    slots = vars(cls).get("__slots__", ())
-    # Private names as Python writes them.
-    return [f"_{cls.__name__.lstrip('_')}{name}" if name.startswith("__") and not
-            name.endswith("__") else name
-            for name in ((slots,) if isinstance(slots, str) else slots)
-            if name not in ("__weakref__", "__dict__")]
+    # Its `__slots__` may be another by now, or an iterator that is spent.
+    return [name for name, x in vars(cls).items() if isinstance(x, types.MemberDescriptorType)]

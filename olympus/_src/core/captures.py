@@ -16,6 +16,7 @@ from __future__ import annotations
 import abc
 import contextlib
 import functools
+import gc
 import importlib.util
 import operator
 import re
@@ -23,9 +24,9 @@ import sys
 import types
 import typing
 from collections import OrderedDict, defaultdict, deque
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence, Set as AbstractSet
-from itertools import chain, repeat
-from typing import Any, NamedTuple, TypeAlias
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set as AbstractSet
+from itertools import chain
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -33,7 +34,7 @@ from ..base import lib
 from ..base.code_reads import all_reads
 from ..base.typing import PyTree
 from ..base.users import (
-    SITE, code_of_users, file_of_users, impure, read_by_name, slots_of, state_of, versioned,
+    SITE, code_of_users, file_of_users, impure, slots_of, state_of, versioned,
 )
 from ..base.util import Memo, bit_key, clipped
 from ..types.tree_registry import registered_functions
@@ -43,19 +44,20 @@ _MOST_BYTES = 1 << 14       # of a NumPy array that is compared at each call
 _MOST_ITEMS = 256           # of a container; Python has one object for each such length
 _MOST_VALUES = 4096         # that a body reads
 _MADE_BY_CLASS = 1 << 9     # the flag of types that a class statement made
-_FIXED = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range, slice)
+_FIXED = (bool, int, float, complex, str, bytes, type(None), type(...), np.generic, range)
 _FIXED_TYPES = frozenset((bool, int, float, complex, str, bytes, type(None), type(...),
-                          type(NotImplemented), range, slice))
+                          type(NotImplemented), range))
 _TOLD_OF_FUNCTIONS = frozenset((
     "__annotations__", "__doc__", "__module__", "__name__", "__qualname__"))
-_IN_FUNCTION = ("__code__", "__defaults__", "__kwdefaults__")
 _ABSENT: Any = type("Absent", (), {"__repr__": lambda self: "absent"})()
-_ABSENTS: Any = repeat(_ABSENT)
+_END: Any = (object(),)     # ends the items of a container among those of others
 _CALL: Any = operator.call
 # Modules of Python that give equal results for equal arguments, but for the settings of the
 # process; and builtins that read names nobody wrote down.
 _SET_ELSEWHERE = frozenset(("decimal", "inspect", "logging"))
 _OF_NAMES = frozenset(("dir", "locals", "vars"))
+#: what functions of a module read of classes
+_OPENED = {"dataclasses": "__dataclass_fields__", "typing": "__annotations__"}
 
 
 class Change(NamedTuple):
@@ -75,7 +77,7 @@ class Captures:
     def __init__(self, fun: Callable[..., PyTree]) -> None:
         self.fun = fun
         self._found = _walk(fun, False)
-        self._watch = self._found.watch()
+        self._watch = Watch(self._found)
 
     @property
     def opaque(self) -> dict[str, str]:
@@ -100,55 +102,59 @@ class Captures:
 
 
 class Watch:
-    """Compare all that was read with its earlier state: runs at each call, hence without frames."""
+    """Compare all that was read with its earlier state: runs at each call, hence in one frame."""
 
-    __slots__ = ("_attributes", "_containers", "_expected", "_names", "_reads", "_sized",
-                 "_values")
+    __slots__ = ("_attributes", "_containers", "_functions", "_items", "_names", "_namespaces",
+                 "_objects", "_reads", "_values")
 
-    def __init__(self, attributes: Sequence[tuple[object, str, object]],
-                 names: Sequence[tuple[dict[Any, Any], Hashable, object]],
-                 containers: Sequence[Collection[object]], sized: Sequence[Collection[object]],
-                 reads: Sequence[Callable[[], object]]) -> None:
-        #: Objects and attributes; dicts and keys.
-        *self._attributes, values = _columns(attributes)
-        *self._names, bound = _columns(names)
-        #: Containers, which are to keep their items, in that order, and those that say how many.
-        self._containers, self._sized = tuple(containers), tuple(sized)
-        #: The objects that all of these are to be. Lengths are small, and so one object each.
-        self._expected = (*bound, *values, *map(len, sized), *chain.from_iterable(containers))
-        #: What is to give equal bytes or shapes.
-        self._reads, self._values = tuple(reads), [read() for read in reads]
+    def __init__(self, seen: _Walk) -> None:
+        self._names, self._attributes = tuple(seen.bound), tuple(seen.expected)
+        self._functions, self._objects = tuple(seen.functions), tuple(seen.objects)
+        #: The names of attributes: equal ones are as good as the same ones.
+        self._namespaces = tuple([(x, [*x]) for x in seen.namespaces])
+        #: Containers that must keep their items, in that order.
+        self._containers = (*seen.containers, *[x.values() for x in seen.namespaces])
+        self._items = tuple(chain.from_iterable(self._containers))
+        #: Functions that must return equal bytes or shapes again.
+        self._reads, self._values = tuple(seen.reads), [read() for read in seen.reads]
 
     def same(self) -> bool:
         """Whether nothing has changed."""
-        found: Any = map(dict.get, *self._names, _ABSENTS)
-        if self._attributes[0] or self._sized:      # else names are all, as a rule
-            found = chain(found, map(getattr, *self._attributes, _ABSENTS),
-                          map(len, self._sized), chain.from_iterable(self._containers))
         try:
-            return (all(map(operator.is_, found, self._expected))
-                    and (not self._reads or [*map(_CALL, self._reads)] == self._values))
-        # The place itself is gone, or another thread changes it now.
-        except (ValueError, AttributeError, LookupError, RuntimeError):
+            for names, key, value in self._names:
+                if names.get(key, _ABSENT) is not value:
+                    return False
+            for f, code, defaults, kwdefaults in self._functions:
+                if f.__code__ is not code or f.__defaults__ is not defaults or (
+                        f.__kwdefaults__ is not kwdefaults):
+                    return False
+            for x, cls, own in self._objects:
+                if x.__class__ is not cls or x.__dict__ is not own:
+                    return False
+            for x, attribute, value in self._attributes:
+                if getattr(x, attribute, _ABSENT) is not value:
+                    return False
+            for names, keys in self._namespaces:
+                if [*names] != keys:
+                    return False
+            if self._containers and not all(map(
+                    operator.is_, chain.from_iterable(self._containers), self._items)):
+                return False
+            return not self._reads or [*map(_CALL, self._reads)] == self._values
+        # The place itself is gone, another thread changes it now, or a class computes it.
+        except Exception:
             return False
 
 
-_Row: TypeAlias = tuple[Any, ...]
-
-
-def _columns(rows: Sequence[_Row]) -> tuple[_Row, ...]:
-    return tuple(zip(*rows, strict=True)) or ((), (), ())
-
-
 def watch(fun: types.FunctionType) -> Watch | None:
-    """How to see a change of what `fun` reads, but for its own code and defaults.
+    """A comparison of the values that `fun` reads, without its own code and defaults.
 
-    None if it reads what cannot be compared. The watch does not hold the function.
+    None if a value cannot be compared, or a user's class raises while it is read. The watch keeps
+    no reference to the function.
     """
-    try:
-        return _walk(fun, True).watch()
-    except (_Unwatched, RecursionError):
-        return None
+    with contextlib.suppress(Exception):
+        return Watch(_walk(fun, True))
+    return None
 
 
 class _Unwatched(Exception):
@@ -156,19 +162,21 @@ class _Unwatched(Exception):
 
 
 def _walk(fun: Callable[..., PyTree], whole: bool) -> _Walk:
-    names = frozenset[str]()
+    names, lacked = frozenset[str](), frozenset[str]()
     if isinstance(fun, types.FunctionType):
-        names = all_reads(fun.__code__).names
+        reads = all_reads(fun.__code__)
+        names, lacked = reads.names, reads.names if reads.catches else reads.texts
     while True:     # code that is reached by an attribute may read others
-        found = _Walk(names, whole)
+        found = _Walk(names, lacked, whole)
         if whole and isinstance(fun, types.FunctionType):
             found.function(fun, _SOMEWHERE if whole else _Place("the function", ""), own=True)
         else:
             found.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
-        if not found.asked or found.names <= names:
-            found.check_bare()
+        found.bare()
+        if (not found.asked or found.names <= names) and found.lacking <= lacked:
             return found
         names |= found.names
+        lacked |= found.lacking
 
 
 # Places and values -------------------------------------------------------------------------------
@@ -230,37 +238,37 @@ class _Walk:
 
     Args:
       names: the attributes that count as read.
+      lacked: attributes that may be missing without a trace of it in the code.
       whole: all attributes of objects count, and nothing may be left out: `_Unwatched` otherwise.
 
     Attributes:
       leaves: values by place, for a comparison where an object is another one.
-      opaque: what cannot be compared, with the reason.
-      names: the names of attributes that the code that was met reads.
+      opaque: the values that cannot be compared, each with the reason.
+      names, lacking: the names that the code met so far reads, and those that it may not find.
       inherited: the places of attributes that an object has by its class, and theirs there.
     """
 
-    def __init__(self, names: AbstractSet[str], whole: bool) -> None:
-        self.attributes, self.whole = names, whole
+    def __init__(self, names: AbstractSet[str], lacked: AbstractSet[str], whole: bool) -> None:
+        self.attributes, self.lacked, self.whole = names, lacked, whole
         self.names: set[str] = set()
+        self.lacking: set[str] = set()
         self.leaves: dict[str, _Leaf] = {}
         self.opaque: dict[str, str] = {}
         self.inherited: dict[str, str] = {}
         self.home: Any = None       # the module of the function that is guarded
         self.asked = False          # whether anything was looked at by `attributes`
         self._loose: set[str] = set()
-        self._bare: list[types.ModuleType] = []     # NumPy and Olympus as values
+        self._bare: list[types.ModuleType] = []     # those of libraries that are values
         self._seen: dict[int, Any] = {}
         self._looked: set[tuple[int, Any]] = set()
         # Parts of the watch.
-        self._expected: list[tuple[object, str, object]] = []
-        self._bound: list[tuple[dict[Any, Any], Hashable, object]] = []
-        self._containers: list[Collection[object]] = []
-        self._sized: list[Collection[object]] = []      # but for values beside their keys
-        self._reads: list[Callable[[], object]] = []
-
-    def watch(self) -> Watch:
-        """How to see that nothing has changed."""
-        return Watch(self._expected, self._bound, self._containers, self._sized, self._reads)
+        self.expected: list[tuple[object, str, object]] = []
+        self.bound: list[tuple[dict[Any, Any], Hashable, object]] = []
+        self.functions: list[tuple[types.FunctionType, object, object, object]] = []
+        self.objects: list[tuple[object, object, object]] = []
+        self.namespaces: list[Mapping[str, object]] = []    # of objects and classes
+        self.containers: list[Iterable[object]] = []
+        self.reads: list[Callable[[], object]] = []
 
     def shown(self, where: str) -> str:
         """The value at a place, for messages."""
@@ -274,35 +282,46 @@ class _Walk:
     def expect(self, x: object, attribute: str) -> object:
         """An attribute, which is to stay the object that it is."""
         value = getattr(x, attribute, _ABSENT)
-        self._expected.append((x, attribute, value))
+        self.expected.append((x, attribute, value))
         return value
 
+    def expect_object(self, x: object) -> Any:
+        """The dict of an object, if it has one: it is to keep that and its class."""
+        own = getattr(x, "__dict__", None)
+        if own is None:
+            self.expect(x, "__class__")
+        else:
+            self.objects.append((x, x.__class__, own))
+        return own
+
     def in_names(self, names: Mapping[str, object], key: str) -> object:
-        """What a name is bound to, which is to stay."""
+        """The value that a name is bound to; the name must stay bound to it."""
         value = names.get(key, _ABSENT)
         if type(names) is not dict:
             if self.whole:
                 raise _Unwatched(f"{key} is bound in a {type(names).__name__}")
         elif (id(names), key) not in self._looked:
             self._looked.add((id(names), key))
-            self._bound.append((names, key, value))
+            self.bound.append((names, key, value))
         return value
 
-    def expect_items(self, x: Collection[object]) -> None:
-        """A container is to keep its items, in their order."""
-        self._containers.append(x)
-        if len(x) <= _MOST_ITEMS:
-            self._sized.append(x)
-        else:
-            self._reads.append(functools.partial(len, x))
+    def expect_items(self, *x: Iterable[object]) -> None:
+        """Require that a container keeps its items, or a mapping its keys and values, in order."""
+        self.containers += *x, _END
 
     def expect_mapping(self, x: Mapping[Any, object]) -> None:
-        """A mapping is to keep its keys and values, in their order."""
-        self.expect_items(x)
-        self._containers.append(x.values())
+        """Require that a mapping keeps its keys and values, in their order."""
+        self.expect_items(x, x.values())
+
+    def expect_names(self, x: Mapping[str, object]) -> None:
+        """Require that an object or a class keeps its attributes."""
+        if all(type(name) is str for name in x):
+            self.namespaces.append(x)
+        else:
+            self.expect_mapping(x)
 
     def at(self, head: str, tail: str = "") -> _Place:
-        """A place that begins anew, for who tells of it."""
+        """The first part of a place, for messages."""
         return _SOMEWHERE if self.whole else _Place(head, tail)
 
     def leaf(self, place: _Place, key: object, value: object) -> None:
@@ -328,7 +347,7 @@ class _Walk:
                                        and not isinstance(x, np.void)
                                        and not (self.whole and self.class_of_user(type(x)))):
             if not self.whole:
-                self.leaf(place, bit_key(x) if type(x) is not slice else (slice, str(x)), x)
+                self.leaf(place, bit_key(x), x)
             return None
         if id(x) in self._seen:
             return None
@@ -350,11 +369,15 @@ class _Walk:
         users, name, module = self.of_user(f), f.__qualname__, f.__globals__.get("__name__")
         given = all_reads(f.__code__).given if users else ()
         if _of_its_module(f):
+            self.opened(f)
             return
-        if users and not own:   # one whose code or defaults are exchanged stays the same object
-            for part in _IN_FUNCTION:
-                self.expect(f, part)
-        if users:
+        of_tuple = name.endswith(".__new__") and str(module).startswith("namedtuple_")
+        # A function stays the same object when its code or defaults are replaced.
+        if of_tuple or (users and not own):
+            self.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
+        if of_tuple:
+            self.value(f.__defaults__, place)
+        elif users:
             self.of_users(f, place)
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
@@ -367,6 +390,12 @@ class _Walk:
                     self.value(x, self.at(f"the closure cell {n}", f" of {name}"))
         if "__wrapped__" in f.__dict__:
             self.value(f.__dict__["__wrapped__"], place.within(".__wrapped__"))
+
+    def opened(self, f: types.FunctionType) -> None:
+        """The attributes that a library's function reads of any class by a fixed name."""
+        if self.whole and f.__module__ in _OPENED:
+            self.asked = True
+            self.names.add(_OPENED[f.__module__])
 
     def of_users(self, f: types.FunctionType, place: _Place) -> None:
         """A user's function without its closure: names, defaults and attributes."""
@@ -382,15 +411,23 @@ class _Walk:
                 self.value(x, self.at(f"the default {n}", f" of {f.__qualname__}"))
         for n in _TOLD_OF_FUNCTIONS & self.attributes if self.whole else ():
             self.value(self.expect(f, n), place)
-        if f.__dict__:
+        self.set_on(f, place)
+
+    def set_on(self, f: object, place: _Place) -> None:
+        """The attributes that are set on a callable, and those that it may lack when it is read."""
+        names: dict[str, object] | None = getattr(f, "__dict__", None)
+        if names or (names is not None and self.lacked):
             self.asked = True
-            for n in sorted(self.attributes & f.__dict__.keys()):
-                self.value(self.in_names(f.__dict__, n), place.within(f".{n}"))
+            for n in sorted((self.attributes & names.keys()) | self.lacked):
+                item = self.in_names(names, n)
+                if item is not _ABSENT:
+                    self.value(item, place.within(f".{n}"))
 
     def code(self, f: types.FunctionType) -> None:
-        """What the code of a user's function reads by the names of its module."""
+        """The globals of its module that the code of a user's function reads."""
         reads, names = all_reads(f.__code__), f.__globals__
         self.names |= reads.names
+        self.lacking |= reads.names if reads.catches else reads.texts
         self._loose |= reads.loose | reads.texts
         if self.whole and reads.computed:
             raise _Unwatched(f"{f.__qualname__} reads by texts: {reads.computed}")
@@ -424,6 +461,7 @@ class _Walk:
             if self.of_library(value):
                 value = self.of_module(value, attribute, place)
                 if type(value) is types.FunctionType and _of_its_module(value):
+                    self.opened(value)
                     return
             else:
                 value = self.of_users_module(value, attribute, place)
@@ -433,13 +471,13 @@ class _Walk:
         self.value(value, place)
 
     def of_module(self, module: types.ModuleType, name: str, place: _Place) -> object:
-        """An attribute of a module whose version says the rest, unless somebody replaces it."""
+        """An attribute of an installed module, whose version stands for it if not replaced."""
         if not self.whole:
             return vars(module).get(name, _ABSENT)
         if not _library(module.__name__) or impure(f"{module.__name__}.{name}"):
             raise _Unwatched(f"{place}.{name} reads more than its arguments")
         value = getattr(module, name, _ABSENT)      # it may be imported only now
-        if name in vars(module):
+        if name in vars(module) or value is _ABSENT:
             self.in_names(vars(module), name)
         return value
 
@@ -473,14 +511,19 @@ class _Walk:
                 isinstance(wrapped, types.FunctionType) and not self.of_user(wrapped)):
             raise _Unwatched(f"{place} has a cache")
         self.value(wrapped, place)
+        self.set_on(f, place)
 
     def partial(self, f: functools.partial, place: _Place) -> None:
+        for part in ("func", "args", "keywords"):   # `__setstate__` sets them
+            self.expect(f, part)
         self.value(f.func, place)
         for i, x in enumerate(f.args):
             self.value(x, self.at(f"the partial's argument {i}", place.tail))
         self.expect_mapping(f.keywords)
         for name, x in f.keywords.items():
             self.value(x, self.at(f"the partial's argument {name}", place.tail))
+        self.set_on(f, place)
+        self.more(f, place, (functools.partial,))
 
     def method(self, f: types.MethodType, place: _Place) -> None:
         self.value(f.__func__, place)
@@ -489,7 +532,18 @@ class _Walk:
     def descriptor(self, x: object, place: _Place) -> None:
         for part in ("__func__", "fget", "func"):
             if callable(getattr(x, part, None)):
-                self.value(getattr(x, part), place)
+                self.value(self.expect(x, part) if part == "func" else getattr(x, part), place)
+        self.set_on(x, place)
+        self.more(x, place, (staticmethod, classmethod, property, functools.cached_property))
+
+    def holder(self, x: object, place: _Place) -> None:
+        """The parts of an immutable object, which may be mutable objects of the user's."""
+        if self.whole:
+            for item in gc.get_referents(x):
+                # The attributes of NumPy's functions are their names.
+                if not isinstance(x, np.ufunc) or callable(item):
+                    self.value(item, place)
+        self.leaf(place, _ByValue(x) if type(x) is not slice else (slice, str(x)), x)
 
     def builtin(self, f: Any, place: _Place) -> None:
         """A function made by C: of a module that a version describes, or of an object."""
@@ -520,6 +574,10 @@ class _Walk:
     def dict(self, x: Mapping[Hashable, object], place: _Place) -> None:
         if isinstance(x, Memo):     # which grows while a function is used
             return None
+        if self.whole and type(x) is types.MappingProxyType:
+            x, = gc.get_referents(x)    # which may compute its items
+            if type(x) is not dict:
+                return self.value(x, place)
         if len(x) > _MOST_ITEMS:
             return self.hide(x, place, f"it has {len(x):,} items, more than {_MOST_ITEMS}")
         self.expect_mapping(x)
@@ -557,14 +615,24 @@ class _Walk:
             why = ("it has Python objects" if x.dtype.hasobject else f"it has {x.nbytes:,} bytes"
                    if x.nbytes > _MOST_BYTES else f"it is a {type(x).__name__}")
             return self.hide(x, place, f"{why}, and may change in place")
-        self.expect(x, "dtype")
-        self._reads += functools.partial(getattr, x, "shape"), x.tobytes
+        self.value(self.expect(x, "dtype"), place.within(".dtype"))
+        self.reads += functools.partial(getattr, x, "shape"), x.tobytes
+        if self.whole:
+            self.reads += [functools.partial(getattr, x, name) for name in
+                           self.attributes & {"flags", "strides"}]
+            if "base" in self.attributes:
+                self.value(x.base, place)
         return self.leaf(place, (str(x.dtype), x.shape, x.tobytes()), x.copy())
 
     def structured(self, x: np.void, place: _Place) -> None:
         """A row of a structured array, which may be a view of it."""
-        self._reads.append(x.tobytes)
+        self.reads.append(x.tobytes)
         return self.leaf(place, (str(x.dtype), x.tobytes()), x.copy())
+
+    def dtype(self, x: np.dtype, place: _Place) -> None:
+        if x.names:     # they can be set
+            self.reads.append(functools.partial(repr, x))
+        self.leaf(place, _ByValue(x), x)
 
     def tracer(self, x: object, place: _Place) -> None:
         if self.whole:      # it belongs to one call of one transformation
@@ -587,18 +655,19 @@ class _Walk:
         elif self.whole:
             if not _library(x.__name__) or impure(x.__name__):
                 raise _Unwatched(f"{place} is a module, of which any part may be read")
-            if x.__name__.partition(".")[0] in ("numpy", "olympus"):
-                self._bare.append(x)
+            self._bare.append(x)
 
-    def check_bare(self) -> None:
+    def bare(self) -> None:
         """A library's module that is a value may be asked for any name that any code has."""
-        for module in self._bare:
-            if named := self._loose & read_by_name(module.__name__):
-                raise _Unwatched(f"{module.__name__} is read by {named}")
+        for module in self._bare:   # which grows by the modules in them
+            for name in sorted((self._loose & vars(module).keys()) | self.lacked):
+                item = self.of_module(module, name, _SOMEWHERE)
+                if item is not _ABSENT:
+                    self.value(item, _SOMEWHERE)
 
     def cls(self, x: type, place: _Place) -> None:
         if self.whole and isinstance(x, abc.ABCMeta):   # what `isinstance` says of it may change
-            self._reads.append(abc.get_cache_token)
+            self.reads.append(abc.get_cache_token)
         if not self.class_of_user(x):
             if self.whole and (not _library(x.__module__)
                                or impure(f"{x.__module__}.{x.__qualname__}")):
@@ -624,15 +693,15 @@ class _Walk:
         return None
 
     def names_of_class(self, base: type, here: _Place) -> None:
-        """What a user's class itself defines."""
-        self.expect_mapping(vars(base))
+        """The attributes that a user's class defines itself, not its bases."""
+        self.expect_names(vars(base))
         if not self.whole:
             for name in sorted(self.attributes & vars(base).keys()):
                 self.value(vars(base)[name], here.within(f".{name}"))
         for name, item in tuple(vars(base).items()):
             method = isinstance(item, _METHODS)
             # Operators call functions without a name.
-            if (name[:2] == "__" and isinstance(item, types.FunctionType)) or (
+            if (name[:2] == "__" and (callable(item) or hasattr(type(item), "__get__"))) or (
                     self.whole and (name in self.attributes if method else name[:1] != "_"
                                     or name in self.attributes)):
                 self.value(item, here.within(f".{name}"))
@@ -649,14 +718,12 @@ class _Walk:
                 return self.leaf(place, _ByValue(x), x)
         if not readable:
             return self.hide(x, place, f"what a {type(x).__name__} holds cannot be read")
-        self.expect(x, "__class__")
+        own = self.expect_object(x)
         self.leaf(place.within(" (its class)"), type(x), type(x))
         self.value(type(x), place)
         self.asked = True
         names = self.attributes & {*state, *[n for c in type(x).__mro__ for n in vars(c)]}
-        own = getattr(x, "__dict__", {})
-        if hasattr(x, "__dict__"):
-            self.expect(x, "__dict__")
+        if own is not None:
             for name in sorted(names):
                 self.in_names(own, name)
         for name in names - state.keys():
@@ -664,7 +731,7 @@ class _Walk:
             self.inherited[str(place.within(f".{name}"))] = str(self.at(
                 f"the class attribute {base.__qualname__}", place.tail).within(f".{name}"))
         for name in sorted(names & state.keys()):
-            if name not in own:
+            if own is None or name not in own:
                 self.expect(x, name)
             self.value(state[name], place.within(f".{name}"))
         return None
@@ -681,14 +748,12 @@ class _Walk:
         if not (readable or cls in (types.SimpleNamespace, np.vectorize)) or not (
                 users or _library(module) or module == "argparse"):
             raise _Unwatched(f"{place} is a {cls.__name__}")
-        own = getattr(x, "__dict__", None)
+        own = self.expect_object(x)
         if users:
-            self.expect(x, "__class__")
             self.value(cls, place)
         if own is not None:
-            self.expect(x, "__dict__")
-            self.expect_mapping(own)
-        for base in cls.__mro__ if users else ():
+            self.expect_names(own)
+        for base in cls.__mro__ if readable and not ours else ():
             for name in slots_of(base):     # an empty one may be filled
                 self.expect(x, name)
         for item in state.values():
@@ -719,8 +784,7 @@ _METHODS = (types.FunctionType, staticmethod, classmethod, property, functools.c
             functools._lru_cache_wrapper, lib.PjitFunction)
 # Made by C, and unchanged as long as they live.
 _CONSTANT = frozenset((
-    re.Pattern, re.Match, operator.itemgetter, types.GenericAlias,
-    types.UnionType, types.CodeType, typing.TypeVar, object))
+    re.Pattern, re.Match, types.CodeType, object))
 
 # By kind, the first that fits.
 _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (
@@ -735,10 +799,13 @@ _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (
     ((dict, types.MappingProxyType), _Walk.dict),
     ((set, frozenset), _Walk.set),
     (np.ndarray, _Walk.array),
+    ((np.ufunc, slice, operator.itemgetter, types.GenericAlias, types.UnionType, typing.TypeVar),
+     _Walk.holder),
     (np.void, _Walk.structured),
     (Tracer, _Walk.tracer),
     ((types.BuiltinFunctionType, types.MethodWrapperType, type(np.sum)), _Walk.builtin),
-    ((lib.Array, np.ufunc, np.dtype, types.MemberDescriptorType, types.GetSetDescriptorType,
+    (np.dtype, _Walk.dtype),
+    ((lib.Array, types.MemberDescriptorType, types.GetSetDescriptorType,
       types.WrapperDescriptorType, types.MethodDescriptorType,
       types.ClassMethodDescriptorType, type(_Place.head)), _Walk.constant),
 )

@@ -671,7 +671,12 @@ class _Converter(Elementwise):
         data = self.transpose(self.of(x), axes + rest)
         data = self.add("Concat", data, self.add("Slice", data, ints([0]), ints([1]), ints([0])),
                         axis=0)
-        found = self.graph.add("ScatterND", [data, where, given], reduction=_SCATTERS[name])
+        # ONNX Runtime has no kernel that combines 16 bits.
+        element = element_of(x)
+        within = "f32" if element == "f16" and _SCATTERS[name] != "none" else element
+        found = self.cast(self.graph.add("ScatterND", [
+            self.cast(data, within, element), where, self.cast(given, within, element)],
+            reduction=_SCATTERS[name]), element, within)
         if name in ("maximum", "minimum") and element_of(x) in FLOATS:      # these skip NaN
             nans = [self.cast(self.add("IsNaN", y), "i32") for y in (data, given)]
             nan = self.graph.add("ScatterND", [nans[0], where, nans[1]], reduction="max")

@@ -155,8 +155,10 @@ class Elementwise:
 
     def signed(self, x: IrValue) -> str:
         """The sign of floats; of zeros themselves, where ONNX Runtime gives 0."""
-        zero = self.add("Equal", self.of(x), self.scalar(0, x))
-        return self.add("Where", self.unless(zero), self.add("Sign", self.of(x)), self.of(x))
+        element, zero = element_of(x), self.add("Equal", self.of(x), self.scalar(0, x))
+        within = "f32" if element == "f16" else element     # its sign of a NaN in 16 bits is 0
+        sign = self.cast(self.add("Sign", self.cast(self.of(x), within, element)), element, within)
+        return self.add("Where", self.unless(zero), sign, self.of(x))
 
     def do_round_nearest_afz(self, op: IrOperation) -> str:
         x, = op.operands

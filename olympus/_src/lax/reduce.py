@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings, described_like
-from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
 from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
@@ -132,14 +132,17 @@ class Reduction(Primitive, abstract=True):
 class Bitwise(Reduction):
     """and, or, xor: no derivative."""
 
+    algebra = "mask"
     jvp = None
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 262144
+    pace = 0.25
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
 
 
 class Extremum(Reduction):
     """max, min: NaN if any element is; equal extrema share the tangent equally."""
 
     makes_nan = False
+    algebra = "mask"
     fusion = "reduces"
 
     def __init__(self, name: str, combine: Combine, identity: Identity, before: Combine) -> None:
@@ -150,7 +153,7 @@ class Extremum(Reduction):
         module, aval, out = b.module, b.avals_in[0], b.avals_out[0]
         if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
-        alone = module.keeps and b.block.sizes is None
+        alone = module.keeps_calls and b.block.sizes is None
         apart = module.places.apart and not module.exported
         if not (alone or apart):
             return self._checked(b, x, axes)
@@ -314,6 +317,9 @@ class ArgExtremum(Primitive):
     spread = staticmethod(tags.reduce)
     transpose = None
     pace = 4.0
+
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        return "the least index of the maximum: min(where(x == x.max(), arange(x.size), x.size))"
 
     def __init__(self, name: str, better: Combine, identity: Identity) -> None:
         super().__init__(name)

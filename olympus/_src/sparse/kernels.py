@@ -26,7 +26,7 @@ from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import prod
 from .formats import Shape, SparseInfo
-from .products import Numbers, row_places
+from .products import Numbers, bcoo_dot_general_p, bcsr_dot_general_p, row_places
 
 INT32, UINT32 = dtypes.as_dtype("int32"), dtypes.as_dtype("uint32")
 _TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
@@ -127,4 +127,4 @@ def _unsigned(index: Array) -> Array:
 
 _LOOP = Kernel("a loop over elements", "XLA writes indices and products to memory for its scatter",
                _suits, _by_elements)
-KERNELS = {"bcoo_dot_general": (_LOOP,), "bcsr_dot_general": (_LOOP,)}
+KERNELS = {bcoo_dot_general_p: (_LOOP,), bcsr_dot_general_p: (_LOOP,)}

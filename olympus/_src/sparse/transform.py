@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from ..base.docstrings import complete_docstrings
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, DType, PyTree
-from ..base.util import Noted, cut, wraps
+from ..base.util import WithAux, cut, wraps
 from ..control.call import call_p
 from ..control.cond import cond_p
 from ..control.remat import checkpoint_p
@@ -242,7 +242,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
 
 def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
              params: dict[str, Hashable]) -> Sequence[SparsifyValue]:
-    """The results of an operation some operand of which is sparse."""
+    """The results of an operation with a sparse operand."""
     rules = sparse_rules_bcsr if any(v.is_bcsr() for v in values) else sparse_rules_bcoo
     rule = rules.get(prim)
     if rule is None:
@@ -321,9 +321,9 @@ def sparsify_raw(f: Callable[..., PyTree]) -> Callable[..., tuple[Sequence[Spars
             outs, out_tree = tree_flatten(f(*tree.unflatten(xs), **params))
             return [asarray(x) for x in outs], out_tree
 
-        noted = Noted(flat)
-        closed = stage(noted, spvalues_to_avals(spenv, leaves))
-        return eval_sparse(closed.olympuspr, closed.consts, leaves, spenv), noted.found
+        with_aux = WithAux(flat)
+        closed = stage(with_aux, spvalues_to_avals(spenv, leaves))
+        return eval_sparse(closed.olympuspr, closed.consts, leaves, spenv), with_aux.aux
 
     return run
 
@@ -476,8 +476,8 @@ def sparsify_subtrace(
             trace.alive = False
         return list(spenv._buffers), found
 
-    noted = Noted(run)
-    return noted, lambda: noted.found
+    with_aux = WithAux(run)
+    return with_aux, lambda: with_aux.aux
 
 
 def sparsify_fun(fun: Callable[..., Sequence[ArrayLike]], args: Sequence[BCOO | BCSR | ArrayLike]
@@ -499,9 +499,9 @@ def sparsify_fun(fun: Callable[..., Sequence[ArrayLike]], args: Sequence[BCOO | 
 
 def _with_tracers(f: Callable[..., PyTree], args: PyTree, params: dict[str, PyTree]) -> PyTree:
     leaves, tree = tree_flatten(args, is_leaf=_is_sparse)
-    noted = Noted(lambda *xs: tree_flatten(f(*tree.unflatten(xs), **params)))
-    outs = sparsify_fun(noted, leaves)
-    return noted.found.unflatten(outs)
+    with_aux = WithAux(lambda *xs: tree_flatten(f(*tree.unflatten(xs), **params)))
+    outs = sparsify_fun(with_aux, leaves)
+    return with_aux.aux.unflatten(outs)
 
 
 # Rules -------------------------------------------------------------------------------------------
