@@ -56,6 +56,8 @@ ROWS = {
     "element": lambda m: m[2, 3], "reversed": lambda m: m[::-1], "take": lambda m: m[onp.array(
         [2, 0, 2])], "reshape": lambda m: m.reshape(6, 5), "flat": lambda m: m.reshape(30),
     "split": lambda m: m.reshape(5, 2, 3), "tanh": onp.tanh, "square": lambda m: m ** 2,
+    "kron": lambda m: onp.kron(m[:2, :3], m), "stretched": lambda m: -m[:, :1] * m * m[2:3],
+    "vdot": lambda m: onp.vdot(m, 2 * m), "tensordot": lambda m: onp.tensordot(m, m[::-1]),
     "product": lambda m: m * m[::-1], "itself": lambda m: m * m,
     "stack": lambda m: onp.stack([m, m]), "below": lambda m: onp.concatenate([m, 2 * m], 0),
     "beside": lambda m: onp.concatenate([m, 2 * m], 1), "new": lambda m: m[None],
@@ -97,6 +99,14 @@ def test_sparsified_functions_are_the_dense_ones(row):
     weights = RNG.normal(size=want.shape).astype(np.float32)
     check(olympus.grad(lambda d: (of_data(d) * weights).sum())(mat.data),
           np.asarray(olympus.grad(lambda m: (f(m) * weights).sum())(onp.asarray(M)))[places], 1e-4)
+
+
+def test_what_is_stretched_is_refused_where_it_had_to_be_stored():
+    mat = sparse.BCOO.fromdense(M)
+    for f in (lambda m: m[:, :1] + m, lambda m: onp.broadcast_to(m[:, :1], m.shape),
+              lambda m: m[:, :1] * X[:5, :1] * N):
+        with pytest.raises(NotImplementedError, match=r"sparsify: a sparse array \(5, 1\) broadca"):
+            sparse.sparsify(f)(mat)
 
 
 LAYOUTS = [(b, d) for b in range(3) for d in range(3) if b + d <= 4]

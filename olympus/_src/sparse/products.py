@@ -276,7 +276,8 @@ def _spdot_general(lhs_data: Array, lhs_indices: Array, rhs_data: Array, rhs_ind
                              broadcast_to(kept_j[None], (*pairs, kept_j.shape[-1]))], -1)
         # Elements of 0 stay: which pairs meet has no derivative.
         return tuple(bcoo_sum_duplicates_p.bind(
-            data, index.reshape(-1, index.shape[-1]), spinfo=SparseInfo(shape[n_batch:]), nse=nse))
+            data, index.reshape(data.shape[0], index.shape[-1]),
+            spinfo=SparseInfo(shape[n_batch:]), nse=nse))
 
     free_l, free_r = _others(lhs.n_batch, lb), _others(rhs.n_batch, rb)
     order_l, order_r = [*lb, *free_l], [*rb, *free_r]
