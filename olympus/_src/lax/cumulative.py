@@ -83,7 +83,7 @@ class Cumulative(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.cumulative"), 512
     spread = staticmethod(tags.along("axis"))
     transpose = None
-    pace = 4.0
+    pace = 2.5
     rounds = True   # whether a prefix of floats depends on the order in which it is combined
 
     def __init__(self, name: str, combine: Combine, identity: Identity,

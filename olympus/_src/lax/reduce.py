@@ -12,12 +12,12 @@ from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
-from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Shapes, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import floor_div, front_axes, front_axis, less, mod, prod
+from ..types.shape import floor_div, front_axes, front_axis, known_less, less, mod, prod
 from ..types.sharding import ShardingLike
 from . import arithmetic, families
 from .arithmetic import div, mul
@@ -105,7 +105,7 @@ class Reduction(Primitive, abstract=True):
     spread = staticmethod(tags.reduce)
     transpose = None
     along = "axes"
-    pace = 1.0
+    pace = 0.4
 
     def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
@@ -316,7 +316,6 @@ class ArgExtremum(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 16384
     spread = staticmethod(tags.reduce)
     transpose = None
-    pace = 4.0
 
     def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
         return "the least index of the maximum: min(where(x == x.max(), arange(x.size), x.size))"
@@ -324,6 +323,11 @@ class ArgExtremum(Primitive):
     def __init__(self, name: str, better: Combine, identity: Identity) -> None:
         super().__init__(name)
         self.better, self.identity = better, identity
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        """Without a kernel, pairs are reduced one by one."""
+        size = prod(ins[0])
+        return (4.0 if known_less(size, self.kernels_from) else 0.5) * size
 
     def infer(self, x: ShapedArray, *, axes: Dims, index_dtype: DType) -> ShapedArray:
         check_kind(self.name, x, "biuf")
