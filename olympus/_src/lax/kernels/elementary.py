@@ -1,7 +1,8 @@
 """What the formulas of elementwise functions share: polynomials, and sums of two numbers.
 
 A pair is a float64 and a smaller one that is added to it. LLVM makes one operation of a product and
-a sum, which rounds once; so a product whose error is wanted has factors of 26 bits, and is exact.
+a sum, which rounds once. So where the error of a product is wanted, its factors have 26 bits, and
+the product is exact.
 """
 
 from __future__ import annotations
@@ -84,13 +85,13 @@ def joined(x: Array, y: Array) -> Pair:
 
 
 def _sum(x: Array, y: Array) -> Array:
-    """x + y, of which XLA does not know that: it takes (x + 1) - 1 for x."""
+    """x + y, hidden from XLA, which takes (x + 1) - 1 for x."""
     (total,) = optimization_barrier_p.bind(add(x, y))
     return total
 
 
 def multiplied(x: Array, y: Array) -> Pair:
-    """x y as a pair, of which the second number is up to 2**-25 of the first."""
+    """x y as a pair; its second number is up to 2**-25 of the first."""
     (a, b), (c, d) = halves(x), halves(y)
     return mul(a, c), add(add(mul(a, d), mul(b, c)), mul(b, d))
 
@@ -108,7 +109,7 @@ _RECIPROCAL = 0x7FDE623822FC16E6
 def reciprocal(x: Array, steps: int) -> Array:
     """1 / x of positive normal numbers by Newton's steps; three give 35 digits, four all but one.
 
-    XLA:CPU computes a quotient that is read twice in a loop of its own, and its operands twice.
+    XLA:CPU computes a quotient that is read twice in a loop of its own, and its operands in both.
     """
     r = of_bits64(sub(_RECIPROCAL, bits64(x)))
     for _ in range(steps):

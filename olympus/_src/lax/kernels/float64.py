@@ -398,7 +398,7 @@ def log_to(x: Array, *, base: int) -> Array:
     return _at_ends(select(lt(abs(x), _TINY), like(-math.inf, x), found), x, -_TINY)
 
 
-# 1 / log(2) and 1 / log(10), and log(2) to these bases: what products are exact of, and rests.
+# 1 / log(2) and 1 / log(10), and log(2) to these bases: factors of exact products, and rests.
 _RECIPROCALS = {2: (1.4426950216293335, 1.9259629911266175e-08),
                 10: (0.4342944771051407, 4.798111141615973e-09)}
 _WORDS = {2: (1.0, 0.0), 10: (0.3010299956640665, -8.532344317057107e-14)}
