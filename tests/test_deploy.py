@@ -205,6 +205,12 @@ def running(x, pick):
     return pick.accumulate(x, 1)
 
 
+def largest(x, k):
+    """The first of equal numbers come first."""
+    order = sorted(range(x.size), key=lambda i: -int(x[i]))[:k]
+    return x[order], np.array(order, np.int32)
+
+
 def quotient(x, y):
     """By whole numbers; by 0 it is -1 in XLA."""
     return np.array([-1 if b == 0 else int(a / b) for a, b in zip(x.tolist(), y.tolist())],
@@ -223,6 +229,13 @@ EDGE_ROWS = [
      lambda x: (np.argsort(x, kind="stable"), np.argsort(-x, kind="stable")), (KEYS,)),
     ("iree: the largest, among them NaN", lambda x: olympus.lax.top_k(x, 3),
      lambda x: (np.array([np.nan, 2, 1], np.float32), np.array([8, 4, 0], np.int32)), (KEYS,)),
+    ("iree: the largest of integers", lambda x, y, z: [olympus.lax.top_k(v, 3) for v in (x, y, z)],
+     lambda *given: [v for x in given for v in largest(x, 3)],
+     (np.array([5, -3, 5, 2**31 - 1, -7, 0, 0], np.int32), np.array([5, 3, 255, 0, 3], np.uint8),
+      np.array([7, 2**32 - 1, 7, 9], np.uint32))),
+    ("iree: integers without a sign in reverse", lambda x, y: (x[::-1], onp.maximum(y, y[::-1])),
+     lambda x, y: (x[::-1], np.maximum(y, y[::-1])),
+     (np.array([5, 3, 255, 0], np.uint8), np.array([[7, 2**32 - 1], [9, 0]], np.uint32))),
     ("iree: powers", lambda x, y: x**y, lambda x, y: np.power(x.astype(float), y), (X1, Y1)),
     ("iree: angles", onp.arctan2, lambda y, x: np.arctan2(y.astype(float), x), (X1, Y1)),
     ("iree: waves of large numbers", lambda x: (onp.sin(x), onp.cos(x), onp.tan(x)),

@@ -14,7 +14,7 @@ from test_kernel_rules import taken
 import olympus
 from olympus import enable_x64, grad, jit, lax, vmap
 from olympus._src.base.config import kernels
-from olympus._src.lax.sort import ranked_p
+from olympus._src.lax.sort import placed_p, ranked_p
 
 RNG = np.random.default_rng(0)      # of a test; the rows' shapes have their own numbers
 
@@ -231,6 +231,56 @@ def test_partitions_of_nan_infinities_and_zeros_and_in_transformations() -> None
     np.testing.assert_array_equal(np.nonzero(gradient)[0], np.argsort(y)[9:10])
     ones = jit(grad(lambda y: onp.partition(y, 9).sum()))(y)
     np.testing.assert_array_equal(ones, np.ones_like(y))
+
+
+# Places of ranks
+
+GROUPS = "groups of the ranks"
+
+
+@pytest.mark.parametrize(("n", "count", "used"), [
+    (32767, 3, False), (32768, 1, True), (32769, 512, True), (32768, 513, False),
+    (70_001, 100, True)])
+def test_places_of_ranks(n: int, count: int, used: bool) -> None:
+    """Random words, and words so alike that a group has too many of them."""
+    for high in (2 ** 32, 2 ** 20, 50, 1):
+        x = RNG.integers(0, high, n, "uint32")
+        x[::100] = 2 ** 32 - 1
+        ranks = RNG.integers(0, n, count).astype("int32")
+        ranks[0], ranks[-1] = 0, n - 1
+        assert taken(placed_p.bind, x, ranks) == [GROUPS] * used
+        order = np.argsort(x, kind="stable")
+        np.testing.assert_array_equal(jit(placed_p.bind)(x, ranks), order[ranks])
+    x = keys(4 * 300, "float32").reshape(4, 300)
+    ranks = RNG.integers(0, 300, (4, 7))
+    wanted = np.take_along_axis(np.argsort(x, 1, kind="stable"), ranks, 1)
+    np.testing.assert_array_equal(jit(placed_p.bind)(x, ranks), wanted)
+    np.testing.assert_array_equal(vmap(placed_p.bind)(x, ranks), wanted)
+    wanted = np.argsort(x[0], kind="stable")[ranks]
+    np.testing.assert_array_equal(vmap(placed_p.bind, (None, 0))(x[0], ranks), wanted)
+
+
+def test_choices_of_few_are_the_first_of_a_permutation() -> None:
+    """The draws for a key do not depend on how they are found."""
+    random, key = olympus.random, olympus.random.key(5)
+    for n, draws in ((64, 1), (1626, 25), (33_000, 515), (33_000, 516)):
+        wanted = np.asarray(random.permutation(key, n))[:draws]
+        for a in (n, np.arange(n) * 2, np.arange(2 * n).reshape(n, 2)):
+            found = random.choice(key, a, (draws,), replace=False)
+            np.testing.assert_array_equal(found, wanted if a is n else a[wanted])
+    few = jit(lambda key: random.choice(key, 33_000, (5, 103), replace=False))
+    assert taken(few, key) == [GROUPS] * 2
+    with kernels("off"):
+        assert taken(few, key) == []
+    np.testing.assert_array_equal(few(key).ravel(), wanted[:515])
+    x = np.arange(200.0, dtype="float32").reshape(2, 100)
+    np.testing.assert_array_equal(random.choice(key, x, (1,), False, axis=1),
+                                  x[:, np.asarray(random.permutation(key, 100))[:1]])
+    pairs = vmap(lambda key: random.choice(key, 100, (1,), False))(random.split(key, 3))
+    for pair, one in zip(pairs, random.split(key, 3), strict=True):
+        np.testing.assert_array_equal(pair, random.permutation(one, 100)[:1])
+    gradient = grad(lambda x: random.choice(key, x, (2,), False).sum())(np.ones(200, "float32"))
+    assert gradient.sum() == 2
 
 
 # The largest

@@ -676,17 +676,53 @@ def test_a_write_of_bwd_to_a_reference_of_the_function_is_no_longer_lost(body, c
     assert ref[...] == 3.0
 
 
-def test_a_reference_that_only_bwd_closes_over_is_refused_by_name_in_a_body():
-    ref = new_ref(1.0)
+STATE = {"calls": None, "factor": None}     # of rules that read globals
+
+
+@pytest.mark.parametrize("rules", [olympus.custom_jvp, olympus.custom_vjp])
+@pytest.mark.parametrize("touches", ["nothing", "another", "the same"])
+def test_a_rule_that_writes_a_reference_writes_it_once_in_every_body(rules, touches):
+    """Regression: in a body, what a rule alone wrote was lost, and a rule could not read globals.
+    """
+    calls, factor = STATE["calls"], STATE["factor"] = new_ref(0), new_ref(3.0)
+
+    def rule(*args):
+        STATE["calls"][...] += 1
+        f = STATE["factor"][...]
+        return (args[0][0] * f, args[1][0] * f) if rules is olympus.custom_jvp else (
+            args[0] * f, None)
+
+    @rules
+    def fun(x):
+        if touches == "the same":
+            calls[...] += 0
+        return x * (factor[...] if touches == "another" else 3.0)
+
+    if rules is olympus.custom_jvp:
+        fun.defjvp(rule)
+    else:
+        fun.defvjp(rule, lambda _, ct: (ct * 3.0,))
+    twice = lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+    for body, count in [(lambda f: f, 1), (olympus.jit, 1), (olympus.checkpoint, 1), (twice, 2),
+                        (lambda f: lambda x: lax.cond(x > 0, f, lambda x: x, x), 1)]:
+        for way in (lambda g: g, olympus.jit):
+            calls[...] = 0
+            assert way(olympus.grad(body(fun)))(onp.float32(2.0)) == 3 ** count
+            assert calls[...] == count
+
+
+def test_a_write_of_bwd_alone_happens_in_every_body():
+    """Regression: it was refused where the function with the rule was called in a body."""
+    total = new_ref(0.0)
     fun = olympus.custom_vjp(lambda x: x * 2)
-
-    def backward(_, ct):
-        addupdate(ref, (), ct)
-        return (2 * ct,)
-
-    fun.defvjp(lambda x: (x * 2, None), backward)
-    with pytest.raises(ValueError, match="from fwd to bwd as a residual"):
-        olympus.grad(olympus.jit(fun))(3.0)
+    fun.defvjp(lambda x: (x * 2, None), lambda _, ct: (addupdate(total, (), ct), (2 * ct,))[1])
+    for body, want in [(lambda f: f, 1), (olympus.jit, 1), (olympus.checkpoint, 1),
+                       (lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[
+                           0], 3), (lambda f: lambda x: lax.cond(x > 0, f, lambda x: x, x), 1)]:
+        for way in (lambda g: g, olympus.jit):
+            total[...] = 0.0
+            way(olympus.grad(body(fun)))(3.0)
+            assert total[...] == want
 
 
 def test_custom_root_says_to_read_a_reference_before():

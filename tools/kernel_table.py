@@ -2,6 +2,7 @@
 """What the kernels of `lax/kernels/` gain and cost, by operation and size, on this machine.
 
     PYTHONPATH=. python tools/kernel_table.py [PATTERN ...] [--sizes 1000 100000] [--rounds 5]
+    PYTHONPATH=. python tools/kernel_table.py --per-element     # the table of docs/what_is_fast.md
 
 Each case runs with `olympus_kernels` "off" and "auto" by turns: microseconds of CPU time of all
 threads (the least of the rounds), the quotient, the largest difference as a part of the largest
@@ -13,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -202,6 +204,10 @@ def orders(n: int) -> Iterator[Case]:
         yield f"argsort, {dtype}", lambda x: onp.argsort(x), (key,)
     yield "random permutation", lambda key, n=n: olympus.random.permutation(key, n), (
         olympus.random.key(0),)
+    for draws in (10, n // 1000, n // 100):
+        if draws:
+            yield f"choice of {draws} without replacement", lambda key, n=n, draws=draws: (
+                olympus.random.choice(key, n, (draws,), replace=False)), (olympus.random.key(0),)
 
 
 @case
@@ -375,11 +381,12 @@ def ready(out: Any) -> Any:
     return olympus.block_until_ready(out)
 
 
-def measure(fun: Callable[..., Any], args: tuple[Any, ...], rounds: int
+def measure(fun: Callable[..., Any], args: tuple[Any, ...], rounds: int,
+            modes: Sequence[str] = ("off", "auto")
             ) -> tuple[list[float], list[float], list[Any], list[str]]:
-    """For "off" and "auto": seconds a call and to compile, the result; and the kernels taken."""
+    """For each mode: seconds a call and to compile, the result; and the kernels taken."""
     runs, compiling, outs, names = [], [], [], list[str]()
-    for mode in ("off", "auto"):
+    for mode in modes:
         with config.kernels(mode):
             start = time.process_time()
             lowered = jit(lambda *xs: fun(*xs)).lower(*args)
@@ -388,9 +395,9 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], rounds: int
             compiling.append(time.process_time() - start)
             outs.append(ready(runs[-1](*args)))
     start = time.process_time()
-    ready(runs[1](*args))
+    ready(runs[-1](*args))
     count = max(1, min(300, int(0.02 / max(time.process_time() - start, 1e-6))))
-    best = [float("inf")] * 2
+    best = [float("inf")] * len(runs)
     for _ in range(rounds):
         for i, run in enumerate(runs):
             start = time.process_time()
@@ -411,14 +418,53 @@ def difference(outs: list[Any]) -> float:
     return worst
 
 
+# One case for each kernel, or kind of kernel.
+KINDS = (
+    "conv NHWC 64 groups of 1", "conv over 3 axes, 16 features, float32",
+    "sum over axis 0 of 64 rows", "count", "argmax", "distances in 3 dimensions",
+    "forces, gradient", "matmul [[]4, 4] @ [[]4, 4]", "solve 3", "cholesky 3", "cumsum",
+    "cumsum along axis 0, 100 rows", "sort, float32", "argsort, float32", "top_k, one of 32",
+    "partition, 1 ranks", "median", "heat, ten steps", "sin", "arctan2", "x % y", "x ** 2.5",
+    "x ** y", "sin of float64", "arctan2 of float64", "cbrt of float64", "log10 of float64")
+
+
+def per_element(patterns: Sequence[str], sizes: Sequence[int], rounds: int) -> None:
+    """A table in Markdown: nanoseconds per element, in brackets where no kernel applies.
+
+    The last column is the exponent of the time between a hundredth of the last size and it.
+    """
+    print("| | " + " | ".join(f"{n:.0e}" for n in sizes) + " | exponent |")
+    print("| - |" + " - |" * (len(sizes) + 1))
+    for make in CASES:
+        rows = dict[str, dict[int, tuple[float, str]]]()
+        for n in sizes:
+            for name, fun, args in make(n):
+                if any(fnmatch.fnmatch(name, p) for p in patterns):
+                    (seconds,), _, _, names = measure(fun, args, rounds, ("auto",))
+                    cell = f"{seconds / n * 1e9:.2g}"
+                    rows.setdefault(name, {})[n] = seconds, cell if names else f"({cell})"
+        for name, found in rows.items():
+            last, before = sizes[-1], sizes[-1] // 100
+            slope = f"{math.log(found[last][0] / found[before][0], 100):.2f}" if (
+                last in found and before in found) else ""
+            cells = [found[n][1] if n in found else "" for n in sizes]
+            print(f"| {name} | " + " | ".join(cells) + f" | {slope} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("patterns", nargs="*", default=["*"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[10**k for k in range(3, 8)])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--per-element", action="store_true",
+                        help="nanoseconds per element of one case for each kind, in Markdown")
     given = parser.parse_args()
     warnings.simplefilter("ignore", olympus.errors.RetraceWarning)
     olympus.config.update("olympus_enable_compilation_cache", False)
+    if given.per_element:
+        patterns = KINDS if given.patterns == ["*"] else given.patterns
+        per_element(patterns, given.sizes, given.rounds)
+        return
     print(f"{'case':44} {'elements':>9} {'off, us':>10} {'auto, us':>10} {'gain':>6} "
           f"{'difference':>10}  compiling, ms  kernels")
     for make in CASES:

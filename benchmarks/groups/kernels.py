@@ -139,6 +139,30 @@ def _(L):
     return run(L, lambda key: L.random.permutation(key, 1_000_000), L.random.key(0), check=False)
 
 
+@group.case("10 of 10⁶ without replacement", JIT)
+def _(L):
+    return run(L, lambda key: L.random.choice(key, 1_000_000, (10,), replace=False),
+               L.random.key(0), check=False)
+
+
+for shape, axis in (((10_000, 100), 1), ((1_000, 1_000), 0)):
+    for title, name in (("sort", "sort"), ("argsort", "argsort")):
+        @group.case(f"{title} of {shape[0]:,} × {shape[1]:,}, axis {axis}", *ARRAYS)
+        def _(L, shape=shape, axis=axis, name=name):
+            return run(L, lambda x: getattr(L.np, name)(x, axis), normal(*shape), check=False)
+
+
+@group.case("sort of 10⁶ integers below 100", *ARRAYS)
+def _(L):
+    return run(L, lambda x: L.np.sort(x), uniform(0, 100, 1_000_000).astype("int32"))
+
+
+@group.case("128 rows of a table of 784", *ARRAYS)
+def _(L):
+    places = uniform(0, 60_000, 128).astype("int32")
+    return run(L, lambda x, i: x[i], normal(60_000, 784), places)
+
+
 # Order statistics
 
 for title, fun, shape in (

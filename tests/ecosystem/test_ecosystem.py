@@ -24,7 +24,7 @@ PROCESSES = [
     ["evosax", "gymnax", "tensorflow_probability"],
     ["augmax", "e3nn_jax", "jaxlie", "jaxoplanet", "jaxwt", "kfac_jax", "ott", "signax"],
     ["flashbax", "jumanji"],
-    ["asdex", "jaxscape", "mpax", "sparsejac"],
+    ["asdex", "jaxscape", "mpax", "sparsejac", "tatva"],
     ["ejkernel", "gdn2_pallas", "pallas_forge"],
 ]
 PROGRAMS = sorted(path.stem.removeprefix("uses_") for path in FOLDER.glob("uses_*.py"))

@@ -26,7 +26,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Builder, Higher, Primitive, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
-from ..core.trace import REFERENCES, typeof
+from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.checks import Checked, Checks, counted, no_failure
 from ..interpreters.dce import dce_closed
@@ -93,7 +93,7 @@ class HasBodies(Higher, abstract=True):
     # A reference is its content here, an operand more; each written one is a result more.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         (_, body, its), = self.applied(params, ins)
-        which = [type(x) in REFERENCES for x in its]
+        which = list(map(_refs.is_cell, its))
         new = list(map(operator.and_, which, _refs.written(body)))
         outs = self.bind(*map(_refs.content, ins), **self.with_contents(
             params, _refs.discharge(body, which, new), new))
@@ -331,7 +331,7 @@ class AgreeingRuns(HasBodies, abstract=True):
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         own, read, carry, each = self.cut(params, ins)
         its, bodies, n = [*read, *carry, *each], self.alike(params), len(read) + len(carry)
-        which = [type(x) in REFERENCES for x in its]
+        which = list(map(_refs.is_cell, its))
         new = [w and any(flags)
                for w, *flags in zip(which, *map(_refs.written, bodies), strict=True)]
         m, pure = len(bodies[0].outvars), [_refs.discharge(b, which, new) for b in bodies]

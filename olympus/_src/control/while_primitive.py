@@ -18,7 +18,7 @@ from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
 from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.trace import REFERENCES, ctx, literal, typeof
+from ..core.trace import ctx, literal, typeof
 from ..interpreters.batching import batch_program
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
@@ -119,7 +119,7 @@ class While(Loop):
         nc, nb = params["cond_nconsts"], params["body_nconsts"]
         cond, body = params["cond_olympuspr"], params["body_olympuspr"]
         c_consts, b_consts, carry = cut(ins, nc, nb)
-        in_cond, in_body = [[type(x) in REFERENCES for x in (*consts, *carry)]
+        in_cond, in_body = [[_refs.is_cell(x) for x in (*consts, *carry)]
                             for consts in (c_consts, b_consts)]
         if any(map(operator.and_, in_cond, _refs.written(cond))):
             lines = [summarize(e.source) for e in cond.eqns

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
 from typing import Any, NoReturn, TypeGuard
 
 from ..base import errors, source
@@ -180,6 +181,17 @@ def identity_of(ref: Reference) -> int:
 def is_ref(x: object) -> TypeGuard[Reference]:
     """Whether a value is a reference, traced or not."""
     return type(getattr(x, "aval", None)) is RefAval
+
+
+def globals_with_references(fun: FunctionType) -> list[object]:
+    """The references, and containers of the builtin kinds, among the globals that code names."""
+    found, codes = [], [fun.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+        found += [x for name in code.co_names if type(x := fun.__globals__.get(name)) in (
+            *REFERENCES, list, tuple, dict)]
+    return found
 
 
 class Part:

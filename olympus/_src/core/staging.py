@@ -329,7 +329,7 @@ def must_be_passed(value: object) -> bool:
     if isinstance(value, Tracer) or type(value) in REFERENCES:
         return True
     # An object of a user's type may have traced values as its parts.
-    return bool(HIGH) and not hasattr(value, "aval") and typeof(value).is_high
+    return bool(HIGH) and typeof(value).is_high
 
 
 def passing(value: Any) -> bool:
@@ -338,7 +338,7 @@ def passing(value: Any) -> bool:
         return True
     if type(value) in REFERENCES:
         return value._trace is not None
-    if not HIGH or hasattr(value, "aval"):
+    if not HIGH:
         return False
     aval = typeof(value)
     return aval.is_high and any(map(passing, aval.lower_val(value)))

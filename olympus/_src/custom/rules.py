@@ -214,9 +214,7 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def closed_over(*values: object, references: bool = False) -> list[Tracer]:
-    """Tracers that values are or hold: in pytrees, and in the closures of functions; references,
-    too, if they are asked for.
-    """
+    """Tracers (and references) that values are or hold: in pytrees, and closures of functions."""
     # A search of what can be reached, not a proof: a tracer in a global, or in an object that is no
     # pytree, is not found.
     found: list[Tracer] = []
@@ -232,6 +230,8 @@ def closed_over(*values: object, references: bool = False) -> list[Tracer]:
         elif isinstance(value, FunctionType):
             todo += [c.cell_contents for c in value.__closure__ or () if _filled(c)]
             todo += (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
+            if references:
+                todo += _cells.globals_with_references(value)
         elif isinstance(value, MethodType):
             owner = value.__self__
             todo += [value.__func__, owner, *getattr(owner, "__dict__", {}).values()]
@@ -374,7 +374,8 @@ class Rules:
         self.optimize_remat: bool = like.optimize_remat
         self.num_contents = like.num_contents       # results behind the function's own
 
-    def closed_over(self) -> list[Tracer]:
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        """Tracers that the rules close over; references, too, if they are asked for."""
         return []
 
     def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
@@ -404,8 +405,8 @@ class UserRules(Rules):
         assert self.out_tree is not None, "whatever processed the call has run one of the two"
         return tree_unflatten(self.out_tree, leaves)
 
-    def closed_over(self) -> list[Tracer]:
-        return closed_over(self.fun, *self.rules, *self.statics.values())
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return closed_over(self.fun, *self.rules, *self.statics.values(), references=references)
 
     def arguments(self, flat: Sequence[object]) -> list[PyTree]:
         """Those of the function: differentiable ones and static ones in their places."""
@@ -525,8 +526,8 @@ class Batched(Rules):
         self.identity = (trace, self.dims, rules.identity)
         self.mapped = mapped_by_rule(trace, rules, dims)
 
-    def closed_over(self) -> list[Tracer]:
-        return self.rules.closed_over()
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
 
     def check_axes(self) -> None:
         """NotImplementedError if it is not known how tangents are mapped."""
@@ -574,8 +575,8 @@ class Chosen(Rules):
         self.num_contents = sum(self.used[len(self.used) - rules.num_contents:])
         self.code, self.identity, self.own = rules.code, (self.used, rules.identity), rules.own
 
-    def closed_over(self) -> list[Tracer]:
-        return self.rules.closed_over()
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
 
 
 class WithFailure(Rules):
@@ -588,8 +589,8 @@ class WithFailure(Rules):
         self.rules, self.program = rules, program
         self.code, self.identity, self.own = rules.code, (program, rules.identity), rules.own
 
-    def closed_over(self) -> list[Tracer]:
-        return self.rules.closed_over()
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
 
     def failure(self, primals: Sequence[Array]) -> list[Array]:
         """Code and words of the function: the rules do not tell."""
@@ -773,8 +774,7 @@ class CustomCall(HasBodies, abstract=True):
             if found is not None:
                 return found
         rules, rest = self.unpack(params)
-        body = params["call_olympuspr"]
-        return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,
+        return ctx.trace.process_custom(self, self.function(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)
 
     #   operands   tracers of the function | consts of the rules | arguments
@@ -792,7 +792,7 @@ class CustomCall(HasBodies, abstract=True):
         #   it is, for others                 it stays Python
         frame = _in_progress.frames.get(rules.code)
         if frame is None:
-            if tracers or rules.closed_over():
+            if tracers or rules.closed_over(bool(REFERENCES)):
                 rules, more = self._staged(rules, avals)
         elif frame.serves(rules, avals):
             rules, more, frame.used = frame.rules, frame.consts, True
@@ -853,9 +853,8 @@ class CustomCall(HasBodies, abstract=True):
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
 
-    def function(self, closed: ClosedOlympuspr) -> Callable[..., list[Array]]:
-        """The function of a call, of its program."""
-        return lambda *xs: eval_closed(closed, *xs)
+    #: the function of a call, of its program
+    function: Any = staticmethod(lambda closed: lambda *xs: eval_closed(closed, *xs))
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         return _contents.discharged(self, ins, params)

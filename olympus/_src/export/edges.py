@@ -291,7 +291,10 @@ def _sort(op: IrOperation) -> Sequence[IrValue] | None:
             "to_iree: stablehlo.sort along an axis of unknown size, which IREE does not compile; "
             "export it with that size known.")
     known = [i for i, x in enumerate(given) if _counts(x, axis)]
-    if not known:
+    # IREE takes a sort of integers beside their places, of which the first ones are cut, for its
+    # own `topk`, which has other ties, and orders integers without a sign as if they had one.
+    if not known or (len(given) == 2 and not _is_float(element_of(given[0]))):
+        known = []
         given.append(places(given[0], axis))
     at = known[0] if known else -1
     made = ir.Operation.create(
@@ -309,6 +312,18 @@ def _sort(op: IrOperation) -> Sequence[IrValue] | None:
         tie = ~(before | after) & (Term(sides[::2][at]) < Term(sides[1::2][at]))
         mlir.hlo.return_([(before | tie).value])
     return list(made.results)[:len(op.results)]
+
+
+def _reverse(op: IrOperation) -> Sequence[IrValue] | None:
+    """Of integers without a sign, which IREE does not reverse: their bits."""
+    x, = op.operands
+    element, ir, hlo = element_of(x), mlir.ir, mlir.hlo
+    if element[:2] != "ui":
+        return None
+    kind = ir.RankedTensorType(x.type)
+    signed = ir.RankedTensorType.get(kind.shape, ir.IntegerType.get_signless(int(element[2:])))
+    found = hlo.reverse(hlo.bitcast_convert(signed, x), op.attributes["dimensions"])
+    return [hlo.bitcast_convert(kind, found)]
 
 
 def _counts(x: IrValue, axis: int) -> bool:
@@ -381,7 +396,7 @@ def _sum(op: IrOperation, x: IrValue, init: IrValue, axis: int) -> IrValue:
 IREE: Mapping[str, Rule] = {
     "convert": _convert, "power": _power, "atan2": _atan2, "cbrt": _cbrt, "sine": _sine,
     "cosine": _cosine, "tan": _tan, "compare": _compare, "sort": _sort, "reduce": _reduce,
-    "abs": _complex_abs, "divide": _complex_quotient}
+    "reverse": _reverse, "abs": _complex_abs, "divide": _complex_quotient}
 ONNX: Mapping[str, Rule] = {
     "convert": _convert, "logistic": _logistic, "divide": _quotient, "remainder": _quotient,
     "reduce": _reduce}

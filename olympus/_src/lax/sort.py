@@ -450,7 +450,46 @@ def _parted_by_sort(*xs: Array) -> Sequence[Array]:
     return sort_p.bind(*xs, dimension=typeof(xs[0]).ndim - 1, is_stable=True, num_keys=1)
 
 
+# Places of given ranks ---------------------------------------------------------------------------
+
+class Placed(Primitive):
+    """The places in x[..., n] of the elements that a stable sort puts at ranks[..., k]: int32."""
+
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.places"), 32768
+    flat_in = (1,)
+    jvp = transpose = None
+    work = Sort.work
+    makes_nan = False
+
+    def infer(self, x: ShapedArray, ranks: ShapedArray) -> ShapedArray:
+        check_kind("placed", x, "biuf")
+        check_kind("placed", ranks, "iu")
+        return make_aval((*x.shape[:-1], ranks.shape[-1]), INT32)
+
+    @staticmethod
+    def spread(operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: object
+               ) -> list[tags.Entries]:
+        for x in operands:
+            tags.whole(x, [len(x.shape) - 1])
+        return [tags.merged(operands)]
+
+    def lower(self, b: Builder, x: IrValue, ranks: IrValue) -> IrValue:
+        return b.by_rule(_placed_by_sort, [x, ranks], b.avals_in)[0]
+
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Array, int]:
+        return self.bind(*align(axis, args, dims, 0)[0]), 0
+
+
+def _placed_by_sort(x: Array, ranks: Array) -> Array:
+    axis = typeof(x).ndim - 1
+    places = broadcasted_iota(INT32, typeof(x).shape, axis)
+    order = sort_p.bind(x, places, dimension=axis, is_stable=True, num_keys=1)[1]
+    return take_along(order, ranks, axis)
+
+
 sort_p = Sort("sort")
+placed_p = Placed("placed")
 partition_p = Partition("partition")
 top_k_p = TopK("top_k")
 ranked_p = Ranked("ranked")

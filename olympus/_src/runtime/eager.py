@@ -304,6 +304,8 @@ class EvalTrace(Trace):
                 except TypeError:
                     if all(type(x) not in REFERENCES for x in args):
                         raise
+                    if isinstance(prim, Higher):    # bound by a trace above, which touches none
+                        return prim.on_references(prim, args, params)
                     if prim.takes_refs:     # and evaluated by a user's function
                         args = tuple([x if type(x) in REFERENCES else argument_array(x)
                                       for x in args])

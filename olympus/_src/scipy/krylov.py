@@ -213,7 +213,8 @@ def _conjugate_gradients(product: Operator, inverse: Operator, b: Array, x: Arra
         return x, r, p, weight, _size2(r), k + 1
 
     size = _size2(r)
-    x, r, *_, size, k = while_loop(going, step, (x, r, r, zeros_like(size) + np.inf, size, np.int32(0)))
+    none = zeros_like(size) + np.inf    # the weight before the first
+    x, *_, size, k = while_loop(going, step, (x, r, r, none, size, np.int32(0)))
     return x, _info(sqrt(size), least, k)
 
 

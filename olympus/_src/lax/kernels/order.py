@@ -73,15 +73,15 @@ def _counted(x: Array) -> Array:
     """The value of place i is the number of values that end at i or before."""
     dtype, n = typeof(x).dtype, typeof(x).size
     bits = dtypes.itemsize_bits(dtype)
-    counts = _tally(1 << bits, _converted(_key(dtype, _bits(x)), INT32))
+    counts = tally(1 << bits, _converted(_key(dtype, _bits(x)), INT32))
     ends = slice_in_dim(cumsum(counts), 0, (1 << bits) - 1)
-    keys = _converted(cumsum(_tally(n, ends)), dtypes.as_dtype(f"uint{bits}"))
+    keys = _converted(cumsum(tally(n, ends)), dtypes.as_dtype(f"uint{bits}"))
     if dtypes.scalar_kind(dtype) == "i":
         keys = bitwise_xor(keys, 1 << (bits - 1))
     return _of_bits(keys, dtype)
 
 
-def _tally(size: int, places: Array) -> Array:
+def tally(size: int, places: Array) -> Array:
     """int32[size]: how often each place occurs; those beyond the end count nowhere."""
     shape = typeof(places).shape
     return scatter_add(full((size,), 0, INT32), reshape(places, (*shape, 1)),
