@@ -33,9 +33,7 @@ import numpy as np
 from ..base import lib
 from ..base.code_reads import all_reads
 from ..base.typing import PyTree
-from ..base.users import (
-    SITE, code_of_users, file_of_users, impure, slots_of, state_of, versioned,
-)
+from ..base.users import SITE, code_of_users, file_of_users, impure, slots_of, state_of, versioned
 from ..base.util import Memo, bit_key, clipped
 from ..types.tree_registry import registered_functions
 from .trace import Tracer

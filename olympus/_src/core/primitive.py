@@ -673,7 +673,7 @@ def no_transpose(prim: Primitive) -> Exception:
 class Higher(Primitive, abstract=True):
     """A primitive that carries a body: every rule transforms the body and binds again.
 
-    partial_eval(trace, args, unknown, **params)   split into what is known now and the rest
+    partial_eval(trace, args, unknown, **params)   split into the known part and the rest
     dce(used, eqn)                                 drop outputs, then inputs, that nothing needs;
                                                    here the signature stays, XLA does the rest
     """

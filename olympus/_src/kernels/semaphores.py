@@ -249,7 +249,7 @@ def make_async_remote_copy(src_ref: Reference, dst_ref: Reference, send_sem: Ref
     All devices start it at the same place of the kernel, each to a device of its choice.
 
     Args:
-      src_ref: what is sent, a reference or a part.
+      src_ref: the content to send, a reference or a part.
       dst_ref: where it arrives on the other device, with the same shape and dtype.
       send_sem: a semaphore of this device, which counts the bytes that it sent.
       recv_sem: a semaphore of the other device, which counts those that arrived there.

@@ -168,7 +168,7 @@ class Places:
 
     @property
     def apart(self) -> bool:
-        """Whether what is emitted is for each device alone, on parts of its own."""
+        """Whether the emitted operations run on each device alone, on its own parts."""
         return self.manual is not None and self.manual.all_manual
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
@@ -364,7 +364,7 @@ class ModuleContext:
         self.kernels = "off"    # whether kernels may replace rules on one CPU, as `jit` takes it
         self.taken: list[Taken] = []    # those that do
         self._takes: bool | None = None     # whether they may, once it is asked for
-        self.depth = 0      # how many calls lead to what is emitted now
+        self.depth = 0      # the depth of calls around the emitted operations
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding

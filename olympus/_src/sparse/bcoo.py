@@ -229,7 +229,7 @@ def _flat_places(indices: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 def _check_indices(indices: np.ndarray, info: SparseInfo) -> None:
-    """ValueError for indices that are negative, or that break what is promised of them."""
+    """ValueError for indices that are negative, or that break a promise of the array."""
     shape, is_sorted, unique, _ = info
     if indices.size and indices.min() < 0:
         where_it_is = tuple(int(i) for i in np.argwhere(indices < 0)[0])

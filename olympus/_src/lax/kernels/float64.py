@@ -216,7 +216,7 @@ def acos(x: Array) -> Array:
     """The arccosine."""
     first, more, large = _arc(abs(x))
     negative = lt(bits64(x), 0)
-    # Of small numbers, half a turn's half less the arcsine.
+    # For small numbers a quarter turn less the arcsine.
     first, more = [_signed(v, bits64(neg(x))) for v in (first, more)]
     near = add(*_from_pair(_HALF_PI, first, more))
     obtuse = add(*_from_pair(_PI, mul(first, -2.0), mul(more, -2.0)))
