@@ -53,6 +53,7 @@ class ReduceWindow(Primitive):
 
     multiple_results = True
     programs = ("olympuspr",)
+    algebra = "mask"    # the program may be one
     transpose = None
     spread = staticmethod(tags.as_first)
     remedy = WindowReduction.remedy

@@ -745,7 +745,8 @@ class _Pass:
 
         MLIR's folding of an array and such an integer (jaxlib 0.10.2) ends the process.
         """
-        operands = eqn.invars
+        operands = eqn.invars       # of a reduction, not where it begins
+        operands = operands if eqn.primitive.elementwise else operands[:len(eqn.outvars)]
         if dtypes.is_integer(operands[0].aval.dtype):
             self._read(_MASKED, *operands)
             narrowed = self._those(operands, NARROWED)
