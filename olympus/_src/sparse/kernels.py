@@ -1,6 +1,6 @@
 """Products of a sparse array and a dense one on one CPU, by one loop over the stored elements.
 
-Each iteration adds the products of a few elements to their rows. XLA:CPU (0.10.2, 0.12.0.1) makes
+Each iteration adds the products of a few elements to their rows. XLA:CPU (0.10.2) makes
 one function of the loop, since an iteration touches few bytes (`base/lib/executables.py`): 2 ns an
 element, and no array of indices or products between. The order of the indices does not matter, and
 XLA keeps every place that is read or written within its array.
