@@ -112,8 +112,8 @@ def columns_of(indices: Array | tuple[Array, ...], which: Sequence[int]) -> Arra
         return indices
     if which and list(which) == list(range(which[0], which[0] + len(which))):
         found = indices[..., which[0]:which[0] + len(which)]
-        # Changes no place: negative indices stay negative. But it is arithmetic, which XLA moves
-        # out of loops, with the slice: in conjugate gradients that saves a fifth of the time.
+        # Changes no place, since negative indices stay negative. But XLA moves arithmetic out of
+        # loops, with the slice: in conjugate gradients that saves a fifth of the time.
         return maximum(found, found.dtype.type(-1)) if found.dtype.kind == "i" else found
     return concatenate([indices[..., i:i + 1] for i in which] or [indices[..., :0]], -1)
 
