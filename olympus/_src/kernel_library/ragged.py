@@ -80,6 +80,9 @@ def dynamic_validate_inputs(
         num_seqs: Array, **options: float | None) -> None:
     """ValueError for shapes, dtypes and options that do not fit, and for lengths that do not.
 
+    Args:
+      **options: as for `ragged_paged_attention`.
+
     >>> from olympus.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
     >>> ragged.dynamic_validate_inputs.__name__
     'dynamic_validate_inputs'
@@ -141,7 +144,10 @@ def ragged_paged_attention(
     """Causal attention of sequences with any number of queries to keys in pages, by a kernel.
 
     The last query of a sequence stands at its last key. It runs under
-    `pltpu.force_tpu_interpret_mode()`. Tokens of no sequence get 0.
+    `pltpu.force_tpu_interpret_mode()`.
+
+    Returns:
+      An array like q, with 0 for tokens of no sequence.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> from olympus.experimental.pallas.ops.tpu import ragged_paged_attention as ragged
@@ -217,6 +223,9 @@ def ref_ragged_paged_attention(
         k_scale: float | None = None, v_scale: float | None = None) -> Array:
     """`ragged_paged_attention` of whole arrays, sequence by sequence; lengths must be known.
 
+    Args:
+      queries: [tokens, heads, dim], the queries of all sequences.
+
     Returns:
       An array of the tokens of all sequences, without those of none.
 
@@ -251,7 +260,6 @@ def ref_ragged_paged_attention(
 
 complete_docstrings(globals(), {
     "q": "[tokens, heads, dim], the queries of all sequences.",
-    "queries": "[tokens, heads, dim], the queries of all sequences.",
     "kv_pages": "[pages, size, 2 kv_heads, dim], keys and values by turns.",
     "kv_lens": "int32[sequences], how many keys each has.",
     "page_indices": "int32[sequences, pages of one], the numbers of its pages.",
@@ -264,5 +272,4 @@ complete_docstrings(globals(), {
     "k_scale, v_scale": "factors of keys and values, which are then rounded to the dtype of q.",
     "num_queries_per_block": "how many queries a block has; None is up to 64.",
     "num_kv_pages_per_block, vmem_limit_bytes": "are checked, and have no effect in interpret mode",
-    "options": "as for `ragged_paged_attention`.",
-}, returns="An array like q.")
+})

@@ -432,7 +432,7 @@ class Atan2(Elementwise):
 
     def lower(self, b: Builder, *xs: IrValue) -> IrValue:
         xs, aval = tuple(b.expand(xs)), b.avals_out[0]
-        if b.platform == "cpu" and aval.dtype in self.parts:
+        if b.platform == "cpu" and aval.dtype in self.parts and not b.module.exported:
             xs = tuple(b.by_rule(self.enlarged, xs, [aval] * 2))
         return b.op("stablehlo.atan2", xs)
 

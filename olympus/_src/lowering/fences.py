@@ -121,6 +121,8 @@ class _Pass:
         self.held: set[Var] = set()
         self.conversions: set[Atom] = set()     # to integers of fewer bits
         self.reads = 0
+        self.makers: dict[Atom, OlympusprEqn] | None = None     # where they are asked for
+        self.nan: dict[Atom, bool] = {}
         self.given = frozenset(pr.invars if nested else ())
         self.made.update((v, (CONSTANTS, repeated_number(self.closed_over[v])))
                          for v in pr.constvars if self.inexact[v.aval])
@@ -674,7 +676,7 @@ class _Pass:
         elif True not in nan:
             computed = p if p[0] & FOLDED else q
             if may_be_zero(computed) and p[0] & FOLDED != q[0] & FOLDED and in_bits and (
-                    not eqn.params):
+                    not eqn.params) and self._may_be_nan(eqn.invars[computed is not p]):
                 self._lower_as(eqn, beside_computed[eqn.primitive.algebra], *eqn.invars,
                                *(eqn.invars if computed is p else eqn.invars[::-1]))
             return False
@@ -683,6 +685,30 @@ class _Pass:
         else:
             self._lower_as(eqn, nan_p, eqn.invars[nan[0]])
         return True
+
+    def _may_be_nan(self, root: Atom) -> bool:
+        """Whether a value that XLA computes of constants may be NaN, as its operations tell."""
+        pending = [root]
+        if self.makers is None:
+            self.makers = {v: eqn for eqn in self.pr.eqns for v in eqn.outvars}
+        while pending:
+            atom = pending.pop()
+            found = self.nan.get(atom) if type(atom) is not Literal else is_nan(number_of(atom))
+            if found is None:
+                eqn = self.makers.get(atom)
+                if not self.inexact[atom.aval]:
+                    found = False
+                elif eqn is None:
+                    found = atom not in self.closed_over or bool(
+                        np.isnan(np.asarray(self.closed_over[atom])).any())
+                else:
+                    found = eqn.primitive.makes_nan
+                    pending += [] if found else eqn.invars
+                self.nan[atom] = found
+            if found:
+                self.nan[root] = True
+                return True
+        return False
 
     def _call(self, eqn: OlympusprEqn) -> None:
         """Calls, and operations that are several: their operands and results may be anything.
