@@ -11,7 +11,7 @@ from sharded_cases import X, check_parts, on, spec_of
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.base.errors import ShardingTypeError
+from olympus.errors import ShardingTypeError
 from olympus.sharding import (
     AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, auto_axes, explicit_axes,
 )

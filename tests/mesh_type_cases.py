@@ -17,9 +17,9 @@ from type_sweep import compare
 import olympus
 import olympus.numpy as onp
 from olympus import core, export, lax
-from olympus._src.core.ir import Var
 from olympus.experimental.layout import Format, Layout
 from olympus.experimental.pjit import pjit
+from olympus.extend.core import Var
 from olympus.sharding import (
     AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, auto_axes,
     use_abstract_mesh,

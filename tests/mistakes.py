@@ -20,6 +20,8 @@ from olympus import (
     P, checkpoint, custom_jvp, custom_vjp, debug, export, grad, jit, jvp, lax, linear_transpose, nn,
     random, scipy, tree, vjp, vmap,
 )
+from olympus.experimental import pallas as pl
+from olympus.experimental.pallas import tpu as pltpu
 from olympus.ref import addupdate, free_ref, freeze, new_ref
 
 FILE = pathlib.Path(__file__).parent / "data" / "messages.txt"
@@ -31,6 +33,13 @@ class Layer:
 
     def __init__(self) -> None:
         self.w, self.b = onp.ones((8, 4)), onp.ones(3)
+
+
+def kernel(body: Any, *args: Any, **options: Any) -> Any:
+    """A kernel's result like its last argument; without one, of three elements."""
+    shape = args[-1].shape if args else (3,)
+    return pl.pallas_call(body, olympus.ShapeDtypeStruct(shape, onp.float32), interpret=True,
+                          **options)(*args)
 
 
 def names() -> dict[str, Any]:
@@ -52,7 +61,7 @@ def names() -> dict[str, Any]:
         "x": onp.ones(3), "y": onp.ones(4), "n": onp.arange(3), "a": onp.ones((2, 3)),
         "b": onp.ones((4, 5)), "s": onp.float32(1), "z": onp.ones(3) + 1j, "mask": onp.ones(3) > 0,
         "ref": new_ref(onp.zeros(3)), "new_ref": new_ref, "freeze": freeze, "free_ref": free_ref,
-        "addupdate": addupdate,
+        "addupdate": addupdate, "pl": pl, "pltpu": pltpu, "kernel": kernel,
         "params": {"w": onp.ones((8, 16)), "b": onp.ones(16)}, "key": random.key(0),
     }
 

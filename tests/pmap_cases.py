@@ -10,7 +10,7 @@ from mesh_collective_cases import FORMS, check_derivatives, check_values, mesh
 import olympus
 import olympus.numpy as onp
 from olympus import jit, jvp, lax, pmap, shard_map, vmap
-from olympus._src.base.errors import ShardingTypeError
+from olympus.errors import ShardingTypeError
 from olympus.sharding import Mesh, NamedSharding, PartitionSpec as P
 
 # Collectives; mesh_collective_cases.py has more ---------------------------------------------------
@@ -231,6 +231,31 @@ def case_bad_calls_of_pmap():
     error(ValueError, "pmap out_axes specification must be a tree prefix", lambda: pmap(
         lambda x: (x, x), out_axes=(0, 0, 0))(X))
     error(TypeError, "a value of type <class 'str'>", lambda: pmap(lambda x: "a")(X))
+
+
+def case_references_have_a_row_for_each_device():
+    def f(ref, x):
+        ref[...] *= 2
+        ref[0] += x
+        return ref[...].sum()
+
+    rows, x = np.arange(16, dtype=np.float32).reshape(8, 2), X
+    want = 2 * rows + x[:, None] * [1, 0]
+    for axis in (0, 1):
+        ref = olympus.new_ref(np.moveaxis(rows, 0, axis))
+        close(pmap(f, in_axes=(axis, 0))(ref, x), want.sum(1))
+        close(np.moveaxis(np.asarray(ref[...]), axis, 0), want)
+    shared = olympus.new_ref(np.ones(2, np.float32))
+    close(pmap(lambda ref, x: ref[...].sum() * x, in_axes=(None, 0))(shared, x), 2 * x)
+    pmap(lambda x: shared.addupdate(lax.psum(x, "i"), 0), "i")(x)
+    close(shared[...], [1 + x.sum(), 1])
+    loss = lambda rows: (lambda ref: (pmap(f)(ref, rows[:, 1]), ref[...].sum())[1])(
+        olympus.new_ref(rows))
+    close(olympus.grad(loss)(rows), np.full((8, 2), [2, 3]))
+    for write in (lambda x: shared.set(x, 0), lambda x: lax.fori_loop(
+            0, 2, lambda i, _: shared.addupdate(x, 0), None)):
+        error(ValueError, "a value that differs from device to device is written to a reference "
+              "Ref{float32[2]}", lambda: pmap(write)(x))
 
 
 def as_f(fun):

@@ -641,6 +641,27 @@ def case_rules_get_each_device_cotangents_as_a_loop_over_the_devices_does():
         close(both(olympus.grad(lambda x: (summed(x) ** 2).sum()), xs), np.full(4, 2.5))
 
 
+def case_a_sharding_of_a_value_of_a_users_type_is_one_of_each_part():
+    from quantised import dequantise, quantise
+
+    x = np.arange(64, dtype=np.float32).reshape(8, 8)
+    q = quantise(onp.asarray(x))
+    for kind in AxisType.Auto, AxisType.Explicit:
+        rows = NamedSharding(olympus.make_mesh((8,), ("x",), axis_types=(kind,)), P("x"))
+        spread = lambda q: lax.with_sharding_constraint(q, rows)
+        same = lambda **options: olympus.jit(lambda q: q, **options)
+        for f in (same(in_shardings=rows), same(out_shardings=rows), spread, olympus.jit(spread),
+                  same(in_shardings=rows).lower(q).compile()):
+            out = f(q)
+            assert out.values.sharding.spec[0] == out.scale.sharding.spec[0] == "x"
+            close(dequantise(out), dequantise(q))
+        loss = lambda x: dequantise(spread(quantise(x))).sum()
+        for g in olympus.grad(loss), olympus.jit(olympus.grad(loss)):
+            close(g(x), np.ones_like(x))
+        error(ValueError, "only valid for values of rank at least 2", lambda: olympus.jit(
+            dequantise, in_shardings=NamedSharding(rows.mesh, P(None, "x")))(q))
+
+
 def case_values_of_users_types():
     from quantised import CutRows, dequantise, quantise
     from test_hi_types import Plain, TupCut, item, make_tup

@@ -19,10 +19,10 @@ from eight_devices import error, names, report
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.base.lib import GSPMDSharding
 from olympus._src.lowering.spreading import named
 from olympus._src.types.sharding import sharding_in_types
 from olympus.experimental import io_callback
+from olympus.extend.sharding import GSPMDSharding
 from olympus.sharding import (
     AbstractDevice, AbstractMesh, AxisType, Mesh, NamedSharding, PartitionSpec,
     SingleDeviceSharding,

@@ -5,7 +5,8 @@ import pytest
 
 PAGE, _, SWEPT = accuracy.PAGE.read_text().partition(accuracy.SWEPT)
 ROWS = {cells[1].strip(" `"): [c.strip() for c in cells[2:-1]]
-        for cells in (line.split("|") for line in PAGE.splitlines() if line.startswith("| `"))}
+        for cells in (line.split("|") for line in PAGE.partition("## On one CPU")[0].splitlines()
+                      if line.startswith("| `"))}
 CASES = {case.name: case for case in accuracy.CASES}
 
 

@@ -12,8 +12,8 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import enable_x64, lax, nn, random
-from olympus._src.core.trace import Tracer
 from olympus._src.numpy.array_methods import METHODS, OPERATORS, PROPERTIES
+from olympus.core import Tracer
 
 X = np.array([[1.5, -2.0, 3.0], [0.25, 4.0, -1.0]], np.float32)
 K = np.array([[5, 2, 3], [7, 1, 4]], np.int32)

@@ -3,6 +3,7 @@
 import ast
 import copy
 import dataclasses
+import enum
 import functools
 import gc
 import math
@@ -18,11 +19,12 @@ import olympus
 import olympus.numpy as onp
 from olympus import lax
 from olympus._src.base import config, lib, util
-from olympus._src.core import context
+from olympus._src.core import context, templates
 from olympus._src.core.context import current_context
-from olympus._src.lax.transcendental import tan_p
+from olympus._src.numpy import array_methods
 from olympus._src.runtime import compile
 from olympus.interpreters import mlir
+from olympus.lax import tan_p
 
 x3 = onp.array([0.5, 1.5, 2.5])
 
@@ -656,6 +658,7 @@ CACHES = {
     # what lowering makes again and again
     ("lowering/rule_programs.py", "_programs"): "primitive, params, avals, platform, rule's code, "
         "Context | process | 512",
+    ("lowering/kernels.py", "_applying"): "primitive, params, avals | process | 4096",
     ("lowering/attributes.py", "_types"): "aval or dtype | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_attrs"): "text or ints | process | 65536, the context 32 MiB",
     ("lowering/attributes.py", "_recipes"): "primitive, platform, types, params | process | 65536, "
@@ -690,6 +693,8 @@ CACHES = {
     ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
     ("lax/families.py", "_range"): "dtype | process | 256",
     ("lax/contract.py", "_cotangent_plan"): "dimension numbers, ranks | process | 1024",
+    ("core/templates.py", "_exact"): "type | process | the library's, 1024 that were met",
+    ("numpy/array_methods.py", "_accepted"): "type | process | the library's, 1024 that were met",
     ("core/templates.py", "_templates"): (
         "function, Context, avals, other arguments by bits | process | 4096"),
     ("numpy/promote.py", "_plans"): "avals, x64, mode | process | 16384",
@@ -735,7 +740,6 @@ CACHES = {
     ("base/util.py", "_caches"): "the caches | weak",
     ("base/lib/allocator.py", "_keeping"): "none | process | one",
     ("base/lib/allocator.py", "_libc"): "none | process | one",
-    ("base/lib/calls.py", "sparse_product_target"): "none | process | one",
     ("types/avals.py", "HIGH"): "none | process | one",
     ("types/avals.py", "MUTABLE"): "none | process | one",
     ("types/refs.py", "_table"): "content | weak",
@@ -753,7 +757,7 @@ CACHES = {
     ("export/nodes.py", "_by_type"): "type | process | types that users registered",
     ("export/nodes.py", "_by_name"): "name | process | types that users registered",
     ("jit/jit.py", "_made"): "code of functions that are traced | weak",
-    ("jit/recompiles.py", "_told"): "code of functions that were warned of | weak",
+    ("jit/recompiles.py", "_warned"): "code of functions that were warned of | weak",
     ("arrays/multihost.py", "_seen"): "device | process | the devices",
     ("types/tree_registry.py", "registered_field_names"): "type | process | registered types",
     ("types/tree_registry.py", "registered_functions"): "type | process | registered types",
@@ -782,11 +786,35 @@ CACHES = {
 }
 
 
+def test_classes_of_users_go_however_many_operators_and_functions_met():
+    """Two sets of types kept every class that an operator or a library function was given."""
+    def meet():
+        class Weights(np.ndarray):
+            pass
+
+        class Mode(enum.Enum):
+            ON = 1
+
+        w = np.ones(2).view(Weights)
+        assert (onp.ones(2) + w).shape == (2,)
+        with pytest.raises(TypeError):
+            olympus.make_olympuspr(lambda x: onp.sum(x, axis=Mode.ON))(onp.ones(2))
+        return weakref.ref(Weights), weakref.ref(Mode)
+
+    first = meet()
+    for _ in range(2200):
+        array_methods._accepted.meet(type("Weights", (), {}))
+        templates._exact.meet(type("Mode", (), {}))
+    gc.collect()
+    assert len(array_methods._accepted) < 1100 and len(templates._exact) < 1200
+    assert [kind() for kind in first] == [None, None]
+
+
 def mutable_caches():
     """(file, name) of each cache in the package, by what makes one."""
     makers = {"Memo", "memoize", "lru_cache", "cache", "WeakValueDictionary", "WeakKeyDictionary",
               "WeakSet", "OrderedDict", "deque", "weakref_lru_cache", "Executables", "_Grown",
-              "PjitFunctionCache"}
+              "PjitFunctionCache", "KnownTypes"}
     root = Path(olympus.__file__).parent
 
     def maker(node):

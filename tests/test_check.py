@@ -6,11 +6,11 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus import core, lax
-from olympus._src.core.ir import ClosedOlympuspr, DropVar, Literal, Olympuspr, OlympusprEqn, Var
-from olympus._src.core.primitive import Primitive
 from olympus._src.interpreters import passes
 from olympus._src.interpreters.dce import dce_closed
 from olympus._src.types.avals import make_aval
+from olympus.core import DropVar
+from olympus.extend.core import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Primitive, Var
 
 F32, I32 = np.dtype(np.float32), np.dtype(np.int32)
 SCALAR, VECTOR = make_aval((), F32), make_aval((3,), F32)

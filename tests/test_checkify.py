@@ -12,10 +12,10 @@ import olympus
 import olympus.numpy as onp
 from olympus import export, lax
 from olympus._src.interpreters import checks
-from olympus._src.lax.barriers import stop_gradient_p
 from olympus._src.runtime import failures
 from olympus.experimental import checkify
 from olympus.experimental.checkify import OlympusRuntimeError
+from olympus.lax import stop_gradient_p
 from olympus.numpy.error import error_checking_behavior, raise_if_error
 
 TABLE = onp.array([10.0, 11.0, 12.0])

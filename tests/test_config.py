@@ -14,8 +14,8 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
+from olympus import config
 from olympus._src.base import config as table, lib, logs
-from olympus._src.base.config import config
 
 NAMES = [name for name, option in table._options.items() if type(option) is not table.Idle]
 IDLE = [name for name in table._options if name not in NAMES]
@@ -530,7 +530,7 @@ def test_threads_of_jobs_are_guarded_by_the_runtime(monkeypatch):
 @pytest.mark.parametrize("name", IDLE)
 def test_an_idle_option_says_once_that_it_changes_nothing(name, monkeypatch):
     option = table._options[name]
-    monkeypatch.setattr(option, "_told", False)
+    monkeypatch.setattr(option, "_warned", False)
     other = {bool: lambda v: not v, int: lambda v: v + 7, float: lambda v: v + 0.5,
              str: lambda v: v + "x"}.get(type(option.default), lambda _: "x")(option.default)
     with option(option.default):    # as it is: nothing to say

@@ -12,21 +12,16 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import checkpoint, grad, jit, jvp, lax, linearize, numpy as onp, vmap
-from olympus._src.control_flow.associative_scan import associative_scan
-from olympus._src.control_flow.branches import cond, switch
-from olympus._src.control_flow.map import map as lax_map
-from olympus._src.control_flow.scan import scan
-from olympus._src.control_flow.while_loop import fori_loop, while_loop
-from olympus._src.core.effects import effects_barrier
+from olympus import (
+    checkpoint, effects_barrier, grad, jit, jvp, lax, linearize, numpy as onp, pure_callback, vmap,
+)
 from olympus._src.host import debug
-from olympus._src.host.callbacks import VMAP_METHODS, io_callback, pure_callback
-from olympus._src.lax.arithmetic import mul
-from olympus._src.lax.comparison import gt, lt
-from olympus._src.lax.convert import convert_element_type
-from olympus._src.lax.families import add
-from olympus._src.lax.shape import reduce_sum
-from olympus._src.lax.transcendental import sin
+from olympus._src.host.callbacks import VMAP_METHODS
+from olympus.experimental import io_callback
+from olympus.lax import (
+    add, associative_scan, cond, convert_element_type, fori_loop, gt, lt, map as lax_map, mul,
+    reduce_sum, scan, sin, switch, while_loop,
+)
 
 X = np.float32(0.5)
 XS = np.array([0.1, 0.2, 0.3, 0.4], np.float32)

@@ -7,21 +7,18 @@ from functools import partial
 import numpy as np
 import pytest
 
-from olympus import checkpoint, grad, jit, jvp, lax, make_olympuspr, numpy as onp, tree, vjp, vmap
-from olympus._src.control_flow.branches import cond
-from olympus._src.control_flow.scan import scan
+from olympus import (
+    checkpoint, custom_jvp, custom_vjp, grad, jit, jvp, lax, make_olympuspr, numpy as onp, tree,
+    vjp, vmap,
+)
 from olympus._src.core.evaluate import eval_closed
-from olympus._src.custom.jvp import custom_jvp
-from olympus._src.custom.rules import SymbolicZero, zero_from_primal
-from olympus._src.custom.vjp import CustomVJPPrimal, custom_vjp, custom_vjp_primal_tree_values
 from olympus._src.interpreters.dce import dce_closed
-from olympus._src.lax.arithmetic import mul, neg
-from olympus._src.lax.families import add
-from olympus._src.lax.shape import reduce_sum
-from olympus._src.lax.transcendental import cos, sin
 from olympus.custom_batching import custom_vmap
+from olympus.custom_derivatives import (
+    CustomVJPPrimal, SymbolicZero, custom_vjp_primal_tree_values, zero_from_primal,
+)
 from olympus.dtypes import float0
-from olympus.lax import stop_gradient
+from olympus.lax import add, cond, cos, mul, neg, reduce_sum, scan, sin, stop_gradient
 
 X = np.float32(0.5)
 XS = np.array([0.1, 0.2, 0.3], np.float32)

@@ -476,9 +476,9 @@ def test_set_cache_dir_takes_a_path_and_reset_forgets_what_was_told(tmp_path):
     assert olympus.config.olympus_compilation_cache_dir == str(tmp_path)
     compilation_cache.set_cache_dir(None)
     assert disk_cache.current() is None
-    disk_cache._told.add("fault")
+    disk_cache._warned.add("fault")
     compilation_cache.reset_cache()
-    assert not disk_cache._told
+    assert not disk_cache._warned
 
 
 # Where nobody named a directory ------------------------------------------------------------------

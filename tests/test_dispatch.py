@@ -16,6 +16,7 @@ from olympus.experimental.serialize_executable import deserialize_and_load, seri
 
 RELEASED, TIMELY = threading.Event(), list[bool]()
 SMALL, LARGE = np.linspace(-1, 1, 64, dtype=np.float32), np.ones(3_000_000, np.float32)
+TABLE = LARGE.reshape(-1, 60)
 SQUARE = np.eye(24, dtype=np.float32) * 3
 
 # (function, operand, NumPy's value)
@@ -25,6 +26,11 @@ BRIEF: dict[str, tuple[Callable[..., Any], Any, Callable[..., Any]]] = {
     "product": (lambda x: x @ x, SQUARE, lambda x: x @ x),
     "sort": (lambda x: onp.sort(-x), SMALL, lambda x: np.sort(-x)),
     "gather": (lambda x: x[onp.array([5, 2])], SMALL, lambda x: x[[5, 2]]),
+    "rows of a table": (lambda x: x[onp.array([5, 2])] * 2, TABLE, lambda x: x[[5, 2]] * 2),
+    "part of a large array": (lambda x: x[3] @ x[5:9].T, TABLE, lambda x: x[3] @ x[5:9].T),
+    "any of many": (lambda x: (x > 2).any(), TABLE[:1000], lambda x: (x > 2).any()),
+    "largest of many": (lambda x: x.max(), TABLE[:3000], np.max),
+    "place of the largest": (lambda x: x.argmax(), TABLE[:1500], np.argmax),
     "inverse": (onp.linalg.inv, SQUARE, np.linalg.inv),
     "branches": (lambda x: lax.cond(x[0] > 0, lambda: x, lambda: -x), SMALL, lambda x: -x),
     "short loop": (lambda x: lax.fori_loop(0, 5, lambda i, x: x + i, x), SMALL, lambda x: x + 10),

@@ -20,9 +20,9 @@ import olympus
 import olympus.numpy as onp
 from olympus import distributed
 from olympus._src.base import lib
-from olympus._src.base.errors import OlympusRuntimeError
 from olympus._src.command_line.distributed import main
 from olympus._src.job import clusters, distributed as joining, launch, rollcall
+from olympus.errors import OlympusRuntimeError
 from olympus.experimental import multihost_utils as utils
 
 CASES = distributed_cases.__file__

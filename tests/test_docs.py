@@ -189,6 +189,11 @@ OTHERWISE = (Option, functools.partial, types.GenericAlias, types.BuiltinFunctio
              typing.NewType)
 
 
+# Annotations to which "A bool." would add nothing.
+SAY_ENOUGH = {None, "None", "bool", "float", "int", "str", bool, float, int, str,
+              "tuple[int, ...]", "IrValue", "Mesh", "Initializer"}
+
+
 def lacking(value):
     """What the docstring of a function or a class does not have: Args, Returns, an example."""
     text = inspect.getdoc(value) or ""
@@ -197,7 +202,7 @@ def lacking(value):
         signature = inspect.signature(value)
         if signature.parameters and "Args:" not in text:
             lacks.append("Args")
-        if signature.return_annotation not in (None, "None") and "Returns:" not in text:
+        if signature.return_annotation not in SAY_ENOUGH and "Returns:" not in text:
             lacks.append("Returns")
     return lacks
 

@@ -12,9 +12,9 @@ from olympus import core, lax
 from olympus._src.core.effects import InputEffect
 from olympus._src.interpreters.dce import dce_closed
 from olympus._src.interpreters.partial_eval import partial_eval_program
-from olympus._src.lax.sort import sort_p
 from olympus.extend.core import Primitive
 from olympus.interpreters import ad, batching
+from olympus.lax import sort_p
 
 
 def accessor(name, kind):

@@ -12,8 +12,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus import grad, jit, lax, vmap
-from olympus._src.base.config import enable_x64
+from olympus import enable_x64, grad, jit, lax, vmap
 
 # Sizes around those from which XLA hands reductions to libraries, and from which ours are by
 # pieces; axes whose pieces divide them and do not.

@@ -13,9 +13,10 @@ from test_checkify import HANDING_ON
 
 import olympus
 from olympus import lax
-from olympus._src.core.primitive import Facts, Primitive
+from olympus._src.core.primitive import Facts
 from olympus._src.lax.families import Elementwise, elementwise
 from olympus._src.lax.special.series import Computed
+from olympus.extend.core import Primitive
 
 TYPES = typing.get_type_hints(Facts)
 # Params of elementwise operations that have some.
@@ -53,6 +54,21 @@ def test_every_primitive_answers_for_every_fact(primitives, fact):
     assert len(primitives) > 300
     for prim in primitives:
         assert is_of(getattr(prim, fact), TYPES[fact]), prim
+
+
+def test_kernels_and_their_primitives_name_each_other(primitives):
+    """A primitive names the module, which has a tuple of kernels for it, perhaps an empty one."""
+    modules = {p.kernels.__name__: p.kernels for p in primitives if p.kernels}
+    for prim in primitives:
+        at = {name for name, module in modules.items() if prim in module.KERNELS}
+        assert at == ({prim.kernels.__name__} if prim.kernels else set()), prim
+
+
+def test_numpy_has_the_names_that_errors_give(primitives):
+    names = {p.name: p.numpy_name for p in primitives if p.numpy_name}
+    assert len(names) > 10
+    for name in names.values():
+        assert isinstance(getattr(np, name), np.ufunc)
 
 
 def test_a_fact_that_there_is_not_is_refused():

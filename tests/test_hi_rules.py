@@ -1,5 +1,7 @@
 """Rules of users' operations that are made of others: each derivative by each set of rules."""
 
+from dataclasses import dataclass
+
 import numpy as np
 import pytest
 
@@ -227,3 +229,64 @@ def _not_unpacked():
 def test_rules_that_are_made_of_nothing(call, error, part):
     with pytest.raises(error, match=part):
         call()
+
+
+# Operations of the older form ---------------------------------------------------------------------
+
+ROWS = np.arange(12, dtype=np.float32).reshape(3, 4)
+
+
+class Boxed:
+    """A value that answers for every name, by an operation on its content."""
+
+    def __init__(self, content):
+        self.content = content
+
+    def __getattr__(self, name):
+        return getattr(unboxed.bind(self), name)
+
+
+@dataclass(frozen=True)
+class BoxedType(hi.HiType):
+    of: object
+    sides = 6
+
+    def lo_ty(self):
+        return [self.of]
+
+    def lower_val(self, box):
+        return [box.content]
+
+    def raise_val(self, content):
+        return Boxed(content)
+
+
+class Unboxed(hi.HiPrimitive):
+    def abstract_eval(self, box):
+        return getattr(box, "of", box), set()
+
+    def to_loolympus(self, box):
+        return box[...] if isinstance(box, olympus.Ref) else box.content
+
+
+unboxed = Unboxed("unboxed")
+hi.register_hitype(Boxed, lambda box: BoxedType(olympus.typeof(box.content)))
+
+
+def test_a_class_that_answers_for_every_name_is_registered():
+    box = Boxed(onp.asarray(ROWS))
+    assert olympus.typeof(box) == BoxedType(olympus.typeof(ROWS))
+    assert box.shape == (3, 4)
+    for f in (unboxed.bind, olympus.jit(unboxed.bind), olympus.jit(lambda b: unboxed.bind(b))):
+        np.testing.assert_array_equal(f(box), ROWS)
+
+
+def test_a_traced_value_has_the_data_of_its_type():
+    box = Boxed(onp.asarray(ROWS))
+    assert olympus.jit(lambda box: box.sides * box.of.size)(box) == 6 * 12
+    with pytest.raises(AttributeError, match="no attribute 'lo_ty'"):
+        olympus.jit(lambda box: box.lo_ty())(box)
+
+
+def test_an_operation_of_the_older_form_takes_a_reference():
+    np.testing.assert_array_equal(unboxed.bind(olympus.new_ref(onp.asarray(ROWS))), ROWS)

@@ -20,9 +20,9 @@ import olympus.numpy as onp
 from olympus import lax, nn
 from olympus._src.core.context import ROOT, ComputeOn, Metadata
 from olympus._src.core.identity import identity
-from olympus._src.core.ir import ClosedOlympuspr, DebugInfo, Literal, Olympuspr, Var
-from olympus._src.lax.transcendental import cos_p, tan_p
+from olympus.extend.core import ClosedOlympuspr, DebugInfo, Literal, Olympuspr, Var
 from olympus.interpreters import mlir
+from olympus.lax import cos_p, tan_p
 
 X = np.arange(4, dtype=np.float32)
 TABLE = np.array([0.0, np.nan, 3.0, 1e-30], np.float32)

@@ -25,10 +25,10 @@ import olympus
 import olympus.numpy as jnp
 from olympus import jit, lax
 from olympus._src.base import lib
-from olympus._src.base.errors import DonatedArgumentError
 from olympus._src.control import remat
-from olympus._src.core.ir import Olympuspr, Var
 from olympus._src.jit import arguments
+from olympus.errors import DonatedArgumentError
+from olympus.extend.core import Olympuspr, Var
 
 
 @pytest.fixture

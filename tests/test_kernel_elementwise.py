@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import grad, jit, lax, vmap
-from olympus._src.base.config import enable_x64, kernels
+from olympus import enable_x64, grad, jit, lax, vmap
+from olympus._src.base.config import kernels
 
 
 def taken(fun: Callable[..., Any], *args: Any) -> list[str]:
@@ -69,6 +69,110 @@ def test_elementwise_formulas_round_once_and_keep_the_edges(
     assert (same | tiny).all()
     zero = (wanted == 0) & (found == 0)
     assert (np.signbit(found) == np.signbit(wanted))[zero].all()
+
+
+# Where formulas of float64 change, in part as NumPy rounds them.
+EDGES_64 = np.array([
+    0, -0.0, np.inf, -np.inf, np.nan, 1, -1, 0.5, -0.5, 2, -2, 3, 1e-310, -1e-310, 2.0 ** -1022,
+    1.7e308, -1.7e308, 1 + 2.0 ** -52, 1 - 2.0 ** -53, 0.5 + 2.0 ** -53, 2.0 ** -54, -2.0 ** -55,
+    1e-280, -1e-170, 1e290, np.sqrt(2) - 1, np.sqrt(2) + 1, np.sqrt(0.5), 2.0 ** 28, -2.0 ** 28 + 1,
+    np.pi / 2, -np.pi, 5 * np.pi / 4, 1023.5, 1024, -1022, -1074, 710.4, 711, 1e3, 1e-3, 10, 1e15])
+FUNCTIONS_64 = {
+    "sin": ("sin", 1, 2e8), "cos": ("cos", 1, 2e8), "tan": ("tan", 1, 2e8),
+    "asin": ("arcsin", 1, 1), "acos": ("arccos", 1, 1), "atan": ("arctan", 1, 1e6),
+    "atan2": ("arctan2", 2, 1e6), "cbrt": ("cbrt", 1, 1e300), "exp2": ("exp2", 1, 1020),
+    "sinh": ("sinh", 1, 700), "log1p": ("log1p", 1, 1e6), "log2": ("log2", 1, 1e300),
+    "log10": ("log10", 1, 1e300)}
+
+
+@pytest.mark.parametrize("name", FUNCTIONS_64)
+def test_formulas_of_float64_err_by_less_than_a_digit_and_keep_the_edges(
+        name: str, rng: np.random.Generator) -> None:
+    theirs, count, size = FUNCTIONS_64[name]
+    fun = olympus.numpy.log10 if name == "log10" else getattr(lax, name)
+    edges, n = EDGES_64, 40000 - len(EDGES_64) ** 2
+    if size == 2e8:         # a larger angle has its own test
+        edges = np.where((abs(edges) > 2.0 ** 28) & np.isfinite(edges), 2.0 ** 27, edges)
+    numbers = [(rng.random(n) * 2 - 1) * (rng.random(n) if size == 1 else size ** rng.random(n))
+               for _ in range(count)]
+    for v in numbers:       # tiny ones, too
+        v[1::8] *= 10.0 ** -rng.uniform(0, 306, v[1::8].size)
+    if name == "acos":
+        numbers[0][::2] = 1 - rng.random(len(numbers[0][::2])) ** 8
+    xs = [np.concatenate([e.ravel(), v]) for e, v in zip(np.meshgrid(edges, edges), numbers)]
+    with enable_x64(True):
+        assert len(taken(fun, *xs)) == 1
+        found, plain = np.asarray(jit(fun)(*xs)), np.asarray(jit(fun, kernels="off")(*xs))
+    least = np.finfo(np.float64).tiny       # XLA takes smaller numbers for 0, not everywhere
+    wanted = wide_fun(theirs, *[np.where(abs(x) < least, np.copysign(0, x), x) for x in xs])
+    normal = (abs(wanted) >= least) & (abs(wanted) < 1.7e308)
+    unit = np.ldexp(np.longdouble(1), np.frexp(wanted[normal])[1] - 53)
+    assert (abs(found[normal] - wanted[normal]) / unit).max() < 0.99
+    with np.errstate(over="ignore", under="ignore"):
+        rounded = wanted.astype(np.float64)
+    same = (found == rounded) | np.isnan(found) & np.isnan(rounded) | normal
+    tiny = (abs(wanted) < least) & (abs(found) < least)
+    near_end = (abs(wanted) >= 1.7e308) & ((found == rounded) | (found == plain))
+    assert (same | tiny | near_end).all()
+    zero = (wanted == 0) & (found == 0)
+    assert (np.signbit(found) == np.signbit(wanted))[zero].all()
+
+
+def test_logarithms_are_exact_at_powers_of_their_bases() -> None:
+    two, ten = np.arange(-1022, 1024), np.arange(-307, 309)
+    with enable_x64(True):
+        numbers = np.tile(2.0 ** two, 9)
+        assert (np.asarray(jit(lax.log2)(numbers)) == np.tile(two, 9)).all()
+        numbers = np.tile([float(f"1e{k}") for k in ten.tolist()], 30)
+        assert len(taken(olympus.numpy.log10, numbers)) == 1
+        assert (np.asarray(jit(olympus.numpy.log10)(numbers)) == np.tile(ten, 30)).all()
+
+
+def test_large_angles_of_float64_are_the_c_librarys(rng: np.random.Generator) -> None:
+    x = rng.standard_normal(16384)
+    with enable_x64(True):
+        for fun, theirs in ((lax.sin, np.sin), (lax.cos, np.cos), (lax.tan, np.tan)):
+            for angle in (2.0 ** 28, 2.0 ** 28 + 0.5, 1e9, 1e300):
+                large = np.append(x, [angle, -angle, np.inf, np.nan])
+                wanted = theirs(large[:-2].astype(np.longdouble)).astype(np.float64)
+                found = np.asarray(jit(fun)(large))
+                np.testing.assert_allclose(found[:-2], wanted, rtol=2.3e-16)
+                assert np.isnan(found[-2:]).all()
+
+
+def test_half_powers_of_float64_round_once(rng: np.random.Generator) -> None:
+    x = np.concatenate([EDGES_64, np.exp(rng.uniform(-700, 700, 9000))])
+    with enable_x64(True):
+        for exponent in (1.5, -0.5, -2.5, 7.5):
+            assert taken(lambda x: x ** exponent, x) == ["root and products with a rest"]
+            found = np.asarray(jit(lambda x: x ** exponent)(x))
+            wanted = wide_fun("power", x, np.longdouble(exponent))
+            normal = (abs(wanted) > 2.3e-308) & (abs(wanted) < 1.7e308)
+            unit = np.ldexp(np.longdouble(1), np.frexp(wanted[normal])[1] - 53)
+            small = abs(x[normal]) < 2.3e-308       # 0, as XLA takes them
+            assert (abs(found[normal] - wanted[normal]) / unit)[~small].max() < 0.501
+            with kernels("off"):
+                plain = np.asarray(jit(lambda x: x ** exponent)(x))
+            for edge, given, off in zip(EDGES_64, found, plain):
+                if not 0 < abs(edge) < 2.3e-308 and not (1e-323 < abs(off) < 2.3e-308):
+                    assert given == pytest.approx(off, rel=3e-16, nan_ok=True), (edge, exponent)
+
+
+def test_formulas_of_float64_are_mapped_differentiated_and_scanned(rng: np.random.Generator
+                                                                   ) -> None:
+    x = rng.random((20, 1000))
+    fun = lambda x, y: lax.asin(x / 9) * lax.atan2(x, y) + lax.log1p(y) * lax.sin(x)
+    with enable_x64(True):
+        assert len(taken(vmap(fun), x, x + 3)) == 4
+        slopes = jit(grad(lambda *xs: fun(*xs).sum(), (0, 1)))(x, x + 3)
+        step = lambda c, v: (lax.sin(c) + v, lax.log1p(c * c))
+        loop = jit(lambda c, vs: lax.scan(step, c, vs))
+        last = loop(np.tile(x, (1, 1)).ravel(), np.ones(3))
+        with kernels("off"):
+            plain = jit(grad(lambda *xs: fun(*xs).sum(), (0, 1)))(x, x + 3)
+            wanted = jit(lambda c, vs: lax.scan(step, c, vs))(x.ravel(), np.ones(3))
+        for a, b in zip(olympus.tree.leaves((slopes, last)), olympus.tree.leaves((plain, wanted))):
+            np.testing.assert_allclose(a, b, rtol=1e-13, atol=1e-14)
 
 
 def test_powers_of_half_integers_are_roots_and_products(rng: np.random.Generator) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import sys
 from collections.abc import Callable
@@ -12,8 +13,8 @@ import pytest
 import scipy.linalg
 
 import olympus
-from olympus import grad, jit, lax, vmap
-from olympus._src.base.config import enable_x64, kernels
+from olympus import enable_x64, grad, jit, lax, vmap
+from olympus._src.base.config import kernels
 
 RNG = np.random.default_rng(0)      # of a test; the rows' shapes have their own numbers
 # Bounds of the relative error of sums in each dtype, by the largest element.
@@ -49,6 +50,31 @@ def normal(shape: tuple[int, ...], dtype: str = "float32") -> Any:
 def wide(x: Any) -> np.ndarray:
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+
+
+# Conditions
+
+def test_equations_alike_ask_the_condition_of_a_kernel_once(monkeypatch: pytest.MonkeyPatch
+                                                            ) -> None:
+    kernels_of = lax.reduce_sum_p.kernels.KERNELS
+    asked = list[int]()
+    monkeypatch.setitem(kernels_of, lax.reduce_sum_p, [
+        k._replace(applies=lambda *given, **params: bool(asked.append(1)))
+        for k in kernels_of[lax.reduce_sum_p][:1]])
+    x = olympus.numpy.ones((31, 1009))
+    jit(lambda x: [lax.reduce_sum(x + i, (0,)) for i in range(20)]).lower(x)
+    assert len(asked) == 1
+
+
+def test_conditions_on_types_read_nothing_else() -> None:
+    modules = {p.kernels for p in [getattr(lax, name) for name in dir(lax)]
+               if getattr(p, "kernels", None) is not None}
+    found = {k.applies for m in modules for ks in m.KERNELS.values() for k in ks}
+    assert len(found) > 15
+    for f in found:
+        while isinstance(f, functools.partial):
+            f = f.func
+        assert {"owner", "invars"}.isdisjoint(f.__code__.co_names), f
 
 
 # Reports
@@ -99,8 +125,8 @@ def convolved(x: np.ndarray, w: np.ndarray, groups: int, strides: tuple[int, ...
 
 # x[n, c, …], w[o, i, …], groups, strides, padding, dilations of image and kernel; the kernels that
 # the value and both derivatives are computed by, None where XLA's form stays.
-DW, DK, GG = "depthwise convolution", "kernel of a depthwise convolution", (
-    "convolution group by group")
+DW, DK, GG, PL = ("depthwise convolution", "kernel of a depthwise convolution",
+                  "convolution group by group", "convolution plane by plane")
 CONVOLUTIONS = {
     "depthwise": ((2, 16, 24, 24), (16, 1, 3, 3), 16, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
                   (DW, DW, DK)),
@@ -123,6 +149,14 @@ CONVOLUTIONS = {
                         (GG, GG, GG)),
     "many groups": ((2, 64, 9, 9), (64, 4, 3, 3), 16, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
                     (None, None, GG)),
+    "planes": ((2, 8, 9, 10, 8), (9, 8, 3, 2, 3), 1, (1, 1, 1), ((1, 1), (1, 0), (2, 1)),
+               (1, 1, 1), (1, 1, 1), (PL, PL, PL)),
+    "planes, strides": ((2, 8, 12, 9, 8), (6, 8, 4, 3, 2), 1, (2, 1, 3), ((0, 3), (1, 1), (2, 2)),
+                        (1, 1, 1), (1, 1, 1), (PL, PL, PL)),
+    "planes, dilations": ((1, 9, 6, 7, 8), (8, 9, 3, 3, 2), 1, (1, 2, 1), ((2, -1), (1, 1), (0, 2)),
+                          (2, 1, 2), (3, 1, 2), (PL, PL, PL)),
+    "few planes": ((1, 4, 6, 5, 5), (4, 4, 3, 2, 2), 1, (1, 1, 1), ((1, 1), (1, 0), (0, 1)),
+                   (1, 1, 1), (1, 1, 1), (None, None, None)),
     "small": ((1, 4, 8, 8), (4, 1, 3, 3), 4, (1, 1), ((1, 1), (1, 1)), (1, 1), (1, 1),
               (None, None, None)),
 }
@@ -280,34 +314,52 @@ def test_sums_of_columns_of_nan_infinities_and_zeros(shape: tuple[int, int]) -> 
 @pytest.mark.parametrize("size", [262143, 262144, 262151, 300001])
 def test_counts(size: int) -> None:
     x = RNG.integers(0, 200, size).astype("uint8")
-    names = {"sum": COUNT, "any": "any in pieces", "all": "all in pieces"}
-    for dtype, fun, of in [("uint8", "sum", x), ("int8", "sum", (x - 100).view("int8")),
-                           ("int16", "sum", x.astype("int16") * 150), ("bool", "sum", x > 100),
-                           ("bool", "any", x > 199), ("bool", "any", x == x[-1]),
-                           ("bool", "all", x < 200), ("bool", "all", x != x[-1])]:
-        wanted = getattr(np, fun)(of, **{"dtype": "int32"} if fun == "sum" else {})
+    for of in (x, (x - 100).view("int8"), x.astype("int16") * 150, x > 100):
+        def total(x: Any) -> Any:
+            return olympus.numpy.sum(x, dtype="int32")
 
-        def reduced(x: Any, fun: str = fun) -> Any:
-            more = {"dtype": "int32"} if fun == "sum" else {}
-            return getattr(olympus.numpy, fun)(x, **more)
-
-        assert taken(reduced, of) == [names[fun]] * (size >= 262144), (dtype, fun)
-        assert jit(reduced)(of) == wanted, (dtype, fun)
+        assert taken(total, of) == [COUNT] * (size >= 262144), of.dtype
+        assert jit(total)(of) == np.sum(of, dtype="int32"), of.dtype
     one = x.reshape(1, -1) > 100
     assert jit(lambda x: olympus.numpy.sum(x > 100))(x) == one.sum()
     assert (jit(vmap(lambda x: olympus.numpy.sum(x)))(one) == one.sum()).all()
 
 
+TRUTHS = [((32767,), None), ((32768,), None), ((32769,), 0), ((300, 201), None), ((520, 63), 1),
+          ((512, 64), 1), ((511, 65), 1), ((3, 11000), 1), ((40, 10, 91), (1, 2)),
+          ((40, 10, 91), (0, 2)), ((400, 100), 0), ((2, 20000, 1), 1)]
+
+
+@pytest.mark.parametrize(("shape", "axes"), TRUTHS)
+def test_whether_any_or_all_are_true(shape: tuple[int, ...], axes: Any) -> None:
+    x = np.zeros(shape, bool)
+    size, last = x.size, x.any(axes).size
+    used = size >= 32768 and size // last >= 64 and axes not in (0, (0, 2))
+    used = used or shape == (32769,)
+    places = [0, size - 1, *RNG.integers(0, size, 3)]
+    for given in (x, *[np.arange(size).reshape(shape) == at for at in places]):
+        for name, of in (("any", given), ("all", ~given)):
+            def run(x: Any, name: str = name) -> Any:
+                return getattr(olympus.numpy, name)(x, axes)
+
+            assert taken(run, of) == [f"{name} in pieces"] * used
+            np.testing.assert_array_equal(jit(run)(of), getattr(np, name)(of, axes))
+    if axes is None:
+        both = np.stack([x, ~x])
+        np.testing.assert_array_equal(jit(vmap(olympus.numpy.any))(both), [False, True])
+
+
 PLACES = [((16384,), 0), ((16383,), 0), ((17001,), 0), ((1000, 17), 1), ((1000, 17), 0),
           ((8, 2048), 0), ((7, 2600), 0), ((40, 50, 9), 1), ((2, 9000), 1), ((2048, 8), 1),
-          ((90, 1, 500), 1)]
+          ((90, 1, 500), 1), ((1024, 16), 1), ((300, 63), 1), ((256, 64), 1)]
 
 
 @pytest.mark.parametrize(("shape", "axis"), PLACES)
 @pytest.mark.parametrize("dtype", ["float32", "float64", "int32", "bool", "bfloat16", "uint8"])
 def test_places_of_extrema(shape: tuple[int, ...], axis: int, dtype: str) -> None:
     size = int(np.prod(shape))
-    used = size >= 16384 and shape[axis] >= 8
+    least = {"int32": 64, "uint8": 64, "bool": 8}.get(dtype, 17) if axis == len(shape) - 1 else 8
+    used = size >= 16384 and shape[axis] >= least
     with enable_x64(dtype == "float64"):
         x = normal(shape).astype(dtype) if dtype not in ("bool", "int32", "uint8") else (
             RNG.integers(0, 2 if dtype == "bool" else 9, shape).astype(dtype))
@@ -646,6 +698,13 @@ def test_convolutions_of_vectors(n: int, m: int, mode: str, names: list[str]) ->
         close(dx, np.convolve(wide(ct), wide(y)[::-1], mode), "float32")
         close(dy, np.correlate(np.pad(wide(ct), 64), wide(x), "valid"), "float32", 3)
         assert LONG in taken(grad(loss, (0, 1)), x, y)
+
+
+def test_convolutions_of_float64_vectors_stay_with_xla_which_is_faster() -> None:
+    with enable_x64(True):
+        x, y = normal((100_000,), "float64"), normal((32,), "float64")
+        assert taken(olympus.numpy.convolve, x, y) == []
+        close(jit(olympus.numpy.convolve)(x, y), np.convolve(x, y), "float64")
 
 
 @pytest.mark.parametrize(("shape", "window", "dtype", "names"), [

@@ -53,6 +53,22 @@ def test_sums_along_and_beside_short_axes(
     np.testing.assert_allclose(found, wanted, rtol=1e-5, atol=1e-3)
 
 
+@pytest.mark.parametrize("shape, kernel", [
+    ((64, 1024, 2), COLUMNS), ((63, 1024, 2), "sum of slices"), ((64, 1023, 2), None),
+    ((64, 600, 4), "sum of slices"), ((64, 30, 35, 2), COLUMNS)])
+def test_computed_rows_of_few_numbers_are_added_each_by_itself(
+        shape: tuple[int, ...], kernel: str | None, rng: np.random.Generator) -> None:
+    x = rng.standard_normal(shape).astype(np.float32)
+    fun = lambda x: lax.reduce_sum(lax.mul(x, x), (0,))
+    assert taken(fun, x) == ([] if kernel is None else [kernel])
+    if kernel == COLUMNS:       # in memory, one row after another is quicker
+        assert taken(lambda x: lax.reduce_sum(x, (0,)), x) == ["sum of slices"]
+    wanted = (x.astype(np.float64) ** 2).sum(0)
+    np.testing.assert_allclose(jit(fun)(x), wanted, rtol=1e-5)
+    np.testing.assert_allclose(jit(vmap(fun, 1))(x), wanted, rtol=1e-5)
+    np.testing.assert_allclose(jit(grad(lambda x: fun(x).sum()))(x), 2 * x, rtol=1e-5)
+
+
 def test_short_rows_of_mapped_functions(rng: np.random.Generator) -> None:
     x, y = [rng.standard_normal((40, 3)).astype(np.float32) for _ in range(2)]
     fun = vmap(vmap(lambda a, b: lax.reduce_sum((a - b) ** 2, (0,)), (None, 0)), (0, None))

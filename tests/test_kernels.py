@@ -10,9 +10,9 @@ import olympus.numpy as onp
 from olympus import export
 from olympus._src.lax.linalg.jacobi import emit_svd
 from olympus._src.lax.linalg.qr import geqrf, product
-from olympus._src.lax.linalg.solve import emit_elimination, tridiagonal_solve_p
-from olympus._src.lax.linalg.svd import svd_p
+from olympus._src.lax.linalg.solve import emit_elimination
 from olympus.lax import linalg
+from olympus.lax.linalg import svd_p, tridiagonal_solve_p
 
 SQUARE = onp.ones((3, 3), "float32")
 TALL, WIDE = onp.ones((40, 36), "float32"), onp.ones((3, 1100), "float32")

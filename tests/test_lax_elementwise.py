@@ -178,6 +178,21 @@ def test_axes_of_size_1_are_broadcast(name: str) -> None:
     np.testing.assert_allclose(other, np.sum(whole[1], 1, keepdims=True), rtol=1e-12)
 
 
+@pytest.mark.parametrize("name", ["bfloat16", "float32", "float64"])
+def test_angles_of_subnormal_numbers_are_no_nan(name: str) -> None:
+    with olympus.enable_x64(True):
+        info = olympus.dtypes.finfo(name)
+        tiny, least = float(info.smallest_normal), float(info.smallest_subnormal)
+        sizes = [0, least, 3 * least, tiny / 2, tiny - least, tiny, tiny * 1.5, tiny * 1e3]
+        numbers = np.array([*sizes, *[-n for n in sizes]]).astype(info.dtype)
+        y, x = np.repeat(numbers, len(numbers)), np.tile(numbers, len(numbers))
+        wanted = np.arctan2(y.astype("float64"), x.astype("float64"))
+        for fun in lax.atan2, olympus.jit(lax.atan2):
+            found = np.asarray(fun(y, x)).astype("float64")
+            np.testing.assert_allclose(found, wanted, rtol=float(info.eps))
+            np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
 def test_betainc_broadcasts_axes_of_size_1() -> None:
     a, b, x = np.full((3, 1), 2.0), np.linspace(1, 2, 4)[None], np.full((1, 1), 0.5)
     np.testing.assert_array_equal(lax.betainc(a, b, x), lax.betainc(*map(np.array, (

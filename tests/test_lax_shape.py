@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from ops import lax_shape as rows
 
-from olympus import eval_shape, jit, lax, scipy, vmap
-from olympus._src.autodiff.derivatives import jvp, vjp
-from olympus._src.base.config import enable_x64
+from olympus import enable_x64, eval_shape, jit, jvp, lax, scipy, vjp, vmap
 
 
 @pytest.fixture(autouse=True)

@@ -16,9 +16,9 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.core.ir import ClosedOlympuspr
 from olympus._src.core.staging import stage
 from olympus._src.lowering import context
+from olympus.extend.core import ClosedOlympuspr
 
 
 def calls(action):

@@ -8,7 +8,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus._src.autodiff.derivatives import grad
+from olympus import grad
 from olympus._src.core.staging import stage
 from olympus._src.numpy import (
     arithmetic, conditions, creation, einsum, elementary, integers, logic, predicates, products,

@@ -176,6 +176,33 @@ def indirect(x):
         pl.BlockSpec((pl.Indirect(2), 3), lambda: (onp.array([3, 1]), 0))])(x)
 
 
+def carried_references(x, y):
+    """Loops in loops whose carries hold references and a part: running sums of x * y."""
+    def kernel(x, y, o, total):
+        total[...] = onp.zeros_like(total[...])
+
+        def row(carry, i):
+            def add(j, carry):
+                refs, count = carry
+                refs["total"][j] += refs["x"][i, j] * y[i, j]
+                return refs, count + 1
+            refs, count = lax.fori_loop(0, x.shape[1], add, carry)
+            o[i] = refs["total"][...]
+            return (refs, count), count
+        (refs, count), counts = lax.scan(row, ({"x": x, "total": total}, 0), onp.arange(4))
+        assert refs["total"] is total and counts.shape == (4,)
+
+        def below(carry):
+            return carry[1] < count // count    # 1, which no loop knows
+
+        def doubled(carry):
+            part, i = carry
+            part[...] = part[...] * 2
+            return part, i + 1
+        lax.while_loop(below, doubled, (o.at[3], 0), checkpoints=1)
+    return called(kernel, out(*x.shape), scratch_shapes=[pl.ANY((x.shape[1],), F32)])(x, y)
+
+
 ROWS = {
     "matmul": (matmul, lambda x, y: x @ y, arrays((8, 8), (8, 4))),
     "matmul by scratch": (matmul_by_scratch, lambda x, y: x @ y, arrays((8, 8), (8, 4))),
@@ -196,6 +223,9 @@ ROWS = {
     "copies": (copied, lambda x: x, arrays((4,))),
     "closed over": (closed_over, lambda x: onp.concatenate([x[:2] * 0, x[:2]]), arrays((4,))),
     "kernel over one core": (by_core_map, lambda x: x ** 2, arrays((4,))),
+    "references in carries": (carried_references,
+                              lambda x, y: onp.cumsum(x * y, 0) * onp.array([[1.], [1], [1], [2]]),
+                              arrays((4, 3), (4, 3))),
     "Indirect": (indirect, lambda x: x[onp.array([3, 1])], arrays((4, 3))),
 }
 
@@ -291,6 +321,58 @@ def test_computed_grids():
     assert tangent.tolist() == [2.]
 
 
+@pytest.mark.slow
+def test_a_grid_of_computed_size_has_reverse_mode():
+    def running(x, n):
+        def kernel(x, o, state):
+            pl.when(pl.program_id(0) == 0)(lambda: state.__setitem__(..., onp.zeros(())))
+            state[...] = onp.sin(state[...] + x[0])
+            o[0] = state[...]
+        block = pl.BlockSpec((1,), lambda i: (i,))
+        return called(kernel, out(*x.shape), grid=n, in_specs=[block], out_specs=block,
+                      scratch_shapes=[pl.ANY((), F32)])(x)
+
+    x = RNG.normal(size=40).astype(F32)
+    loss = lambda x, n: (onp.where(onp.arange(40) < n, running(x, n), 0) ** 2).sum()
+    for n in 0, 1, 17, 30:
+        np.testing.assert_allclose(
+            olympus.jit(olympus.grad(loss))(x, onp.int32(n))[:n],
+            olympus.grad(lambda x, n=n: (running(x, n) ** 2).sum())(x[:n]), rtol=1e-6)
+
+
+def scaled_rows(x):
+    def kernel(x, o, total):
+        @pl.when(pl.program_id(0) == 0)
+        def _():
+            total[...] = onp.zeros_like(total)
+        total[...] += onp.where(onp.isnan(x[...]), 0, x[...]).sum(0) * pl.num_programs(0)
+        o[...] = onp.tanh(x[...] + total[...])
+    block = pl.BlockSpec((3, x.shape[1]), lambda i: (i, 0))
+    return called(kernel, out(*x.shape), grid=pl.cdiv(x.shape[0], 3), in_specs=[block],
+                  out_specs=block, scratch_shapes=[pl.ANY(x.shape[1:], F32)])(x)
+
+
+def squared(x):
+    return matmul(x, x, 2)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("f, sizes, shapes", [
+    (scaled_rows, "n, m", [(3, 2), (7, 4), (1, 1)]), (squared, "2*n, 2*n", [(2, 2), (6, 6)]),
+    (lambda x: called(lambda x, o: lax.fori_loop(
+        0, x.shape[0], lambda i, c: o.__setitem__(i, x[x.shape[0] - 1 - i]), None),
+        out(*x.shape))(x), "n, m", [(5, 2), (1, 3)])])
+def test_symbolic_sizes_of_grids_and_blocks(f, sizes, shapes):
+    spec = olympus.ShapeDtypeStruct(olympus.export.symbolic_shape(sizes), F32)
+    whole = olympus.export.export(olympus.jit(f))(spec)
+    slope = lambda x: olympus.grad(lambda x: (f(x) ** 2).sum())(x)
+    gradient = olympus.export.export(olympus.jit(slope))(spec)
+    for shape in shapes:
+        x = RNG.normal(size=shape).astype(F32)
+        np.testing.assert_allclose(whole.call(x), f(x), rtol=1e-5, atol=1e-6)
+        np.testing.assert_allclose(gradient.call(x), slope(x), rtol=1e-5, atol=1e-6)
+
+
 def test_no_steps_and_empty_arrays():
     def kernel(x, o):
         o[...] = x[...]
@@ -333,6 +415,21 @@ def test_scratch_by_name():
         total[...] = 3.
         o[...] = total[...]
     assert called(kernel, out(), scratch_shapes={"total": pl.ANY((), F32)})() == 3
+
+
+@pytest.mark.parametrize("loop", [
+    lambda f, o, s: lax.fori_loop(0, 2, lambda i, c: f(c), (o, s)),
+    lambda f, o, s: lax.while_loop(lambda c: True, f, (o, s)),
+    lambda f, o, s: lax.scan(lambda c, _: (f(c), None), (o, s), None, 2),
+    lambda f, o, s: pl.loop(0, 2, init_carry=(o, s))(lambda i, c: f(c))])
+def test_a_loop_does_not_change_which_reference_it_carries(loop):
+    for change, found in ((lambda c: c[::-1], "another reference, Ref"),
+                          (lambda c: (c[0][...], c[1]), "JitTracer.float32"),
+                          (lambda c: (c[0].at[0], c[1]), "RefPart")):
+        def kernel(o, s, change=change):
+            loop(change, o, s)
+        with pytest.raises(TypeError, match=f"(?s)returned {found}.*return each reference"):
+            called(kernel, out(2), scratch_shapes=[pl.ANY((2,), F32)])()
 
 
 def test_outer_references():

@@ -2,7 +2,9 @@
 
 from typing import Any
 
+import eight_devices
 import numpy as np
+import pallas_cases
 import pytest
 
 import olympus
@@ -12,7 +14,7 @@ from olympus.experimental.pallas import mosaic_gpu, tpu as pltpu, triton
 
 
 @pytest.mark.parametrize(("module", "name", "device"), [
-    (pltpu, "matmul_pop", "a TPU"), (pltpu, "sample_block", "a TPU"),
+    (pltpu, "matmul_pop", "a TPU"), (pltpu, "get_tpu_info", "a TPU"),
     (triton, "elementwise_inline_asm", "a GPU"), (mosaic_gpu, "wgmma", "a GPU"),
     (mosaic_gpu, "Barrier", "a GPU")])
 def test_a_name_that_needs_a_device_imports_and_says_so(module: Any, name: str, device: str
@@ -120,6 +122,47 @@ def test_atomic_operations_of_all_steps_on_one_block(name: str) -> None:
     np.testing.assert_array_equal(got, np.where(np.arange(8) < 6, want, x[0]))
 
 
+@pytest.mark.parametrize("name", [*ATOMICS, "atomic_xchg"])
+@pytest.mark.parametrize("shape", [(6,), (3, 2)])
+def test_atomic_operations_on_one_place_come_one_after_the_other(name: str, shape: Any) -> None:
+    places = np.array([2, 0, 2, 2, 4, 0]).reshape(shape)
+    mask, x = np.array([1, 1, 1, 0, 1, 1], bool).reshape(shape), np.arange(3, 9).reshape(shape)
+    start = np.array([12, 5, 6, 1, 9], np.int32)
+
+    def kernel(start: Any, places: Any, x: Any, o: Any, old: Any) -> None:
+        o[...] = start[...]
+        old[...] = getattr(triton, name)(o, (1, places[...]), x[...], mask=mask)
+
+    two = np.stack([start * 0, start])
+    found, old = pl.pallas_call(
+        kernel, (olympus.ShapeDtypeStruct((2, 5), onp.int32),
+                 olympus.ShapeDtypeStruct(shape, onp.int32)), interpret=True)(two, places, x)
+    want, before = two.copy(), np.zeros(shape, int)
+    for i in np.ndindex(shape):
+        before[i] = want[1, places[i]]
+        if mask[i]:
+            want[1, places[i]] = ATOMICS.get(name, lambda a, b: b)(before[i], x[i])
+    np.testing.assert_array_equal(found, want)
+    np.testing.assert_array_equal(np.asarray(old)[mask], before[mask])
+
+
+def test_a_histogram_by_atomic_add_has_a_gradient() -> None:
+    places = np.array([0, 1, 1, 4, 1])
+
+    def count(x: Any) -> Any:
+        def kernel(x: Any, o: Any) -> None:
+            o[...] = onp.zeros(5)
+            triton.atomic_add(o, (places,), x[...])
+        return pl.pallas_call(kernel, olympus.ShapeDtypeStruct((5,), onp.float32),
+                              interpret=True)(x)
+
+    x = np.arange(1, 6, dtype=np.float32)
+    np.testing.assert_array_equal(count(x), np.bincount(places, x))
+    np.testing.assert_array_equal(olympus.grad(lambda x: (count(x) ** 2).sum())(x),
+                                  2 * np.bincount(places, x)[places])
+    assert "while" not in str(olympus.jit(count).lower(x).compile().as_text())
+
+
 def pipelined(x: Any, y: Any, rows: Any = None) -> Any:
     """x @ y by a pipeline over blocks of 2 by 3 by 4; the last ones leave the arrays."""
     (m, k), n = x.shape, y.shape[1]
@@ -180,3 +223,164 @@ def test_bitcast_changes_rows() -> None:
     np.testing.assert_array_equal(pltpu.bitcast(narrow, onp.int32), x)
     with pytest.raises(ValueError, match="whole elements"):
         pltpu.bitcast(onp.zeros((3, 4), onp.int16), onp.int32)
+
+
+# InterpretParams ---------------------------------------------------------------------------------
+
+def number_steps(o: Any, count: Any) -> None:
+    o[...] = onp.full(o.shape, count[...])
+    count[...] += 1
+
+
+@pytest.mark.parametrize("kinds", [("parallel", pltpu.ARBITRARY), None, (pltpu.PARALLEL,) * 2])
+def test_parallel_axes_run_in_an_order_that_a_seed_draws(kinds: Any) -> None:
+    seen: list[Any] = []
+
+    def record(place: Any, core: Any) -> None:
+        seen.append((*map(int, place), int(core)))
+
+    how = pltpu.InterpretParams(random_seed=3, uninitialized_memory="zero",
+                                grid_point_recorder=record)
+    found = np.asarray(pl.pallas_call(
+        number_steps, olympus.ShapeDtypeStruct((8, 3), onp.int32), grid=(8, 3), interpret=how,
+        out_specs=pl.BlockSpec((1, 1), lambda i, j: (i, j)),
+        scratch_shapes=[pl.ANY((), onp.int32)],
+        compiler_params=pltpu.CompilerParams(dimension_semantics=kinds))())
+    olympus.effects_barrier()
+    rng = np.random.default_rng(3)
+    rows = rng.permutation(8) if kinds else range(8)
+    columns = rng.permutation(3) if kinds and kinds[1] is pltpu.PARALLEL else range(3)
+    assert seen == [(i, j, 0) for i in rows for j in columns]
+    assert [int(found[i, j]) for i, j, _ in seen] == list(range(24))
+
+
+def test_memory_may_begin_as_zero() -> None:
+    def kernel(x: Any, o: Any, never: Any, scratch: Any) -> None:
+        o[...] = x[...] + scratch[...] + pl.run_scoped(lambda r: r[...], pl.ANY((4,), onp.float32))
+
+    def run(**options: Any) -> Any:
+        return pl.pallas_call(
+            kernel, (olympus.ShapeDtypeStruct((6,), onp.float32),) * 2, grid=2,
+            in_specs=[pl.BlockSpec((4,), lambda i: (i,))],
+            out_specs=[pl.BlockSpec((4,), lambda i: (i,)), pl.BlockSpec(memory_space=pl.ANY)],
+            scratch_shapes=[pl.ANY((4,), onp.float32)], **options)(onp.arange(6.))
+
+    zero = pltpu.InterpretParams(uninitialized_memory="zero")
+    assert np.isnan(np.array(run(interpret=pltpu.InterpretParams()))).all()
+    np.testing.assert_array_equal(np.array(run(interpret=zero)), [np.arange(6), np.zeros(6)])
+    with pltpu.force_tpu_interpret_mode(zero):
+        np.testing.assert_array_equal(np.array(run()), [np.arange(6), np.zeros(6)])
+    with pltpu.force_tpu_interpret_mode():
+        assert np.isnan(np.array(run())).all()
+
+
+@pytest.mark.parametrize(("options", "match"), [
+    ({"uninitialized_memory": "one"}, "'nan', 'zero' is required"),
+    ({"num_cores_or_threads": 0}, "at least 1"), ({"vector_clock_size": 0}, "at least 1"),
+    ({"out_of_bounds_reads": True}, "'raise', 'uninitialized'")])
+def test_mistakes_in_interpret_params(options: Any, match: str) -> None:
+    with pytest.raises(ValueError, match=match):
+        pltpu.InterpretParams(**options)
+    with pytest.warns(UserWarning, match="detect_races=True has no effect"):
+        pltpu.InterpretParams(detect_races=True)
+
+
+# Numbers of few bits, random rounding -------------------------------------------------------------
+
+@pytest.mark.parametrize("target", ["bfloat16", "float16", "float8_e5m2", "float8_e4m3fn"])
+def test_random_rounding_is_right_on_average(target: str) -> None:
+    dtype, f32 = np.dtype(getattr(onp, target)), np.float32
+    tiny = max(float(onp.finfo(dtype).smallest_normal), 1e-30)      # float32 has no subnormals
+    values = [1.001, -3.7, 0., -0., 100.3, tiny * .7, -tiny * .037, tiny * 1.01, np.inf, np.nan]
+    n = 4096
+    x = np.repeat(np.array(values, f32)[:, None], n, 1)
+    bits = np.tile((np.arange(n, dtype=np.uint64) << 20).astype(np.uint32), (len(values), 1))
+    found = olympus.jit(lambda x, b: pltpu.stochastic_round(x, b, target_dtype=dtype))(x, bits)
+    found = np.asarray(found)
+    for value, row in zip(x[:8, 0], found[:8], strict=True):
+        kinds = np.unique(row.astype(np.float64))
+        assert len(kinds) <= 2 and kinds[0] <= value <= kinds[-1]
+        np.testing.assert_allclose(row.astype(np.float64).mean(), np.float64(value),
+                                   atol=(kinds[-1] - kinds[0]) / n * 2)
+        assert (value == 0) == (len(kinds) == 1) and row[0] == row.astype(dtype)[0]
+    np.testing.assert_array_equal(found[8:].astype(f32), x[8:].astype(dtype).astype(f32))
+    with pytest.raises(ValueError, match="uint32 of its.shape is required"):
+        pltpu.stochastic_round(x, bits[0], target_dtype=dtype)
+    with pytest.raises(ValueError, match="at most 16 bits"):
+        pltpu.stochastic_round(x, bits, target_dtype=f32)
+
+
+@pytest.mark.parametrize(("wide", "packed"), [
+    ("int32", "int8"), ("uint32", "uint8"), ("int32", "int4"), ("int16", "uint8"),
+    ("int8", "int4"), ("int8", "int2"), ("float32", "bfloat16"), ("int32", "int16")])
+def test_packed_numbers_come_back(wide: str, packed: str) -> None:
+    wide_dtype, small = np.dtype(getattr(onp, wide)), np.dtype(getattr(onp, packed))
+    count = olympus.dtypes.itemsize_bits(wide_dtype) // olympus.dtypes.itemsize_bits(small)
+    rng = np.random.default_rng(0)
+    xs = [rng.integers(-100, 100, 50).astype(wide_dtype) for _ in range(count)]
+    words = pltpu.pack_elementwise(xs, packed_dtype=small)
+    assert words.dtype == f"uint{wide_dtype.itemsize * 8}"
+    for i, x in enumerate(xs):
+        found = pltpu.unpack_elementwise(words, index=i, packed_dtype=small,
+                                         unpacked_dtype=wide_dtype)
+        want = onp.array(x).astype(small).astype(wide_dtype)
+        assert found.dtype == wide_dtype
+        np.testing.assert_array_equal(found, want)
+    if packed == "int8":    # in the bytes of a little-endian word
+        np.testing.assert_array_equal(np.asarray(words).view(np.int8).reshape(-1, count).T,
+                                      np.stack(xs).astype(np.int8))
+
+
+def test_mistakes_of_packing() -> None:
+    x = np.zeros(2, np.int16)
+    for call, match in (
+            (lambda: pltpu.pack_elementwise([], packed_dtype="int8"), "no arrays given"),
+            (lambda: pltpu.pack_elementwise([x], packed_dtype="int8"), "2 are required"),
+            (lambda: pltpu.pack_elementwise([x, x[:1]], packed_dtype="int8"), "one shape"),
+            (lambda: pltpu.pack_elementwise([x], packed_dtype="int32"), "divide those"),
+            (lambda: pltpu.unpack_elementwise(x, index=2, packed_dtype="int8",
+                                              unpacked_dtype="int16"), "has 2 places"),
+            (lambda: pltpu.unpack_elementwise(x, index=0, packed_dtype="int8",
+                                              unpacked_dtype="int32"), "as many.bits"),
+            (lambda: pltpu.einshape("ab->ba", onp.zeros(3)), "one letter or.group"),
+            (lambda: pltpu.einshape("(ab)->ba", onp.zeros(6)), "all but one letter"),
+            (lambda: pltpu.einshape("(ab)->ba", onp.zeros(6), a=4), "divides it"),
+            (lambda: pltpu.sample_block(olympus.random.uniform, olympus.random.key(0), (3,), (2,),
+                                        (6,), (0,)), "divide the block")):
+        with pytest.raises(ValueError, match=f"(?s){match}"):
+            call()
+
+
+def test_axes_by_an_equation() -> None:
+    x = np.arange(2 * 6 * 4).reshape(2, 6, 4)
+    np.testing.assert_array_equal(pltpu.einshape("a(bc)d->c(da)b", x, c=3),
+                                  x.reshape(2, 2, 3, 4).transpose(2, 3, 0, 1).reshape(3, 8, 2))
+
+
+@pytest.mark.parametrize("block", [(2, 4), (4, 8), (4, 4)])
+@pytest.mark.parametrize("impl", ["threefry2x32", "rbg"])
+def test_blocks_of_all_sizes_have_the_same_random_numbers(block: Any, impl: str) -> None:
+    def draw(key: Any, o: Any) -> None:
+        o[...] = pltpu.sample_block(olympus.random.normal, key[...], o.shape, (2, 4), (8, 8))
+
+    key = pltpu.to_pallas_key(olympus.random.key(5, impl=impl))
+    found = pl.pallas_call(
+        draw, olympus.ShapeDtypeStruct((8, 8), onp.float32), grid=(8 // block[0], 8 // block[1]),
+        in_specs=[pl.BlockSpec(memory_space=pltpu.SMEM)],
+        out_specs=pl.BlockSpec(block, lambda i, j: (i, j)), interpret=True)(key)
+    want = np.block([[np.asarray(olympus.random.normal(olympus.random.fold_in(key, 2 * i + j),
+                                                       (2, 4))) for j in range(2)]
+                     for i in range(4)])
+    np.testing.assert_allclose(found, want, rtol=1e-6)
+    assert pltpu.to_pallas_key(olympus.random.split(key, 6).reshape(2, 3)).shape == (2, 3)
+
+
+@pytest.fixture(scope="module")
+def results(request: pytest.FixtureRequest) -> dict[str, str]:
+    return eight_devices.outcomes(pallas_cases, request)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", pallas_cases.CASES)
+def test_on_eight_devices(results: dict[str, str], case: str) -> None:
+    assert not results[case], results[case]

@@ -15,7 +15,8 @@ from olympus.experimental.pallas.ops.gpu import (
 )
 from olympus.experimental.pallas.ops.gpu.softmax import softmax
 from olympus.experimental.pallas.ops.tpu import (
-    flash_attention as flash, megablox, splash_attention as splash,
+    flash_attention as flash, megablox, ragged_paged_attention as ragged,
+    splash_attention as splash,
 )
 from olympus.experimental.pallas.ops.tpu.matmul import matmul
 from olympus.experimental.pallas.ops.tpu.paged_attention import (
@@ -237,3 +238,72 @@ def test_softmax(shape: Any, dtype: Any) -> None:
     near(softmax(x, interpret=True), nn.softmax(x.astype(F32)).astype(dtype))
     with pytest.raises(NotImplementedError, match="the last one is required"):
         softmax(onp.ones((2, 2)), axis=0, interpret=True)
+
+
+def ragged_oracle(q: Any, pages: Any, lengths: Any, table: Any, starts: Any, count: int,
+                  scale: float = 1., window: Any = None, cap: Any = None) -> Any:
+    """In float64: the last query of each sequence stands at its last key."""
+    q, pages = np.asarray(q, np.float64), np.asarray(pages, np.float64)
+    out, group = np.zeros(q.shape), q.shape[1] // (pages.shape[2] // 2)
+    for s in range(count):
+        both = pages[table[s]].reshape(-1, *pages.shape[2:])[:lengths[s]]
+        for t in range(starts[s], starts[s + 1]):
+            last = lengths[s] - (starts[s + 1] - t)
+            seen = slice(0 if window is None else max(0, last - window + 1), last + 1)
+            for h in range(q.shape[1]):
+                k, v = both[seen, h // group * 2], both[seen, h // group * 2 + 1]
+                logits = k @ q[t, h] * scale
+                logits = logits if cap is None else cap * np.tanh(logits / cap)
+                weights = np.exp(logits - logits.max())
+                out[t, h] = weights @ v / weights.sum()
+    return out
+
+
+@pytest.mark.parametrize("options, oracle", [
+    ({}, {}), ({"num_queries_per_block": 4, "sm_scale": .3}, {"scale": .3}),
+    ({"sliding_window": 3, "soft_cap": 2., "num_queries_per_block": 3, "mask_value": None},
+     {"window": 3, "cap": 2.})])
+def test_ragged_pages(options: Any, oracle: Any) -> None:
+    q, pages = draw(13, 6, 8), np.array(draw(11, 4, 4, 8))
+    table = np.array([[3, 7, 1], [0, 4, 9], [2, 5, 6], [100, -7, 4]], np.int32)
+    lengths, starts, count = np.array([9, 4, 12, 77], np.int32), np.array(
+        [0, 5, 6, 11, 50], np.int32), 3
+    want = ragged_oracle(q, pages, lengths, table, starts, count, **oracle)
+    pages[1, 1:] = np.nan       # behind the last key of the first sequence
+    args = [onp.array(x) for x in (q, pages, lengths, table, starts, np.array([count], np.int32))]
+    with pltpu.force_tpu_interpret_mode():
+        found = ragged.ragged_paged_attention(*args, **options)
+        np.testing.assert_allclose(found, want, rtol=1e-5, atol=2e-6)
+        plain = {k: v for k, v in options.items() if k != "num_queries_per_block"}
+        reference = ragged.ref_ragged_paged_attention
+
+        def slope(f: Any, options: Any) -> Any:
+            loss = lambda q, pages: (f(q, pages, *args[2:], **options)[:11] ** 2).sum()
+            return olympus.jit(olympus.grad(loss, (0, 1)))(*args[:2])
+        near(slope(ragged.ragged_paged_attention, options), slope(reference, plain))
+    found = olympus.jit(lambda q, pages: reference(q, pages, *args[2:], **plain))(*args[:2])
+    np.testing.assert_allclose(found, want[:11], rtol=1e-5, atol=2e-6)
+
+
+def test_ragged_pages_in_fewer_bits_and_mistakes() -> None:
+    q = onp.array(draw(6, 2, 8)).astype(onp.bfloat16)
+    pages = onp.array(draw(3, 4, 2, 8) * 30).astype(onp.int8)
+    ints = [onp.array(x, onp.int32) for x in ([7, 4], [[2, 0], [1, 1]], [0, 2, 6], [2])]
+    scales = {"k_scale": .02, "v_scale": .5}
+    with pltpu.force_tpu_interpret_mode():
+        found = ragged.ragged_paged_attention(q, pages, *ints, **scales)
+    want = olympus.jit(lambda: ragged.ref_ragged_paged_attention(q, pages, *ints, **scales))()
+    np.testing.assert_allclose(found.astype(F32), want.astype(F32), rtol=.02, atol=.05)
+    ragged.dynamic_validate_inputs(q, pages, *ints)
+    for change, match in (
+            ({1: pages[:, :, :1]}, r"2 kv_heads"), ({0: q[:, :, :4]}, "one dim"),
+            ({2: ints[0][:1]}, r"kv_lens int32\[1\] given; int32\[2\]"),
+            ({4: ints[2].astype(F32)}, "cu_q_lens float32"), ({5: ints[3] + 1}, "num_seqs is 3"),
+            ({4: ints[2] + 1}, "cu_q_lens ends at 7"), ({2: ints[0] - 1}, "4 queries and 3 keys"),
+            ({2: ints[0] + 2}, "and 9 keys; .*at most 8")):
+        args = [change.get(i, x) for i, x in enumerate((q, pages, *ints))]
+        with pytest.raises(ValueError, match="(?s)" + match):
+            ragged.dynamic_validate_inputs(*args)
+    for options in {"sliding_window": 0}, {"soft_cap": 0.}, {"num_kv_pages_per_block": 3}:
+        with pytest.raises(ValueError, match=f"{next(iter(options))}="):
+            ragged.static_validate_inputs(q, pages, *ints, **options)

@@ -41,7 +41,7 @@ def traced(tmp_path, clear_caches, monkeypatch):
     monkeypatch.setattr(disk_cache, "_libraries", str)     # they are large
     watched = persistent._watched
     monkeypatch.setattr(persistent, "_watched", lambda run: found.append(1) or watched(run))
-    disk_cache._told.clear()
+    disk_cache._warned.clear()
     with (config.compilation_cache_dir(str(tmp_path)),
           config.persistent_cache_min_compile_time_secs(60),
           config.raise_persistent_cache_errors(True)):

@@ -183,8 +183,7 @@ def test_keys_through_transformations():
 
 
 def test_keys_in_loops():
-    from olympus._src.control_flow.branches import cond
-    from olympus._src.control_flow.scan import scan
+    from olympus.lax import cond, scan
     key = random.key(2)
 
     def step(k, x):

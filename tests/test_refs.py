@@ -12,6 +12,8 @@ import ref_programs as programs
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus.custom_batching import custom_vmap
+from olympus.experimental.compute_on import compute_on
 from olympus.ref import Ref, addupdate, empty_ref, free_ref, freeze, get, new_ref, set, swap
 
 X = np.array([0.5, -1.0, 2.0, 0.25], np.float32)
@@ -261,6 +263,12 @@ def test_two_writers_lose_no_array():
 
 # Bodies ------------------------------------------------------------------------------------------
 
+def _custom_vmap(fun):
+    wrapped = custom_vmap(lambda x: fun() + x * 0)
+    wrapped.def_vmap(lambda size, mapped, x: (onp.full(size, fun()) + x * 0, True))
+    return wrapped(0.0)
+
+
 def _custom(rules):
     def body(fun):
         @rules
@@ -284,6 +292,15 @@ BODIES = {
     "switch": lambda f: lax.switch(onp.int32(1), [lambda: onp.float32(0), f, f]),
     "map": lambda f: lax.map(lambda _: f(), onp.arange(1))[0],
     "custom_jvp": _custom(olympus.custom_jvp), "custom_vjp": _custom(olympus.custom_vjp),
+    "custom_vmap": _custom_vmap, "kept": lambda f: lax.scan(
+        lambda c, _: (c, f()), 0, None, length=1, checkpoint=1)[1][0],
+    "checkpoints": lambda f: lax.while_loop(lambda c: c[0] < 1, lambda c: (c[0] + 1, f()),
+                                            (0, onp.float32(0)), checkpoints=2)[1],
+    "platform": lambda f: lax.platform_dependent(default=f, cuda=lambda: onp.float32(7)),
+    "shard_map": lambda f: olympus.shard_map(
+        f, mesh=olympus.make_mesh((1,), ("d",)), in_specs=(), out_specs=olympus.P())(),
+    "compute_on": lambda f: compute_on("device_host")(olympus.jit(f))(),
+    "solve": lambda f: lax.custom_linear_solve(lambda x: x, f(), lambda _, b: b),
     "named": lambda f: olympus.named_call(f)(), "pair": lambda f: lax.cond(
         onp.array(True), lambda: lax.scan(lambda c, _: (c, olympus.jit(f)()), 0, None, length=1)[
             1][0], lambda: onp.float32(0)),
@@ -313,6 +330,43 @@ def test_each_primitive_with_a_body_touches_an_outer_reference_once(body, deed):
         out = TAKES[take](lambda ref=ref: BODIES[body](lambda: act(ref)))
         assert (take, float(out), ref[...].tolist()) == (
             take, 2.0 if deed == "read" else 1.0, [0.0, 1.0 + more])
+
+
+def test_a_rule_of_vmap_gets_references_where_a_body_has_contents():
+    """Regression: in a body that is discharged, custom_vmap knew no contents: KeyError."""
+    @custom_vmap
+    def f(ref, x):
+        ref[0] += x
+        return ref[...].sum()
+
+    @f.def_vmap
+    def rule(size, mapped, ref, x):
+        assert mapped == [True, True]
+        addupdate(ref, (slice(None), 0), 10 * x)
+        return ref[...].sum(1), True
+
+    x = onp.arange(3.0)
+    for g in (f, olympus.jit(f), olympus.checkpoint(f), lambda ref, x: lax.fori_loop(
+            0, 1, lambda i, c: f(ref, x), 0.0)):
+        one = new_ref(onp.ones(2))
+        assert g(one, 2.0) == 4 and one[...].tolist() == [3, 1]
+        for way in (lambda h: h, olympus.jit):
+            ref = new_ref(onp.ones((3, 2)))
+            assert way(olympus.vmap(g))(ref, x).tolist() == [2, 12, 22]
+            assert ref[...].tolist() == [[1, 1], [11, 1], [21, 1]]
+    seen = new_ref(0.0)
+    g = custom_vmap(lambda x: x + seen[...])
+    g.def_vmap(lambda size, mapped, x: (x - seen[...], True))
+    assert olympus.vmap(g)(x).tolist() == olympus.jit(olympus.vmap(g))(x).tolist() == [0, 1, 2]
+    assert olympus.jit(lambda x: (lambda ref: g(x) + ref[...])(new_ref(x)))(2.0) == 4
+    with pytest.raises(TypeError, match="closes over a traced value or a reference"):
+        olympus.vmap(olympus.jit(g))(x)
+
+
+def test_a_composite_that_closes_over_a_reference_says_to_read_it_before():
+    ref = new_ref(2.0)
+    with pytest.raises(TypeError, match="decomposition closes over the reference"):
+        lax.composite(lambda x: x * ref[...], "my.scale")(3.0)
 
 
 @pytest.mark.parametrize("rules", [olympus.custom_jvp, olympus.custom_vjp])
@@ -622,17 +676,53 @@ def test_a_write_of_bwd_to_a_reference_of_the_function_is_no_longer_lost(body, c
     assert ref[...] == 3.0
 
 
-def test_a_reference_that_only_bwd_closes_over_is_refused_by_name_in_a_body():
-    ref = new_ref(1.0)
+STATE = {"calls": None, "factor": None}     # of rules that read globals
+
+
+@pytest.mark.parametrize("rules", [olympus.custom_jvp, olympus.custom_vjp])
+@pytest.mark.parametrize("touches", ["nothing", "another", "the same"])
+def test_a_rule_that_writes_a_reference_writes_it_once_in_every_body(rules, touches):
+    """Regression: in a body, what a rule alone wrote was lost, and a rule could not read globals.
+    """
+    calls, factor = STATE["calls"], STATE["factor"] = new_ref(0), new_ref(3.0)
+
+    def rule(*args):
+        STATE["calls"][...] += 1
+        f = STATE["factor"][...]
+        return (args[0][0] * f, args[1][0] * f) if rules is olympus.custom_jvp else (
+            args[0] * f, None)
+
+    @rules
+    def fun(x):
+        if touches == "the same":
+            calls[...] += 0
+        return x * (factor[...] if touches == "another" else 3.0)
+
+    if rules is olympus.custom_jvp:
+        fun.defjvp(rule)
+    else:
+        fun.defvjp(rule, lambda _, ct: (ct * 3.0,))
+    twice = lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[0]
+    for body, count in [(lambda f: f, 1), (olympus.jit, 1), (olympus.checkpoint, 1), (twice, 2),
+                        (lambda f: lambda x: lax.cond(x > 0, f, lambda x: x, x), 1)]:
+        for way in (lambda g: g, olympus.jit):
+            calls[...] = 0
+            assert way(olympus.grad(body(fun)))(onp.float32(2.0)) == 3 ** count
+            assert calls[...] == count
+
+
+def test_a_write_of_bwd_alone_happens_in_every_body():
+    """Regression: it was refused where the function with the rule was called in a body."""
+    total = new_ref(0.0)
     fun = olympus.custom_vjp(lambda x: x * 2)
-
-    def backward(_, ct):
-        addupdate(ref, (), ct)
-        return (2 * ct,)
-
-    fun.defvjp(lambda x: (x * 2, None), backward)
-    with pytest.raises(ValueError, match="from fwd to bwd as a residual"):
-        olympus.grad(olympus.jit(fun))(3.0)
+    fun.defvjp(lambda x: (x * 2, None), lambda _, ct: (addupdate(total, (), ct), (2 * ct,))[1])
+    for body, want in [(lambda f: f, 1), (olympus.jit, 1), (olympus.checkpoint, 1),
+                       (lambda f: lambda x: lax.scan(lambda c, _: (f(c), None), x, None, length=2)[
+                           0], 3), (lambda f: lambda x: lax.cond(x > 0, f, lambda x: x, x), 1)]:
+        for way in (lambda g: g, olympus.jit):
+            total[...] = 0.0
+            way(olympus.grad(body(fun)))(3.0)
+            assert total[...] == want
 
 
 def test_custom_root_says_to_read_a_reference_before():

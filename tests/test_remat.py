@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import custom_vjp, grad, jit, jvp, lax, nn, numpy as onp, random, vmap
-from olympus._src.control_flow.remat import checkpoint, checkpoint_name, checkpoint_policies
-from olympus._src.control_flow.scan import scan
+from olympus import (
+    checkpoint, checkpoint_policies, custom_vjp, grad, jit, jvp, lax, nn, numpy as onp, random,
+    typeof, vmap,
+)
 from olympus._src.core.staging import stage
-from olympus._src.core.trace import typeof
-from olympus._src.lax.arithmetic import mul
-from olympus._src.lax.transcendental import sin
+from olympus.ad_checkpoint import checkpoint_name
 from olympus.experimental.compute_on import compute_on
 from olympus.experimental.serialize_executable import deserialize_and_load, serialize
 from olympus.experimental.xla_metadata import set_xla_metadata
+from olympus.lax import mul, scan, sin
 
 X = np.float32(0.5)
 XS = np.array([0.1, 0.2, 0.3], np.float32)

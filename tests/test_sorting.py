@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 
 import olympus
-from olympus import lax, numpy as onp
-from olympus._src.base.config import enable_x64
+from olympus import enable_x64, lax, numpy as onp
 
 FLOATS = ["float16", "float32", "float64", "bfloat16", "float8_e4m3fn", "float8_e5m2",
           "float8_e4m3fnuz", "float8_e4m3b11fnuz"]

@@ -17,7 +17,7 @@ import pytest
 import olympus
 import olympus.numpy as jnp
 from olympus import jit, lax, random
-from olympus._src.types.avals import ShapedArray
+from olympus.core import ShapedArray
 
 
 def count_traces(fun):

@@ -8,7 +8,8 @@ import pytest
 import olympus
 from olympus import jit, lax, numpy as onp, vmap
 from olympus._src.lowering.module import Lowering, lower_program
-from olympus._src.types.avals import Token, abstract_token
+from olympus.core import abstract_token
+from olympus.extend.core import Token
 
 X = np.arange(4.0, dtype="f4")
 ATTRIBUTES = {

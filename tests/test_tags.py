@@ -11,10 +11,9 @@ import tag_cases
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.base.errors import ShardingTypeError
-from olympus._src.core.check import check_olympuspr
-from olympus._src.core.primitive import Primitive
-from olympus._src.types.avals import ShapedArray
+from olympus.core import ShapedArray, check_olympuspr
+from olympus.errors import ShardingTypeError
+from olympus.extend.core import Primitive
 from olympus.memory import Space
 from olympus.sharding import (
     AbstractMesh, AxisType, ManualAxisType, Mesh, NamedSharding, PartitionSpec,

@@ -16,7 +16,8 @@ from anomaly import state
 import olympus
 from olympus import checkpoint, custom_jvp, custom_vjp, grad, jit, lax, numpy as onp, vmap
 from olympus._src.base.lib import executables
-from olympus._src.core.trace import TRACING, Trace
+from olympus._src.core.trace import TRACING
+from olympus.core import Trace
 from olympus.custom_batching import custom_vmap
 from olympus.experimental import jet
 from olympus.extend.core import Primitive

@@ -11,11 +11,10 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import lax
-from olympus._src.core.check import check_olympuspr
 from olympus._src.core.context import MeshAxis, ctx
 from olympus._src.core.evaluate import eval_closed
 from olympus._src.lax.collectives.reductions import pvary_p
-from olympus._src.types.avals import ShapedArray
+from olympus.core import ShapedArray, check_olympuspr
 from olympus.sharding import ManualAxisType
 
 N, M = 4, 2     # devices along the axes i and j

@@ -89,6 +89,7 @@ class Leaf(NamedTuple):
 
     kind: str       # arg, scalar, literal, array, splat, given
     value: Any
+    by: str = ""    # an operation that is applied to the constant first
 
 
 class Step(NamedTuple):
@@ -144,8 +145,9 @@ class Program(NamedTuple):
         """Whether a value, by number, is a result, or a constant integer with an element 0."""
         if divisor >= len(self.leaves):
             return True
-        kind, value = self.leaves[divisor]
-        return kind not in ("arg", "scalar") and value.dtype.kind in "iu" and not value.all()
+        kind, value, by = self.leaves[divisor]
+        return bool(by) or kind not in ("arg", "scalar") and (
+            value.dtype.kind in "iu" and not value.all())
 
     def function(self) -> Callable[..., Any]:
         scope = {"harmless": harmless, "lax": lax, "np": np, "onp": onp, "wrapped": wrapped}
@@ -157,7 +159,8 @@ class Program(NamedTuple):
         letters: dict[int, str] = {}
         for i, each in enumerate(self.leaves):
             letters[i] = ("xyzwuvst"[sum(k.kind == "arg" for k in self.leaves[:i])]
-                          if each.kind == "arg" else "s" if each.kind == "scalar" else "C")
+                          if each.kind == "arg" else "s" if each.kind == "scalar" else
+                          f"{each.by}(C)" if each.by else "C")
         names = [letters[i] for i in range(len(self.leaves))]
         for step in self.steps:
             names.append(f"{step.name}({', '.join(names[k] for k in step.operands)})")
@@ -173,7 +176,10 @@ def harmless(divisor: Any) -> Any:
 
 
 def constant(each: Leaf) -> str:
-    """A constant's text; Python's numbers take the dtype of their neighbours."""
+    """A constant's text, or that of what is computed from it."""
+    if each.by:
+        return OPERATIONS[each.by].text.format(constant(each._replace(by="")))
+    # Python's numbers take the dtype of their neighbours.
     x = np.asarray(each.value)
     value = x.reshape(-1)[0]
     if x.dtype.kind in "iub":

@@ -190,8 +190,11 @@ def compiled(programs: Sequence[Program], quick: bool = False) -> list[Any]:
 # Making programs
 
 def leaf_of(rng: np.random.Generator, kind: str, dtype: Any, shape: tuple[int, ...],
-            divided: bool = False, numbers: Callable[[Any], list[Any]] = edges) -> Leaf:
-    """A leaf; where it may be a divisor, a constant integer is neither 0 nor -1."""
+            divided: bool = False, numbers: Callable[[Any], list[Any]] = edges,
+            computed: bool = False) -> Leaf:
+    """A leaf; where it may be a divisor, a constant integer is neither 0 nor -1. One of four
+    constant arrays is `computed` from another.
+    """
     if not is_inexact(np.dtype(dtype)):
         numbers = edges
     if divided and kind != "arg" and not is_inexact(np.dtype(dtype)):
@@ -204,11 +207,13 @@ def leaf_of(rng: np.random.Generator, kind: str, dtype: Any, shape: tuple[int, .
     if kind == "scalar":
         return Leaf(kind if shape else "arg", np.full(shape, draw(rng, dtype, (), True, numbers)))
     special = rng.random() < .1
+    by = str(rng.choice(unary(dtype))) if computed and kind != "literal" and (
+        rng.random() < .25) else ""
     if kind == "array":
-        return Leaf("array", draw(rng, dtype, shape, special, numbers))
+        return Leaf("array", draw(rng, dtype, shape, special, numbers), by)
     value = draw(rng, dtype, (), special, numbers)
     if kind == "splat":
-        return Leaf("splat", np.full(shape, value))
+        return Leaf("splat", np.full(shape, value), by)
     return Leaf(kind, np.asarray(value))
 
 
@@ -220,6 +225,13 @@ def kind_of(dtype: np.dtype) -> str:
 def accepts(op: Operation, dtype: Any) -> bool:
     dtype = np.dtype(dtype)
     return kind_of(dtype) in op.kinds or "g" in op.kinds and dtype in (np.float32, np.float64)
+
+
+@functools.cache
+def unary(dtype: Any) -> list[str]:
+    """The operations on one operand that give its dtype."""
+    return [name for name, op in OPERATIONS.items()
+            if op.arity == 1 and not op.gives and accepts(op, dtype)]
 
 
 def result(op: Operation, dtype: Any) -> np.dtype:
@@ -383,7 +395,7 @@ def random_program(rng: np.random.Generator, dtypes: Sequence[str]) -> Program:
                 if kind == "literal" and (literals or op.arity > 2):
                     kind = "splat"
                 literals += kind == "literal"
-                leaves.append(leaf_of(rng, kind, current, shape, name in DIVISIONS, numbers))
+                leaves.append(leaf_of(rng, kind, current, shape, name in DIVISIONS, numbers, True))
                 operands.append(len(leaves) - 1)
                 if kind != "literal":
                     used.append((len(leaves) - 1, current, shape))
@@ -462,6 +474,9 @@ def smaller(program: Program) -> Iterator[Program]:
                      for j, s in enumerate(program.steps) if j != i]
             yield pruned(program._replace(steps=tuple(steps)))
     for i, each in enumerate(program.leaves):
+        if each.by:
+            yield program._replace(leaves=(*program.leaves[:i], each._replace(by=""),
+                                           *program.leaves[i + 1:]))
         shape = program.leaves[0].value.shape
         kinds = {"array": ("arg", "splat"), "splat": ("arg", "literal"), "literal": ("arg",),
                  "given": ("arg", "splat"), "scalar": ("arg",), "arg": ()}[each.kind]
@@ -502,7 +517,7 @@ def shrunk(program: Program, difference: Difference) -> tuple[Program, Differenc
 
 def constants(program: Program) -> int:
     order = "arg", "scalar", "literal", "splat", "given", "array"
-    return sum(order.index(each.kind) for each in program.leaves)
+    return sum(order.index(each.kind) + bool(each.by) for each in program.leaves)
 
 
 # The sweep
@@ -569,7 +584,9 @@ class Sweep:
                 self.eager.setdefault((name, dtype), f"{operands} gave {x}")
             values.append(value)
             kept.append(program)
-        quick = self.modules % self.every != 0
+        # XLA's older emitter has no conversions of rows of floats of 8 bits.
+        quick = self.modules % self.every != 0 and not any(
+            is_float(p.dtype) and p.dtype.itemsize == 1 for p in kept)
         found = [*map(judge, values, compiled(kept, quick))]
         if quick and any(d.kind in FAULTS for differences in found for d in differences):
             found = [*map(judge, values, compiled(kept))]   # which is how users have it

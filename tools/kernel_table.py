@@ -2,6 +2,7 @@
 """What the kernels of `lax/kernels/` gain and cost, by operation and size, on this machine.
 
     PYTHONPATH=. python tools/kernel_table.py [PATTERN ...] [--sizes 1000 100000] [--rounds 5]
+    PYTHONPATH=. python tools/kernel_table.py --per-element     # the table of docs/what_is_fast.md
 
 Each case runs with `olympus_kernels` "off" and "auto" by turns: microseconds of CPU time of all
 threads (the least of the rounds), the quotient, the largest difference as a part of the largest
@@ -13,9 +14,10 @@ from __future__ import annotations
 
 import argparse
 import fnmatch
+import math
 import time
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -59,6 +61,23 @@ def convolutions(n: int) -> Iterator[Case]:
             for i, what in enumerate("xw"):
                 yield f"{name}, gradient of {what}", grad(
                     lambda x, w, fun=fun: (fun(x, w) ** 2).sum(), i), (x, w)
+
+
+@case
+def deep_convolutions(n: int) -> Iterator[Case]:
+    """Over three axes, the values and both gradients."""
+    with olympus.enable_x64(True):
+        for dtype in ("float32", "float64"):
+            for c in (1, 4, 16):
+                side = max(int((n / c) ** (1 / 3)), 3)
+                x, w = uniform(1, c, side, side, side, dtype=dtype), uniform(
+                    16, c, 3, 3, 3, dtype=dtype)
+                fun = lambda x, w: lax.conv_general_dilated(x, w, (1, 1, 1), "SAME")
+                name = f"conv over 3 axes, {c} features, {dtype}"
+                yield name, fun, (x, w)
+                for i, what in enumerate("xw"):
+                    yield f"{name}, gradient of {what}", grad(
+                        lambda x, w, fun=fun: (fun(x, w) ** 2).sum(), i), (x, w)
 
 
 @case
@@ -120,6 +139,20 @@ def products(n: int) -> Iterator[Case]:
 
 
 @case
+def ragged(n: int) -> Iterator[Case]:
+    """Contractions with ragged groups."""
+    for groups, width in ((2, 32), (4, 64), (16, 64), (8, 256), (64, 256)):
+        rows = n // width
+        x, y = uniform(rows, width), uniform(groups, width, width)
+        sizes = onp.full(groups, rows // groups, dtype=onp.int32)
+        name = f"ragged_dot, {groups} groups, {width}"
+        if rows >= groups:
+            yield name, lax.ragged_dot, (x, y, sizes)
+            yield f"{name}, gradients", grad(
+                lambda x, y, sizes: (lax.ragged_dot(x, y, sizes) ** 2).sum(), (0, 1)), (x, y, sizes)
+
+
+@case
 def small_matrices(n: int) -> Iterator[Case]:
     """Factorisations and solutions."""
     for k in (2, 3, 4):
@@ -171,6 +204,23 @@ def orders(n: int) -> Iterator[Case]:
         yield f"argsort, {dtype}", lambda x: onp.argsort(x), (key,)
     yield "random permutation", lambda key, n=n: olympus.random.permutation(key, n), (
         olympus.random.key(0),)
+    for draws in (10, n // 1000, n // 100):
+        if draws:
+            yield f"choice of {draws} without replacement", lambda key, n=n, draws=draws: (
+                olympus.random.choice(key, n, (draws,), replace=False)), (olympus.random.key(0),)
+
+
+@case
+def rows_in_order(n: int) -> Iterator[Case]:
+    """Rows and columns of several lengths, alone and with their places."""
+    for size in (3, 10, 30, 100, 300, 1000, 2048):
+        if 16 * size <= n:
+            x = uniform(n // size, size)
+            for name, key, axis in (("float32", x, 1), ("int32", (x * 1e9).astype("int32"), 1),
+                                    ("float32 columns", x.T, 0)):
+                yield f"sort rows of {size}, {name}", (
+                    lambda x, axis=axis: onp.sort(x, axis)), (key,)
+            yield f"argsort rows of {size}", lambda x: onp.argsort(x, 1), (x,)
 
 
 @case
@@ -309,15 +359,34 @@ def elementwise(n: int) -> Iterator[Case]:
                 lambda z: (z.sum(), z[::-1], onp.cumsum(z), z @ z))(onp.arctan(x)), (x,)))
 
 
+@case
+def elementwise_of_float64(n: int) -> Iterator[Case]:
+    """The same of float64, and logarithms."""
+    with olympus.enable_x64(True):
+        x, y = uniform(n, dtype="float64") * 6 - 3, uniform(n, dtype="float64") * 6 - 3
+        part = x / 3
+        for name, xs in (
+                ("sin", (x,)), ("cos", (x,)), ("tan", (x,)), ("arcsin", (part,)),
+                ("arccos", (part,)), ("arctan", (x,)), ("arctan2", (x, y)), ("cbrt", (x,)),
+                ("exp2", (x,)), ("sinh", (x,)), ("log1p", (part,)), ("log2", (part + 1,)),
+                ("log10", (part + 1,))):
+            yield f"{name} of float64", getattr(onp, name), xs
+        yield "x ** 2.5 of float64", lambda x: x ** 2.5, (part + 1,)
+        yield "sin of float64, an angle of 10**9", onp.sin, (x.at[0].set(1e9),)
+        yield "sum of log10(x), float64", lambda x: onp.sum(onp.log10(x)), (part + 1,)
+        yield "sum of log1p(x), float64", lambda x: onp.sum(onp.log1p(x)), (part + 1,)
+
+
 def ready(out: Any) -> Any:
     return olympus.block_until_ready(out)
 
 
-def measure(fun: Callable[..., Any], args: tuple[Any, ...], rounds: int
+def measure(fun: Callable[..., Any], args: tuple[Any, ...], rounds: int,
+            modes: Sequence[str] = ("off", "auto")
             ) -> tuple[list[float], list[float], list[Any], list[str]]:
-    """For "off" and "auto": seconds a call and to compile, the result; and the kernels taken."""
+    """For each mode: seconds a call and to compile, the result; and the kernels taken."""
     runs, compiling, outs, names = [], [], [], list[str]()
-    for mode in ("off", "auto"):
+    for mode in modes:
         with config.kernels(mode):
             start = time.process_time()
             lowered = jit(lambda *xs: fun(*xs)).lower(*args)
@@ -326,9 +395,9 @@ def measure(fun: Callable[..., Any], args: tuple[Any, ...], rounds: int
             compiling.append(time.process_time() - start)
             outs.append(ready(runs[-1](*args)))
     start = time.process_time()
-    ready(runs[1](*args))
+    ready(runs[-1](*args))
     count = max(1, min(300, int(0.02 / max(time.process_time() - start, 1e-6))))
-    best = [float("inf")] * 2
+    best = [float("inf")] * len(runs)
     for _ in range(rounds):
         for i, run in enumerate(runs):
             start = time.process_time()
@@ -349,14 +418,53 @@ def difference(outs: list[Any]) -> float:
     return worst
 
 
+# One case for each kernel, or kind of kernel.
+KINDS = (
+    "conv NHWC 64 groups of 1", "conv over 3 axes, 16 features, float32",
+    "sum over axis 0 of 64 rows", "count", "argmax", "distances in 3 dimensions",
+    "forces, gradient", "matmul [[]4, 4] @ [[]4, 4]", "solve 3", "cholesky 3", "cumsum",
+    "cumsum along axis 0, 100 rows", "sort, float32", "argsort, float32", "top_k, one of 32",
+    "partition, 1 ranks", "median", "heat, ten steps", "sin", "arctan2", "x % y", "x ** 2.5",
+    "x ** y", "sin of float64", "arctan2 of float64", "cbrt of float64", "log10 of float64")
+
+
+def per_element(patterns: Sequence[str], sizes: Sequence[int], rounds: int) -> None:
+    """A table in Markdown: nanoseconds per element, in brackets where no kernel applies.
+
+    The last column is the exponent of the time between a hundredth of the last size and it.
+    """
+    print("| | " + " | ".join(f"{n:.0e}" for n in sizes) + " | exponent |")
+    print("| - |" + " - |" * (len(sizes) + 1))
+    for make in CASES:
+        rows = dict[str, dict[int, tuple[float, str]]]()
+        for n in sizes:
+            for name, fun, args in make(n):
+                if any(fnmatch.fnmatch(name, p) for p in patterns):
+                    (seconds,), _, _, names = measure(fun, args, rounds, ("auto",))
+                    cell = f"{seconds / n * 1e9:.2g}"
+                    rows.setdefault(name, {})[n] = seconds, cell if names else f"({cell})"
+        for name, found in rows.items():
+            last, before = sizes[-1], sizes[-1] // 100
+            slope = f"{math.log(found[last][0] / found[before][0], 100):.2f}" if (
+                last in found and before in found) else ""
+            cells = [found[n][1] if n in found else "" for n in sizes]
+            print(f"| {name} | " + " | ".join(cells) + f" | {slope} |", flush=True)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("patterns", nargs="*", default=["*"])
     parser.add_argument("--sizes", nargs="+", type=int, default=[10**k for k in range(3, 8)])
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--per-element", action="store_true",
+                        help="nanoseconds per element of one case for each kind, in Markdown")
     given = parser.parse_args()
     warnings.simplefilter("ignore", olympus.errors.RetraceWarning)
     olympus.config.update("olympus_enable_compilation_cache", False)
+    if given.per_element:
+        patterns = KINDS if given.patterns == ["*"] else given.patterns
+        per_element(patterns, given.sizes, given.rounds)
+        return
     print(f"{'case':44} {'elements':>9} {'off, us':>10} {'auto, us':>10} {'gain':>6} "
           f"{'difference':>10}  compiling, ms  kernels")
     for make in CASES:

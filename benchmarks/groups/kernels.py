@@ -36,6 +36,24 @@ for title, count, kernel in (("depthwise convolution", 64, (64, 1, 3, 3)),
                        normal(*kernel, seed=1))
 
 
+def deep(L):
+    if L.family == TORCH:
+        return lambda x, w: L.nn.functional.conv3d(x, w, padding=1)
+    return lambda x, w: L.lax.conv_general_dilated(x, w, (1, 1, 1), "SAME")
+
+
+@group.case("convolution over three axes", JIT, TORCH)
+def _(L):
+    return run(L, deep(L), normal(2, 32, 16, 16, 16), normal(32, 32, 3, 3, 3, seed=1))
+
+
+for name, argument in (("image", 0), ("kernel", 1)):
+    @group.case(f"convolution over three axes, gradient by the {name}", JIT, TORCH, slow=True)
+    def _(L, argument=argument):
+        return run(L, gradients(L, deep(L), argument), normal(2, 32, 16, 16, 16),
+                   normal(32, 32, 3, 3, 3, seed=1))
+
+
 for size in (4, 8):
     @group.case(f"{100_000 // size ** 2 * 10:,} products of {size} × {size} matrices", *ARRAYS)
     def _(L, size=size):
@@ -119,6 +137,30 @@ for count in (100_000, 1_000_000):
 @group.case("permutation of 10⁶", JIT)
 def _(L):
     return run(L, lambda key: L.random.permutation(key, 1_000_000), L.random.key(0), check=False)
+
+
+@group.case("10 of 10⁶ without replacement", JIT)
+def _(L):
+    return run(L, lambda key: L.random.choice(key, 1_000_000, (10,), replace=False),
+               L.random.key(0), check=False)
+
+
+for shape, axis in (((10_000, 100), 1), ((1_000, 1_000), 0)):
+    for title, name in (("sort", "sort"), ("argsort", "argsort")):
+        @group.case(f"{title} of {shape[0]:,} × {shape[1]:,}, axis {axis}", *ARRAYS)
+        def _(L, shape=shape, axis=axis, name=name):
+            return run(L, lambda x: getattr(L.np, name)(x, axis), normal(*shape), check=False)
+
+
+@group.case("sort of 10⁶ integers below 100", *ARRAYS)
+def _(L):
+    return run(L, lambda x: L.np.sort(x), uniform(0, 100, 1_000_000).astype("int32"))
+
+
+@group.case("128 rows of a table of 784", *ARRAYS)
+def _(L):
+    places = uniform(0, 60_000, 128).astype("int32")
+    return run(L, lambda x, i: x[i], normal(60_000, 784), places)
 
 
 # Order statistics

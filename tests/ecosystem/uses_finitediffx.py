@@ -4,6 +4,8 @@ import finitediffx as fdx
 import jax
 import jax.numpy as jnp
 
+TOLERANCES = {"curl": 1e-3}     # differences of differences that nearly cancel
+
 
 def main():
     x = jnp.linspace(0.0, 2.0, 24)

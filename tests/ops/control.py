@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 
 import olympus
-from olympus import checkpoint, custom_jvp, custom_vjp, jit, jvp, lax, linearize, vjp, vmap
-from olympus._src.control_flow.remat import checkpoint_name, checkpoint_policies
-from olympus._src.host.callbacks import io_callback, pure_callback
+from olympus import (
+    checkpoint, checkpoint_policies, custom_jvp, custom_vjp, jit, jvp, lax, linearize,
+    pure_callback, vjp, vmap,
+)
 from olympus._src.lax.barriers import copy
+from olympus.ad_checkpoint import checkpoint_name
+from olympus.experimental import io_callback
 
 from . import Op, reals
 

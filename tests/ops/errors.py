@@ -9,7 +9,7 @@ import numpy as np
 import olympus
 from olympus import custom_vjp, grad, jvp, lax, linear_transpose, pure_callback, vmap
 from olympus._src.export.call import call_exported_p
-from olympus._src.host.callbacks import io_callback
+from olympus.experimental import io_callback
 
 from . import Refusal
 from .lax_shape import PUT, ROWS_OF, TAKE, V, ints

@@ -3,7 +3,7 @@
 import numpy as np
 
 from olympus import random
-from olympus._src.random.ciphers import threefry2x32_p
+from olympus.extend.random import threefry2x32_p
 
 from . import Op
 

@@ -237,7 +237,8 @@ def test_no_integer_is_divided_by_zero(name):
     lambda x, y: lax.select_n(np.array(True), y, x.astype("int16")) & y,
     lambda x, y: lax.optimization_barrier(x.astype("int16")) & y,
     lambda x, y: x.astype("int16").reshape(1, 3).sum(0, dtype="int16") & y,
-    lambda x, y: onp.clip(x.astype("int16"), -2**15, 2**15 - 1) & y])
+    lambda x, y: onp.clip(x.astype("int16"), -2**15, 2**15 - 1) & y,
+    lambda x, y: onp.cumsum(x.astype("int16"), dtype="int16") & x.astype("int16")])
 def test_a_narrowed_integer_and_its_mask_are_kept_apart(f):
     """MLIR's folding of the two ends the process while it compiles, so this is lowered only: the
     integer is read from memory, from where it is narrowed to where it is masked.
@@ -249,6 +250,21 @@ def test_a_narrowed_integer_and_its_mask_are_kept_apart(f):
     given = "func.func private" in text.replace("@held", "") or "stablehlo.case" in text or (
         "stablehlo.while" in text)
     assert kept if given else kept & {*masked.groups()}
+
+
+@pytest.mark.parametrize("reduce", [
+    lax.reduce_and, lax.reduce_or, lambda x, axes: lax.reduce_window(
+        x, np.int16(-1), lax.bitwise_and, (2, 1), (1, 1), "VALID")])
+def test_a_narrowed_integer_among_what_a_mask_reduces_is_kept_apart(reduce):
+    """XLA makes an operation of two joined arrays that are reduced."""
+    def run(x, y):
+        return reduce(onp.stack([x.astype("int16"), y]), (0,))
+
+    x, y = np.int32([0, 70000, 9]), np.int16([1, 2, 3])
+    text = olympus.jit(run).lower(x, y).as_text()
+    kept = re.search(r"(%\w+) = func.call @held|(%\w+) = call @held", text)
+    reduced = re.search(r"stablehlo.reduce(?:_window)?\"?\((%\w+)", text)
+    assert kept and reduced and reduced[1] in kept.groups()
 
 
 # `f(x, 0)` is a sum.
@@ -267,7 +283,27 @@ GIVEN_ZERO: dict[str, Callable[[Any], Any]] = {
     "a product": lambda x: x + onp.zeros(2) * 2, "a sum": lambda x: x + onp.zeros((3, 2)).sum(0),
     "a difference": lambda x: x + (onp.ones(2) - 1),
     "joined": lambda x: x + onp.concatenate([onp.zeros(1), onp.zeros(1)]),
-    "of int": lambda x: x + onp.zeros(2, "int32").astype(x.dtype)}
+    "of int": lambda x: x + onp.zeros(2, "int32").astype(x.dtype),
+    # What XLA computes of constants.
+    "a choice": lambda x: x + onp.where(True, 0.0, 1.0), "a sine": lambda x: x + onp.sin(0.0),
+    "a clip": lambda x: x + onp.clip(full(onp, -3, x), full(onp, 0, x), full(onp, 1, x)),
+    "a comparison": lambda x: x + (full(onp, 1, x) > full(onp, 2, x)).astype(x.dtype),
+    "a maximum": lambda x: x + lax.reduce_max(onp.zeros((2, 2), x.dtype), (0,)),
+    "minus a sine": lambda x: x - -onp.sin(full(onp, 0, x)),
+    "bits": lambda x: x + lax.bitcast_convert_type(onp.zeros(2, "int32"), "float32"),
+    "a gather": lambda x: x + onp.zeros(5, x.dtype)[onp.array([0, 3])],
+    "a computed argument": lambda x: olympus.jit(lambda x, c: x + c)(x, onp.sin(0.0)),
+    "a computed result": lambda x: x + olympus.jit(lambda c: c * 0 + onp.zeros(2))(1.0),
+    # A carry that a loop returns as it was.
+    "a while loop's carry": lambda x: lax.while_loop(
+        lambda s: s[0] < 3, lambda s: (s[0] + 1, s[1], s[2] + s[1]),
+        (0, onp.zeros(2, x.dtype), x))[2],
+    "a for loop's carry": lambda x: lax.fori_loop(
+        0, 3, lambda i, s: (s[0], s[1] + s[0]), (onp.zeros(2, x.dtype), x))[1],
+    "a scan's carry": lambda x: lax.scan(
+        lambda s, r: (s, r + s), onp.zeros((), x.dtype), x)[1],
+    "a loop's result": lambda x: x + lax.fori_loop(
+        0, 3, lambda i, s: (s[0], s[1] + 1), (onp.zeros(2, x.dtype), x))[0]}
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
@@ -275,6 +311,24 @@ def test_zeros_lose_their_sign_in_sums_with_a_zero_from_elsewhere(name):
     x = onp.asarray([-0.0, 3], name)
     found = olympus.jit(lambda x: {key: f(x) for key, f in GIVEN_ZERO.items()})(x)
     assert [key for key, sums in found.items() if np.signbit(sums).any()] == []
+
+
+@pytest.mark.parametrize("given", [np.inf, 3e9, 0.3, 1e-30, -0.0])
+@pytest.mark.parametrize("name", ["int32", "int8", "bool", "float16"])
+def test_a_constant_that_is_converted_is_another_number(name, given):
+    """A function that is given it divides by it, and adds it."""
+    def run(x):
+        number = lax.full((2,), given, "float32").astype(name).astype("float32")
+        return x + number, olympus.jit(lambda x, c: (x + c, c / x))(x, number)
+
+    x = onp.asarray([-0.0, 3], "float32")
+    number = np.asarray(onp.asarray([given], "float32").astype(name).astype("float32"))
+    with np.errstate(all="ignore"):
+        wanted = np.asarray(x) + number, (np.asarray(x) + number, number / np.asarray(x))
+    found = olympus.jit(run)(x)
+    for one, other in zip(olympus.tree.leaves(found), olympus.tree.leaves(wanted), strict=True):
+        np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(np.signbit(one), np.signbit(other))
 
 
 @pytest.mark.parametrize("name", FLOATS)
@@ -315,6 +369,10 @@ NAN = {
     "sin": lambda x: nn.softmax(x + onp.sin(onp.full(8, onp.inf, x.dtype))),
     "fmod": lambda x: onp.exp(x + onp.fmod(onp.ones(8, x.dtype), onp.zeros(8, x.dtype))),
     "power": lambda x: onp.exp(x + onp.power(onp.full(8, -2, x.dtype), .5)),
+    "a NaN's exponential": lambda x: onp.cosh(x + onp.exp(onp.full(8, onp.nan, x.dtype))),
+    "a maximum": lambda x: onp.exp(onp.max(onp.full(8, onp.nan, x.dtype)) - x),
+    "a norm": lambda x: onp.exp(x / onp.linalg.norm(onp.full(8, onp.nan, x.dtype))),
+    "a sign": lambda x: onp.exp(x * onp.sign(onp.full(8, onp.nan, x.dtype))),
     "a root given": lambda x: olympus.jit(lambda x, c: onp.exp(x + c))(
         x, onp.sqrt(onp.full(8, -1, x.dtype))),
     "a root as result": lambda x: onp.exp(x * olympus.jit(

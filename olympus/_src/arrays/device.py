@@ -377,9 +377,6 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
       axis_types: as `Mesh` takes them; explicit if None.
       devices: what to take them from, in this order; all devices of the default backend if None.
 
-    Returns:
-      A `Mesh`.
-
     ValueError if there are not enough.
 
     >>> print(olympus.make_mesh((1, 1), ("data", "model")))

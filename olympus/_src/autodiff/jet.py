@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree
-from ..base.util import Noted
+from ..base.util import WithAux
 from ..core.primitive import Primitive
 from ..core.trace import typeof
 from ..interpreters.jet import jet_flat, jet_rules
@@ -95,11 +95,11 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
         outs, out_tree = tree_flatten(fun(*tree_unflatten(tree, xs)))
         return as_arrays(outs), out_tree
 
-    noted = Noted(flat)
-    outs, found = jet_flat(noted, arrays, scaled, order)
+    with_aux = WithAux(flat)
+    outs, found = jet_flat(with_aux, arrays, scaled, order)
     if not factorial_scaled:    # the interpreter's terms are derivatives
         found = [[t / math.factorial(k) for k, t in enumerate(terms, 1)] for terms in found]
-    return tree_unflatten(noted.found, outs), tree_unflatten(noted.found, found)
+    return tree_unflatten(with_aux.aux, outs), tree_unflatten(with_aux.aux, found)
 
 
 def _series_of(i: int, tree: PyTreeDef, terms: object) -> list[Array]:

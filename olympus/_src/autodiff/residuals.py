@@ -81,9 +81,6 @@ def print_saved_residuals(f: Callable[..., PyTree], *args: PyTree, **kwargs: PyT
       f: a function of pytrees of arrays.
       *args, **kwargs: its arguments; only their shapes and dtypes matter.
 
-    Returns:
-      None.
-
     >>> olympus.ad_checkpoint.print_saved_residuals(lambda x: onp.sin(x), 2.0)  # doctest: +ELLIPSIS
     f32[] output of cos from <doctest ...>:1:54 (<lambda>)
     """

@@ -209,7 +209,7 @@ class Guard(Option):
         lib.guard(self.field, level, everywhere=everywhere)
 
 
-class Told(Option):
+class AnnouncedOption(Option):
     """An option of the process that another part is told of, when it is set and at the start."""
 
     __slots__ = ("_tell",)
@@ -248,10 +248,10 @@ class Told(Option):
 class Idle(Option):
     """An option of JAX that changes nothing here; the first other value warns."""
 
-    __slots__ = ("_silent", "_told", "_why")
+    __slots__ = ("_silent", "_warned", "_why")
 
     def __init__(self, name: str, default: Value, done: tuple[Value, ...], why: str) -> None:
-        self._silent, self._told, self._why = (default, *done), False, why
+        self._silent, self._warned, self._why = (default, *done), False, why
         super().__init__(name, default, _kind_of(default),
                          doc=f"Changes nothing, as {why}.")
         self.check(self.value)      # from the environment
@@ -264,8 +264,8 @@ class Idle(Option):
     def check(self, value: T) -> T:
         """Return `value` if it is legal; warn if it asks for an effect that it has not."""
         found = super().check(value)
-        if value not in self._silent and not self._told:
-            self._told = True
+        if value not in self._silent and not self._warned:
+            self._warned = True
             warnings.warn(f"{self.name}: {value!r} given, which changes nothing here: {self._why}; "
                           "leave the option as it is.", stacklevel=3)
         return found
@@ -581,21 +581,21 @@ array_garbage_collection_guard = _option(
     doc="What happens when the cyclic garbage collector frees an array, whose device memory was "
     "held longer than needed: 'log' writes an error, 'fatal' ends the process.")
 array_tracebacks = _option(
-    "olympus_array_tracebacks", False, _BOOL, option=Told,
+    "olympus_array_tracebacks", False, _BOOL, option=AnnouncedOption,
     doc="Keep with each array the Python lines that made it, which "
     "`profiler.device_memory_profile` shows; an operation takes up to 1 us more.")
 array_tracebacks.tell(lib.array_tracebacks)
 thread_guard = _option(
-    "olympus_thread_guard", False, _BOOL, option=Told,
+    "olympus_thread_guard", False, _BOOL, option=AnnouncedOption,
     doc="In a job of several processes, let only the thread that set this option start programs: "
     "threads whose order differs between processes end the job.")
 thread_guard.tell(lib.thread_guard)
 logging_level = _option(
     "olympus_logging_level", "NOTSET",
-    _choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), option=Told,
+    _choice("NOTSET", "DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"), option=AnnouncedOption,
     doc="The level of Python's logger 'olympus'.")
 debug_log_modules = _option(
-    "olympus_debug_log_modules", "", _STRING, option=Told,
+    "olympus_debug_log_modules", "", _STRING, option=AnnouncedOption,
     doc="Names of loggers, separated by commas, that write everything to stderr, for example "
     "'olympus'.")
 platform_name = _option(
@@ -650,7 +650,10 @@ pallas_enable_debug_checks = _option(
     "olympus_pallas_enable_debug_checks", False, _BOOL, trace_key=True,
     doc="Let `pallas.debug_check` check its condition.")
 pallas_interpret = _option(
-    "olympus_pallas_interpret", False, _BOOL, trace_key=True,
+    "olympus_pallas_interpret", False,
+    Kind("True, False or an InterpretParams",
+         lambda value: isinstance(value, bool) or hasattr(value, "uninitialized_memory"),
+         _parse_bool, when_entered=True), trace_key=True,
     doc="Run all kernels in interpret mode, as if with `interpret=True`.")
 pallas_poison_buffers = _option(
     "olympus_pallas_poison_buffers", False, _BOOL,

@@ -397,6 +397,32 @@ def register_backend_cache(cache: _Clearable, for_what: str) -> None:
     known_cache(cache)
 
 
+class KnownTypes(set[type]):
+    """Types with one known property: some for good, and at most `most` that were met.
+
+    To look a type up takes as long as in a set. Where too many were met all of those are forgotten.
+
+    >>> numbers = KnownTypes(int, float, most=1)
+    >>> numbers.meet(bool), numbers.meet(complex), sorted(map(str, numbers))
+    (None, None, ["<class 'complex'>", "<class 'float'>", "<class 'int'>"])
+    """
+
+    def __init__(self, *types: type, most: int = 1024) -> None:
+        super().__init__(types)
+        self._for_good, self._most = frozenset(types), most
+
+    def meet(self, kind: type) -> None:
+        """Add a type, such as a class of a user's, until too many were added."""
+        if len(self) >= len(self._for_good) + self._most:
+            self.intersection_update(self._for_good)
+        self.add(kind)
+
+    def keep(self, kind: type) -> None:
+        """Add a type for good."""
+        self._for_good |= {kind}
+        self.add(kind)
+
+
 class Memo(dict[Any, Any]):
     """A dict of at most `maxsize` entries that drops the oldest; it reads as fast as a dict."""
 
@@ -502,25 +528,25 @@ def clear_all() -> None:
         cache.cache_clear()
 
 
-class Noted:
-    """A function of flat values that is to be traced, and what else it finds out when it runs.
+class WithAux:
+    """A function of flat values that is to be traced; `aux` is what else its last call returned.
 
     Args:
       fun: returns a pair: a call's flat results, and anything.
 
-    >>> halves = Noted(lambda *xs: (xs[::2], len(xs)))
-    >>> halves(1, 2, 3), halves.found
+    >>> halves = WithAux(lambda *xs: (xs[::2], len(xs)))
+    >>> halves(1, 2, 3), halves.aux
     ((1, 3), 3)
     """
 
-    __slots__ = ("found", "fun")
+    __slots__ = ("aux", "fun")
 
     def __init__(self, fun: Callable[..., tuple[Any, Any]]) -> None:
         self.fun = fun
-        self.found: Any = None
+        self.aux: Any = None
 
     def __call__(self, *args: object) -> Any:
-        outs, self.found = self.fun(*args)
+        outs, self.aux = self.fun(*args)
         return outs
 
 

@@ -36,9 +36,6 @@ def is_remote_storage(tspec: Spec | str) -> bool:
     Args:
       tspec: a dict or a str.
 
-    Returns:
-      A bool.
-
     >>> is_remote_storage("gs://bucket/a"), is_remote_storage({"kvstore": {"driver": "file"}})
     (True, False)
     """

@@ -134,9 +134,6 @@ def is_tensorstore_spec_leaf(leaf: object) -> bool:
     Args:
       leaf: anything.
 
-    Returns:
-      A bool.
-
     >>> is_tensorstore_spec_leaf({"driver": "zarr3"}), is_tensorstore_spec_leaf({"a": None})
     (True, False)
     """
@@ -449,9 +446,6 @@ def estimate_read_memory_footprint(t: Any, domain: Any) -> int:
     Args:
       t: the array.
       domain: which part of it; None is all.
-
-    Returns:
-      An int.
 
     >>> import tensorstore
     >>> estimate_read_memory_footprint(tensorstore.array([[1, 2, 3]], dtype="int32"), None)

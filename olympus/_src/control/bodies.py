@@ -21,7 +21,7 @@ import numpy as np
 
 from ..base import lib, source
 from ..base.typing import Array, ArrayLike, PyTree
-from ..base.util import Memo, Noted, Owned, lazy_module, name_of
+from ..base.util import Memo, Owned, WithAux, lazy_module, name_of
 from ..core import tags
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var, derived
@@ -32,7 +32,8 @@ from ..lax.sharding import reshard_p
 from ..types import dtypes
 from ..types.avals import MUTABLE, Aval, ShapedArray, matches
 from ..types.tree import (
-    keystr, tree_flatten, tree_flatten_with_path, tree_leaves_with_path, treedef_children,
+    keystr, tree_flatten, tree_flatten_with_path, tree_leaves_with_path, tree_unflatten,
+    treedef_children,
 )
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
@@ -40,6 +41,7 @@ from ..types.tree_registry import PyTreeDef
 _captures: Any = lazy_module("olympus._src.core.captures")      # for programs with bodies
 _cells: Any = lazy_module("olympus._src.core.cells")            # where there are references
 
+BOOL = dtypes.as_dtype(bool)
 Finish = Callable[[list[ArrayLike]], list[ArrayLike]]      # what becomes of a body's flat results
 
 
@@ -148,10 +150,10 @@ def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequen
                     tree_leaves_with_path(tree.unflatten(range(len(out))))[i][0]))
         return out if finish is None else finish(out), tree
 
-    noted = Noted(flat)
+    with_aux = WithAux(flat)
     # Arrays become operands as well, not only tracers: one program then serves all values.
-    closed, consts = all_consts_as_inputs(stage(noted, in_avals, DebugInfo("body", name)))
-    return Body(closed, consts, noted.found, name)
+    closed, consts = all_consts_as_inputs(stage(with_aux, in_avals, DebugInfo("body", name)))
+    return Body(closed, consts, with_aux.aux, name)
 
 
 def check_aliases(what: str, fun: Callable[..., PyTree], consts: Sequence[ArrayLike],
@@ -364,6 +366,35 @@ def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, t
             raise _changed(what, fun, tree, tree, avals, found)
         avals = grown
     raise AssertionError("weak types only ever turn strong")
+
+
+def bind_while(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], PyTree],
+               body_fun: Callable[[PyTree], PyTree], init_val: PyTree) -> PyTree:
+    """Stage condition and body on pytrees and apply `bind`, a while primitive's.
+
+    TypeError unless the condition gives one boolean scalar.
+    """
+    leaves, avals, tree = flatten("while_loop: init_val", init_val)
+    in_tree = tree_flatten((init_val,))[1]
+    # The body first: it settles the carry's weak types, which the condition is then staged for.
+    body, avals = stage_loop_body("while_loop", body_fun, in_tree, tree, avals)
+    cond = stage_body(cond_fun, in_tree, avals, what="while_loop")
+    out = cond.out_avals
+    if len(out) != 1 or out[0].shape != () or out[0].dtype != BOOL or cond.out_tree.num_nodes != 1:
+        shown = (f"pytree {cond.out_tree}" if cond.out_tree.num_nodes != 1 else
+                 f"output type(s) {out}")
+        raise TypeError(f"while_loop: cond_fun must return a boolean scalar, but got {shown} from "
+                        f"{cond.name}; reduce with olympus.numpy.all or any.")
+    # Devices that leave the loop at different times have different values then.
+    vma = out[0].vma
+    if any(isinstance(a, ShapedArray) and not vma <= a.vma for a in avals):
+        varied = [tags.pvary(x, vma) for x in leaves]
+        return bind_while(bind, cond_fun, body_fun, tree_unflatten(tree, varied))
+    leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
+    result = bind(*cond.consts, *body.consts, *leaves, cond_nconsts=len(cond.consts),
+                  cond_olympuspr=cond.program, body_nconsts=len(body.consts),
+                  body_olympuspr=body.program)
+    return tree_unflatten(tree, result)
 
 
 def _changed(what: str, fun: Callable[..., PyTree], tree: PyTreeDef, found_tree: PyTreeDef,

@@ -10,7 +10,7 @@ from itertools import compress
 from typing import Any
 
 from ..base.typing import Array, ArrayLike, IrValue, Params, R, Value
-from ..base.util import Noted, lazy_module, merged
+from ..base.util import WithAux, lazy_module, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
 from ..core.primitive import (
@@ -24,17 +24,17 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program, split_program
 from ..interpreters.transpose import linear_flags, transpose_program
-from .groups import Bodied
+from .groups import HasBodies
 
 Picked = Callable[[Any, Any, Any, Any], Any]
 _parts: Any = lazy_module("olympus._src.interpreters.parts")    # for values of users' types
 
 
-class Call(Bodied):
+class Call(HasBodies):
     """Apply `olympuspr` to the operands; `name` is the program's name.
 
-    Subclasses may have params with one entry per operand and result: `followed` selects the entries
-    of a derived program.
+    Subclasses may have params with one entry per operand and result: `with_program` selects the
+    entries of a derived program.
     """
 
     called = True
@@ -46,7 +46,7 @@ class Call(Bodied):
         """`make(program, *args)`, where the program is traced."""
         return make(params["olympuspr"], *args)
 
-    def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
+    def with_program(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
                  transposed: bool = False) -> Params:
         """The params with a derived program.
 
@@ -57,7 +57,7 @@ class Call(Bodied):
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         body, repeated = params["olympuspr"], _parts.repeated
-        outs = self.bind(*_parts.parts_of(args), **self.followed(
+        outs = self.bind(*_parts.parts_of(args), **self.with_program(
             _parts.bodies_in_parts(self, params), _parts.in_parts(body),
             lambda x, dx, y, dy: repeated(x, body.in_avals),
             lambda x, dx, y, dy: repeated(y, body.out_avals)))
@@ -71,7 +71,7 @@ class Call(Bodied):
             ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         nonzero = tuple([type(t) is not Zero for t in tangents])
         body, nonzero_out = self.derived(params, jvp_program, nonzero)
-        out = self.bind(*primals, *compress(tangents, nonzero), **self.followed(
+        out = self.bind(*primals, *compress(tangents, nonzero), **self.with_program(
             params, body, lambda x, dx, y, dy: (*x, *compress(dx, nonzero)),
             lambda x, dx, y, dy: (*y, *compress(dy, nonzero_out))))
         n = len(nonzero_out)
@@ -132,7 +132,7 @@ class Call(Bodied):
         # all iterations, and all branches, have the same outputs.
         body, nonzero_out = self.derived(params, transpose_program, linear, nonzero, False)
         known = [not lin for lin in linear]
-        out = iter(self.bind(*compress(args, known), *compress(cts, nonzero), **self.followed(
+        out = iter(self.bind(*compress(args, known), *compress(cts, nonzero), **self.with_program(
             params, body, lambda x, dx, y, dy: (*compress(x, known), *compress(dy, nonzero)),
             lambda x, dx, y, dy: compress(compress(dx, linear), nonzero_out), True)))
         flags = iter(nonzero_out)
@@ -150,7 +150,7 @@ class Call(Bodied):
         return self.bind(*args, olympuspr=body, **params), out_dims
 
     def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
-        return self.followed(params, body, lambda x, dx, y, dy: x,
+        return self.with_program(params, body, lambda x, dx, y, dy: x,
                              lambda x, dx, y, dy: (*y, *compress(x, new)))
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params
@@ -163,7 +163,7 @@ class Call(Bodied):
         body, used_in = dce_closed(eqn.params["olympuspr"], used, keep_inputs=False)
         return eqn.replace(
             invars=[*compress(eqn.invars, used_in)], outvars=[*compress(eqn.outvars, used)],
-            params=self.followed(eqn.params, body, lambda x, dx, y, dy: compress(x, used_in),
+            params=self.with_program(eqn.params, body, lambda x, dx, y, dy: compress(x, used_in),
                                  lambda x, dx, y, dy: compress(y, used)))
 
 
@@ -181,8 +181,8 @@ def linearize_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...]
                 tuple(type(t) is not Zero for t in out_tangents))
 
     tangent_avals = [a.to_tangent_aval() for a, nz in zip(avals, nonzero, strict=True) if nz]
-    noted = Noted(body)
-    return split_program(noted, avals, tangent_avals), noted.found
+    with_aux = WithAux(body)
+    return split_program(with_aux, avals, tangent_avals), with_aux.aux
 
 
 def bound_in(trace: Trace, prim: Higher, args: Sequence[ArrayLike], params: Params) -> list[Array]:

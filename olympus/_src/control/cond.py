@@ -33,12 +33,12 @@ from ..lax.shape import broadcast_in_dim, zeros_of
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, has_tangent
 from .elements import check_elements, map_mapped, per_element, put_one, replaces_others
-from .groups import Runs
+from .groups import AgreeingRuns
 
 INT32 = dtypes.as_dtype("int32")
 
 
-class Cond(Runs):
+class Cond(AgreeingRuns):
     """params: branches. Operands: an int32 index in range, then the operands of every branch."""
 
     body = "branches"

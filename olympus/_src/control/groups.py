@@ -26,7 +26,7 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn
 from ..core.primitive import Axis, Builder, Higher, Primitive, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
-from ..core.trace import REFERENCES, typeof
+from ..core.trace import typeof
 from ..interpreters.batching import batch_program, to_axis
 from ..interpreters.checks import Checked, Checks, counted, no_failure
 from ..interpreters.dce import dce_closed
@@ -42,7 +42,7 @@ Flags = tuple[bool, ...]
 Applied = list[tuple[str, ClosedOlympuspr, Sequence[T]]]    # the bodies that run; their operands
 
 
-class Bodied(Higher, abstract=True):
+class HasBodies(Higher, abstract=True):
     """A primitive that says by `applied` which operands each of its programs takes.
 
     Unless it says otherwise, it runs one, once, on its operands, and returns what that does.
@@ -93,7 +93,7 @@ class Bodied(Higher, abstract=True):
     # A reference is its content here, an operand more; each written one is a result more.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         (_, body, its), = self.applied(params, ins)
-        which = [type(x) in REFERENCES for x in its]
+        which = list(map(_refs.is_cell, its))
         new = list(map(operator.and_, which, _refs.written(body)))
         outs = self.bind(*map(_refs.content, ins), **self.with_contents(
             params, _refs.discharge(body, which, new), new))
@@ -121,7 +121,7 @@ class Groups(NamedTuple):
     each: int
 
 
-class Runs(Bodied, abstract=True):
+class AgreeingRuns(HasBodies, abstract=True):
     """A primitive whose runs agree on types: iterations of one body, or one run of several bodies.
 
     A property (having a tangent, being mapped, being unknown) that a carry or a result has in one
@@ -171,6 +171,15 @@ class Runs(Bodied, abstract=True):
     def given(self, params: Params, xs: Sequence[T]) -> list[T]:
         own, read, _, each = self.cut(params, xs)
         return [*own, *read, *each]
+
+    def unchanged(self, params: Params, xs: Sequence[T]) -> list[T]:
+        body = params[self.body]
+        if type(body) is not ClosedOlympuspr:
+            return []
+        _, read, carry, _ = self.cut(params, xs)
+        pr = body.olympuspr
+        return [x for x, v, out in zip(carry, pr.invars[len(read):], pr.outvars, strict=False)
+                if v is out]
 
     def cut(self, params: Params, xs: Sequence[T]) -> list[list[T]]:
         """One thing for each operand, by group."""
@@ -322,7 +331,7 @@ class Runs(Bodied, abstract=True):
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         own, read, carry, each = self.cut(params, ins)
         its, bodies, n = [*read, *carry, *each], self.alike(params), len(read) + len(carry)
-        which = [type(x) in REFERENCES for x in its]
+        which = list(map(_refs.is_cell, its))
         new = [w and any(flags)
                for w, *flags in zip(which, *map(_refs.written, bodies), strict=True)]
         m, pure = len(bodies[0].outvars), [_refs.discharge(b, which, new) for b in bodies]
@@ -393,7 +402,7 @@ class Runs(Bodied, abstract=True):
                                   sum(keep[:nr]), places(carry), places(own)))
 
 
-class Loop(Runs, abstract=True):
+class Loop(AgreeingRuns, abstract=True):
     """Iterations of one body, their number unknown."""
 
     adds: Any = None

@@ -21,7 +21,7 @@ import numpy as np
 from ..base import config
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, Params, R, T
-from ..base.util import Memo, Noted, bit_key, lazy_module
+from ..base.util import Memo, WithAux, bit_key, lazy_module
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr, high_types, numbers
 from ..core.primitive import Primitive
@@ -175,10 +175,10 @@ class ManualTrace(Trace):
             return ([expand_dims(x, (0,)) for x in outs] if specs is None else
                     list(map(manual.cast, outs, specs))), list(map(typeof, outs))
 
-        noted = Noted(program)
+        with_aux = WithAux(program)
         closed, out_avals = self._staged(
             key and (key, specs and tuple(specs), *mine), programs, wide,
-            lambda: (stage(noted, wide), noted.found))
+            lambda: (stage(with_aux, wide), with_aux.aux))
         ins = [self.spec_of(a) if own else PartitionSpec()
                for a, own in zip(avals, mine, strict=True)]
         found = self.outside(self._apply, closed, [a._val if own else a for a, own in zip(

@@ -57,7 +57,7 @@ def combined_by(b: Builder, program: ClosedOlympuspr) -> Callable[..., Sequence[
     """
     def body(*pq: IrValue) -> Sequence[IrValue]:
         outs = b.call_inline(program, pq)
-        if len(outs) != 1 or b.module.platform != "cpu" or not b.module.keeps:
+        if len(outs) != 1 or b.module.platform != "cpu" or not b.module.keeps_calls:
             return outs
         aval = program.out_avals[0]
         if dtypes.scalar_kind(aval.dtype) != "f" or not _extrema(program):

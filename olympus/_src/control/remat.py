@@ -76,7 +76,7 @@ class Checkpoint(Call):
                           for x, a, flag in zip(args, b.avals_in, flags, strict=True)])
         return b.call_inline(olympuspr, args, part)
 
-    def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
+    def with_program(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
                  transposed: bool = False) -> Params:
         flags, n = params["prevent_cse"], len(params["olympuspr"].invars)
         if type(flags) is tuple:    # (co)tangents are computed

@@ -27,13 +27,13 @@ from ..lax.slicing import index_in_dim
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.shape import bound_or, definitely_equal, maximum
-from .groups import Runs, woven
+from .groups import AgreeingRuns, woven
 
 _refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
 _BFLOAT16, _UINT16 = map(dtypes.as_dtype, ("bfloat16", "uint16"))
 
 
-class Scan(Runs):
+class Scan(AgreeingRuns):
     """params: olympuspr, length, reverse, unroll, num_consts, num_carry."""
 
     roles = 0, "num_consts", "num_carry"

@@ -237,7 +237,7 @@ class ShardMap(Call):
         with manual_of(params).within():
             return make(params["olympuspr"], *args)
 
-    def followed(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
+    def with_program(self, params: Params, body: ClosedOlympuspr, ins: Picked, outs: Picked,
                  transposed: bool = False) -> Params:
         manual, of = manual_of(params), _of_cotangents if transposed else _of_tangents
         specs = [s for own in (params["in_specs"], params["out_specs"]) for s in (own, of(own))]

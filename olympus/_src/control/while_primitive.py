@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 
 from ..base.source import summarize
-from ..base.typing import Array, IrValue, Params, PyTree, Reference, T, Value
+from ..base.typing import Array, IrValue, Params, Reference, T, Value
 from ..base.util import cut, lazy_module
-from ..core import tags
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
 from ..core.primitive import Axis, Builder, Cotangent, Tangent, Transposed
 from ..core.reuse import Cells, Use
 from ..core.staging import stage
-from ..core.trace import REFERENCES, ctx, literal, typeof
+from ..core.trace import ctx, literal, typeof
 from ..interpreters.batching import batch_program
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
@@ -30,8 +29,7 @@ from ..lax.reduce import argmax, reduce_or
 from ..lax.shape import broadcast_in_dim
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray
-from ..types.tree import tree_flatten, tree_unflatten
-from .bodies import cast, flatten, stage_body, stage_loop_body, with_leading
+from .bodies import with_leading
 from .call import call_p
 from .cond import check_selectable, cond_p
 from .elements import check_elements, per_element, put_one
@@ -121,7 +119,7 @@ class While(Loop):
         nc, nb = params["cond_nconsts"], params["body_nconsts"]
         cond, body = params["cond_olympuspr"], params["body_olympuspr"]
         c_consts, b_consts, carry = cut(ins, nc, nb)
-        in_cond, in_body = [[type(x) in REFERENCES for x in (*consts, *carry)]
+        in_cond, in_body = [[_refs.is_cell(x) for x in (*consts, *carry)]
                             for consts in (c_consts, b_consts)]
         if any(map(operator.and_, in_cond, _refs.written(cond))):
             lines = [summarize(e.source) for e in cond.eqns
@@ -339,30 +337,3 @@ def _ask(body: ClosedOlympuspr, cond: ClosedOlympuspr, nc: int, nb: int) -> Clos
 
 
 while_p = While("while")
-
-
-def loop(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], PyTree],
-         body_fun: Callable[[PyTree], PyTree], init_val: PyTree) -> PyTree:
-    """Stage condition and body on pytrees and apply `bind`, a while primitive's."""
-    leaves, avals, tree = flatten("while_loop: init_val", init_val)
-    in_tree = tree_flatten((init_val,))[1]
-    # The body first: it settles the carry's weak types, which the condition is then staged for.
-    body, avals = stage_loop_body("while_loop", body_fun, in_tree, tree, avals)
-    cond = stage_body(cond_fun, in_tree, avals, what="while_loop")
-    out = cond.out_avals
-    if len(out) != 1 or out[0].shape != () or out[0].dtype != BOOL or cond.out_tree.num_nodes != 1:
-        shown = (f"pytree {cond.out_tree}" if cond.out_tree.num_nodes != 1 else
-                 f"output type(s) {out}")
-        raise TypeError(f"while_loop: cond_fun must return a boolean scalar, but got {shown} from "
-                        f"{cond.name}; reduce with olympus.numpy.all or any.")
-    # Devices that leave the loop at different times have different values then.
-    vma = out[0].vma
-    if any(isinstance(a, ShapedArray) and not vma <= a.vma for a in avals):
-        varied = [tags.pvary(x, vma) for x in leaves]
-        return loop(bind, cond_fun, body_fun, tree_unflatten(tree, varied))
-    leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
-    result = bind(*cond.consts, *body.consts, *leaves, cond_nconsts=len(cond.consts),
-                  cond_olympuspr=cond.program, body_nconsts=len(body.consts),
-                  body_olympuspr=body.program)
-    return tree_unflatten(tree, result)
-

@@ -18,8 +18,9 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, PyTree
 from ..base.util import cut, merged
+from ..control.bodies import bind_while
 from ..control.groups import Loop
-from ..control.while_primitive import While, loop, while_p
+from ..control.while_primitive import While, while_p
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
 from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Tangent, Transposed
@@ -201,7 +202,7 @@ def walk_back(n: ArrayLike, start: Sequence[Array], acc: Sequence[ArrayLike], ct
     """
     # Its own loops can be differentiated, in the same way: second derivatives store K values of
     # each that the first one stores.
-    while_loop = functools.partial(loop, functools.partial(
+    while_loop = functools.partial(bind_while, functools.partial(
         checkpointed_while_p.bind, checkpoints=checkpoints))
     # No known state: an iteration is undone without knowing where it was.
     if not start:
@@ -275,7 +276,7 @@ def stride(distance: Array, free: Array) -> Array:
 
     # Without a free place nothing is asked for: the loop would take as many rounds as iterations.
     asked = select(gt(free, _int(0)), length, number(0.0))
-    r, _, before = loop(while_p.bind, lambda loop: lt(loop[1], asked), grow,
+    r, _, before = bind_while(while_p.bind, lambda loop: lt(loop[1], asked), grow,
                               (number(0.0), number(1.0), number(1.0)))
     behind = div(mul(before, c), arithmetic.max(sub(add(c, r), number(1.0)), number(1.0)))
     steps = convert_element_type(arithmetic.round(arithmetic.min(before, sub(length, behind))), INT)

@@ -8,7 +8,7 @@ import json
 from collections.abc import Callable, Iterator
 
 from ..base.typing import Array, PyTree
-from ..base.util import Noted, name_of, wraps
+from ..base.util import WithAux, name_of, wraps
 from ..control.compute_on import compute_on_p
 from ..core.context import ROOT, ComputeOn as ComputeScope, ctx, outermost
 from ..core.ir import DebugInfo
@@ -104,13 +104,13 @@ def compute_on2(f: Callable[..., PyTree] | None = None, *, compute_type: str,
             with compute_on(compute_type):
                 return tree_flatten(f(*tree_unflatten(tree, inner)))
 
-        noted = Noted(flat)
-        closed, tracers = closure_convert(stage(noted, [typeof(x) for x in leaves],
+        with_aux = WithAux(flat)
+        closed, tracers = closure_convert(stage(with_aux, [typeof(x) for x in leaves],
                                                 DebugInfo("compute_on", name_of(f))))
         outs = compute_on_p.bind(*tracers, *leaves, olympuspr=closed, compute_type=compute_type,
                                  compiler_options=options)
-        spaces = flatten_axes("compute_on2 out_memory_spaces", noted.found, out_memory_spaces)
-        return tree_unflatten(noted.found, [
+        spaces = flatten_axes("compute_on2 out_memory_spaces", with_aux.aux, out_memory_spaces)
+        return tree_unflatten(with_aux.aux, [
             move(x, Space.of(space)) for x, space in zip(outs, spaces, strict=True)])
 
     return elsewhere

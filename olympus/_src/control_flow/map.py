@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from ..base.source import api_boundary
 from ..base.typing import PyTree
-from ..base.util import Noted
+from ..base.util import WithAux
 from ..control.bodies import Derived, check_callable, flatten, leaf_names
 from ..core.primitive import Axis
 from ..core.trace import typeof
@@ -76,8 +76,8 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
 def _batched(f: Callable[[PyTree], PyTree], xs: PyTree) -> PyTree:
     """`vmap(f)(xs)` along axis 0."""
     leaves, tree = tree_flatten(xs)
-    flat = Noted(lambda *slices: tree_flatten(f(tree_unflatten(tree, slices))))
+    flat = WithAux(lambda *slices: tree_flatten(f(tree_unflatten(tree, slices))))
     axis = Axis(typeof(leaves[0]).shape[0])
     outs, dims = batch_flat(flat, axis, leaves, [0] * len(leaves))
-    return tree_unflatten(flat.found, [to_axis(x, d, 0, axis.size)
+    return tree_unflatten(flat.aux, [to_axis(x, d, 0, axis.size)
                                      for x, d in zip(outs, dims, strict=True)])

@@ -14,9 +14,9 @@ from ..control.bodies import (
 from ..control.call import call_p
 from ..control.reduce import reduce_p
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, Held, derived
+from ..core.ir import ClosedOlympuspr, SameObjects, derived
 from ..core.primitive import Primitive
-from ..core.staging import held
+from ..core.staging import must_be_passed
 from ..core.trace import Tracer, typeof
 from ..lax import reduce as monoids
 from ..lax.arithmetic import max_p, min_p, mul_p
@@ -49,7 +49,7 @@ def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
         raise aval_error(what, leaf_names(tree, "result"), scalars, body.out_avals,
                          "the computation must return the scalar types that it was given")
     for c in body.consts:
-        if held(c):
+        if must_be_passed(c):
             given = "a traced value" if typeof(c).is_array else f"the reference {typeof(c)}"
             raise TypeError(f"{what}: the computation {body.name} closes over {given}; a function "
                             "of its arguments alone is required; pass the value as one more "
@@ -57,11 +57,11 @@ def scalar_program(what: str, fun: Callable[..., PyTree], tree: PyTreeDef,
     # Arrays that it closes over are no operands of the reduction: they become constants again.
     if not body.consts:
         return body.program
-    return _closed(body.program, Held(body.consts))
+    return _closed(body.program, SameObjects(body.consts))
 
 
 @derived
-def _closed(program: ClosedOlympuspr, consts: Held) -> ClosedOlympuspr:
+def _closed(program: ClosedOlympuspr, consts: SameObjects) -> ClosedOlympuspr:
     """The program whose first inputs are constants with these values."""
     pr, n = program.olympuspr, len(consts.values)
     return ClosedOlympuspr(pr.replace(constvars=pr.invars[:n], invars=pr.invars[n:]),

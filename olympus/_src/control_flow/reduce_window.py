@@ -32,8 +32,8 @@ from ..lax.indexing import GatherDimensionNumbers, gather
 from ..lax.shape import broadcast_in_dim, reshape, transpose
 from ..lax.window_extrema import reduce_window_max_p, reduce_window_min_p
 from ..lax.windows import (
-    Pairs, dilated, emit_windows, reduce_window_sum_p, window_params, windowed_shape,
-    windows_on_axis,
+    Pairs, WindowReduction, dilated, emit_windows, reduce_window_sum_p, window_params,
+    windowed_shape, windows_on_axis,
 )
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -53,8 +53,10 @@ class ReduceWindow(Primitive):
 
     multiple_results = True
     programs = ("olympuspr",)
+    algebra = "mask"    # the program may be one
     transpose = None
     spread = staticmethod(tags.as_first)
+    remedy = WindowReduction.remedy
 
     result_avals = Primitive.inferred   # not memoised: the key would keep programs alive
 

@@ -25,7 +25,7 @@ from ..lax.creation import iota
 from ..lax.families import add
 from ..lax.shape import expand_dims, reshape, rev
 from ..lax.slicing import concatenate, index_in_dim, slice_in_dim
-from ..types.avals import ShapedArray
+from ..types.avals import MUTABLE, ShapedArray
 from ..types.shape import bound_or, extent, maximum, static_int
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
@@ -33,6 +33,7 @@ from ..types.tree_registry import PyTreeDef
 INDEX = np.dtype(np.int32)
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _refs: Any = lazy_module("olympus._src.lax.refs")
+_carried: Any = lazy_module("olympus._src.control_flow.carried_refs")    # in kernels
 _progress: Any = lazy_module("olympus._src.control_flow.progress")     # under progress=
 
 
@@ -65,6 +66,11 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     6.0 [0. 1. 3. 6.]
     """
     check_callable("lax.scan", f=f)
+    if MUTABLE and (places := _carried.places_of(init)):
+        f, init = _carried.closed_over("scan", f, places, pair=True), places.without(init)
+        carry, ys = scan(f, init, xs, length, reverse, unroll, checkpoint=checkpoint,
+                         progress=progress)
+        return places.joined(carry), ys
     x_leaves, x_avals, x_tree = flatten("scan: xs", xs)
     n = _length(x_avals, x_tree, length)
     leaves, avals, tree = flatten("scan: init", init)

@@ -14,18 +14,19 @@ from ..base.errors import ConcretizationTypeError
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, T
 from ..base.util import lazy_module, name_of
-from ..control.bodies import Derived, cast, check_callable, flatten
-from ..control.while_primitive import loop, while_p
+from ..control.bodies import Derived, bind_while, cast, check_callable, flatten
+from ..control.while_primitive import while_p
 from ..core.trace import Tracer, literal, typeof
 from ..lax.barriers import stop_gradient
 from ..lax.comparison import lt
 from ..lax.families import add
 from ..types import dtypes
-from ..types.avals import ShapedArray, scalar_aval
+from ..types.avals import MUTABLE, ShapedArray, scalar_aval
 from ..types.shape import SymbolicDim, maximum
 from .checkpointed import checkpointed_while_p
 from .scan import scan
 
+_carried: Any = lazy_module("olympus._src.control_flow.carried_refs")    # in kernels
 _progress: Any = lazy_module("olympus._src.control_flow.progress")     # under progress=
 
 
@@ -58,6 +59,11 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
     6561.0 17496.0
     """
     check_callable("lax.while_loop", body_fun=body_fun, cond_fun=cond_fun)
+    if MUTABLE and (places := _carried.places_of(init_val)):
+        inside = places.joined
+        return inside(while_loop(lambda val: cond_fun(inside(val)),
+                                 _carried.closed_over("while_loop", body_fun, places),
+                                 places.without(init_val), checkpoints=checkpoints))
     bind = while_p.bind
     if checkpoints is not None:
         if (isinstance(checkpoints, bool) or getattr(checkpoints, "ndim", 0)
@@ -76,7 +82,7 @@ def while_loop(cond_fun: Callable[[PyTree], PyTree], body_fun: Callable[[PyTree]
                 val = body_fun(val)
                 going = _truth(cond_fun, val)
             return val
-    return loop(bind, cond_fun, body_fun, init_val)
+    return bind_while(bind, cond_fun, body_fun, init_val)
 
 
 def _truth(cond_fun: Callable[[PyTree], PyTree], val: object) -> bool:
@@ -113,6 +119,10 @@ def fori_loop(lower: ArrayLike, upper: ArrayLike, body_fun: Callable[[PyTree, Py
     6
     """
     check_callable("lax.fori_loop", body_fun=body_fun)
+    if MUTABLE and (places := _carried.places_of(init_val)):
+        body_fun = _carried.closed_over("fori_loop", body_fun, places, 1)
+        return places.joined(fori_loop(lower, upper, body_fun, places.without(init_val),
+                                       unroll=unroll, progress=progress))
     flatten("fori_loop: init_val", init_val)
     aval = _index_aval(lower, upper)
     if progress:

@@ -33,9 +33,7 @@ import numpy as np
 from ..base import lib
 from ..base.code_reads import all_reads
 from ..base.typing import PyTree
-from ..base.users import (
-    SITE, code_of_users, file_of_users, impure, slots_of, state_of, versioned,
-)
+from ..base.users import SITE, code_of_users, file_of_users, impure, slots_of, state_of, versioned
 from ..base.util import Memo, bit_key, clipped
 from ..types.tree_registry import registered_functions
 from .trace import Tracer
@@ -112,10 +110,10 @@ class Watch:
         self._functions, self._objects = tuple(seen.functions), tuple(seen.objects)
         #: The names of attributes: equal ones are as good as the same ones.
         self._namespaces = tuple([(x, [*x]) for x in seen.namespaces])
-        #: What is to keep its items, in that order.
+        #: Containers that must keep their items, in that order.
         self._containers = (*seen.containers, *[x.values() for x in seen.namespaces])
         self._items = tuple(chain.from_iterable(self._containers))
-        #: What is to give equal bytes or shapes.
+        #: Functions that must return equal bytes or shapes again.
         self._reads, self._values = tuple(seen.reads), [read() for read in seen.reads]
 
     def same(self) -> bool:
@@ -147,10 +145,10 @@ class Watch:
 
 
 def watch(fun: types.FunctionType) -> Watch | None:
-    """How to see a change of what `fun` reads, but for its own code and defaults.
+    """A comparison of the values that `fun` reads, without its own code and defaults.
 
-    None if it reads what cannot be compared, or what a user's class fails to compute. The watch
-    does not hold the function.
+    None if a value cannot be compared, or a user's class raises while it is read. The watch keeps
+    no reference to the function.
     """
     with contextlib.suppress(Exception):
         return Watch(_walk(fun, True))
@@ -238,13 +236,13 @@ class _Walk:
 
     Args:
       names: the attributes that count as read.
-      lacked: those whose absence the code would not tell.
+      lacked: attributes that may be missing without a trace of it in the code.
       whole: all attributes of objects count, and nothing may be left out: `_Unwatched` otherwise.
 
     Attributes:
       leaves: values by place, for a comparison where an object is another one.
-      opaque: what cannot be compared, with the reason.
-      names, lacking: what the code that was met reads, and what it may not find.
+      opaque: the values that cannot be compared, each with the reason.
+      names, lacking: the names that the code met so far reads, and those that it may not find.
       inherited: the places of attributes that an object has by its class, and theirs there.
     """
 
@@ -295,7 +293,7 @@ class _Walk:
         return own
 
     def in_names(self, names: Mapping[str, object], key: str) -> object:
-        """What a name is bound to, which is to stay."""
+        """The value that a name is bound to; the name must stay bound to it."""
         value = names.get(key, _ABSENT)
         if type(names) is not dict:
             if self.whole:
@@ -306,22 +304,22 @@ class _Walk:
         return value
 
     def expect_items(self, *x: Iterable[object]) -> None:
-        """A container is to keep its items, in their order; or keys and values of a mapping."""
+        """Require that a container keeps its items, or a mapping its keys and values, in order."""
         self.containers += *x, _END
 
     def expect_mapping(self, x: Mapping[Any, object]) -> None:
-        """A mapping is to keep its keys and values, in their order."""
+        """Require that a mapping keeps its keys and values, in their order."""
         self.expect_items(x, x.values())
 
     def expect_names(self, x: Mapping[str, object]) -> None:
-        """An object or a class is to keep its attributes."""
+        """Require that an object or a class keeps its attributes."""
         if all(type(name) is str for name in x):
             self.namespaces.append(x)
         else:
             self.expect_mapping(x)
 
     def at(self, head: str, tail: str = "") -> _Place:
-        """A place that begins anew, for who tells of it."""
+        """The first part of a place, for messages."""
         return _SOMEWHERE if self.whole else _Place(head, tail)
 
     def leaf(self, place: _Place, key: object, value: object) -> None:
@@ -372,7 +370,7 @@ class _Walk:
             self.opened(f)
             return
         of_tuple = name.endswith(".__new__") and str(module).startswith("namedtuple_")
-        # One whose code or defaults are exchanged stays the same object.
+        # A function stays the same object when its code or defaults are replaced.
         if of_tuple or (users and not own):
             self.functions.append((f, f.__code__, f.__defaults__, f.__kwdefaults__))
         if of_tuple:
@@ -392,7 +390,7 @@ class _Walk:
             self.value(f.__dict__["__wrapped__"], place.within(".__wrapped__"))
 
     def opened(self, f: types.FunctionType) -> None:
-        """What a library's function reads of any class by a name of its own."""
+        """The attributes that a library's function reads of any class by a fixed name."""
         if self.whole and f.__module__ in _OPENED:
             self.asked = True
             self.names.add(_OPENED[f.__module__])
@@ -424,7 +422,7 @@ class _Walk:
                     self.value(item, place.within(f".{n}"))
 
     def code(self, f: types.FunctionType) -> None:
-        """What the code of a user's function reads by the names of its module."""
+        """The globals of its module that the code of a user's function reads."""
         reads, names = all_reads(f.__code__), f.__globals__
         self.names |= reads.names
         self.lacking |= reads.names if reads.catches else reads.texts
@@ -471,7 +469,7 @@ class _Walk:
         self.value(value, place)
 
     def of_module(self, module: types.ModuleType, name: str, place: _Place) -> object:
-        """An attribute of a module whose version says the rest, unless somebody replaces it."""
+        """An attribute of an installed module, whose version stands for it if not replaced."""
         if not self.whole:
             return vars(module).get(name, _ABSENT)
         if not _library(module.__name__) or impure(f"{module.__name__}.{name}"):
@@ -537,7 +535,7 @@ class _Walk:
         self.more(x, place, (staticmethod, classmethod, property, functools.cached_property))
 
     def holder(self, x: object, place: _Place) -> None:
-        """What is made of other objects, and never changes itself: it may stand for the user's."""
+        """The parts of an immutable object, which may be mutable objects of the user's."""
         if self.whole:
             for item in gc.get_referents(x):
                 # The attributes of NumPy's functions are their names.
@@ -693,7 +691,7 @@ class _Walk:
         return None
 
     def names_of_class(self, base: type, here: _Place) -> None:
-        """What a user's class itself defines."""
+        """The attributes that a user's class defines itself, not its bases."""
         self.expect_names(vars(base))
         if not self.whole:
             for name in sorted(self.attributes & vars(base).keys()):

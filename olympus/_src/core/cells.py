@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from types import CodeType, FunctionType
 from typing import Any, NoReturn, TypeGuard
 
 from ..base import errors, source
@@ -20,10 +21,11 @@ from .trace import REFERENCES, ThreadState, Trace, Tracer, ctx, typeof
 
 
 class _Lock:
-    """A lock that a thread may take again, and that no callback waits for without an end."""
+    """A reentrant lock with a time limit, so that no callback waits for it forever."""
 
     __slots__ = ("lock",)
-    LONGEST = 60.0      # seconds: who takes a content puts one back once a program is started
+    # Seconds. A thread that takes a content puts one back when its program has started.
+    LONGEST = 60.0
 
     def __init__(self) -> None:
         self.lock = threading.RLock()
@@ -88,7 +90,7 @@ class Ref(metaclass=_RefMeta):
     def _taken(self) -> Reference:
         """The content for a program that replaces it in place: a copy if somebody else has it.
 
-        For whoever holds the lock until the new content is put there.
+        The caller holds the lock until it has put the new content there.
         """
         with self._held():
             return self._value.copy() if self._lent else self._value
@@ -179,6 +181,28 @@ def identity_of(ref: Reference) -> int:
 def is_ref(x: object) -> TypeGuard[Reference]:
     """Whether a value is a reference, traced or not."""
     return type(getattr(x, "aval", None)) is RefAval
+
+
+def globals_with_references(fun: FunctionType) -> list[object]:
+    """The references, and containers of the builtin kinds, among the globals that code names."""
+    found, codes = [], [fun.__code__]
+    while codes:
+        code = codes.pop()
+        codes += [c for c in code.co_consts if isinstance(c, CodeType)]
+        found += [x for name in code.co_names if type(x := fun.__globals__.get(name)) in (
+            *REFERENCES, list, tuple, dict)]
+    return found
+
+
+class Part:
+    """A part of a reference, which is read and written as one; `numpy/refs.py` has it."""
+
+    __slots__ = ()
+
+
+def is_place(x: object) -> TypeGuard[Reference]:
+    """Whether a value is a reference or a part of one."""
+    return is_ref(x) or isinstance(x, Part)
 
 
 def at_hand(ref: Reference) -> bool:

@@ -178,8 +178,8 @@ def _operation(prim: Primitive, params: Params) -> int:
         raise _Unknown
     values = (*params.values(),)
     kinds = (*map(type, values),)
-    # The usual case first. What has a float in it never gets a number by this key; 1 is not 1.0,
-    # nor is (1,) (1.0,).
+    # The usual case first. Params with a float in them get no number by this key; 1 is not 1.0,
+    # and (1,) is not (1.0,).
     key = (prim.lower, *params, kinds, bit_key(values) if tuple in kinds else values)
     try:
         found = _numbers.get(key)

@@ -187,7 +187,7 @@ class OlympusprEqn:
     def __init__(self, primitive: Any, invars: Sequence[Atom], outvars: Sequence[Var],
                  params: Params, effects: frozenset[Effect] = NO_EFFECTS,
                  source: Source | None = None, ctx: Scope = ROOT) -> None:
-        # Lists are taken over, not copied: whoever makes an equation gives them away.
+        # Lists are taken over, not copied: callers do not change them afterwards.
         self.primitive = primitive
         self.invars = invars if type(invars) is list else list(invars)
         self.outvars = outvars if type(outvars) is list else list(outvars)
@@ -399,7 +399,7 @@ def _has_high(pr: Olympuspr) -> bool:
                for body in eqn.primitive.bodies(eqn.params) if type(body) is ClosedOlympuspr)
 
 
-class Held(ByKey):
+class SameObjects(ByKey):
     """Values as an argument of a `derived` function: alike if they are the same objects."""
 
     __slots__ = ("values",)

@@ -15,9 +15,10 @@ if TYPE_CHECKING:
 class Kernel(NamedTuple):
     """A formula, when it applies, and what makes it faster than the plain form.
 
-    `applies(b, *xs, **params)` reads types, params, and perhaps which operation made an operand.
+    `applies(b, *xs, **params)` reads types and params alone, as equations alike ask it once;
+    `suits(b, *xs, **params)` reads what made the operands, or literals, and each asks it.
     `emit(b, *xs, **params)` is a rule of lowering. A primitive names the module with its kernels in
-    `Primitive.kernels`; the module has them in `KERNELS`, by the primitive's name. `saves` is the
+    `Primitive.kernels`; the module has them in `KERNELS`, by primitive. `saves` is the
     CPU time saved per element of the largest operand or result, in nanoseconds, at a million
     elements in `tools/kernel_table.py`; 0 where it depends on more.
     """
@@ -27,6 +28,7 @@ class Kernel(NamedTuple):
     applies: Callable[..., bool]
     emit: Callable[..., Any]
     saves: float = 0.0
+    suits: Callable[..., bool] | None = None
 
 
 class Taken(NamedTuple):

@@ -255,6 +255,7 @@ class Facts:
     differ by name: `elementwise("exp", …, pace=1.0)`.
     """
 
+    numpy_name: str = ""    # NumPy's name of its function, for messages; "": the same
     # Operands and results.
     multiple_results: bool = False
     arity: int | None = None    # how many operands it takes; None: any number
@@ -324,7 +325,6 @@ class Facts:
         given: Any = params[self.along] if self.along else ()
         return given if isinstance(given, tuple) else (given,)
 
-
     def summed_axes(self, params: Params) -> Sequence[int] | None:
         """The axes of its first operand along which it sums products of two; None: it does not."""
         return None
@@ -341,6 +341,19 @@ class Facts:
         """Those of `xs`, as many as operands, that all runs of a body are given."""
         return xs
 
+    def unchanged(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
+        """Those of `xs`, as many as operands, that a loop carries and never changes."""
+        return ()
+
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        """What to write instead where it is far below a CPU's speed; "": nothing is known.
+
+        docs/pictures.md has the measurements. Scatters and writes in loops have no remedy: XLA does
+        them in place, and no other form that was tried is faster.
+        """
+        return ""
+
+
 class GivenFacts(TypedDict, total=False):
     """The facts in which members of a family differ, as their constructors take them."""
 
@@ -353,6 +366,7 @@ class GivenFacts(TypedDict, total=False):
     kernels: Any
     kernels_from: int
     makes_nan: bool
+    numpy_name: str
     pace: float
 
 
@@ -659,7 +673,7 @@ def no_transpose(prim: Primitive) -> Exception:
 class Higher(Primitive, abstract=True):
     """A primitive that carries a body: every rule transforms the body and binds again.
 
-    partial_eval(trace, args, unknown, **params)   split into what is known now and the rest
+    partial_eval(trace, args, unknown, **params)   split into the known part and the rest
     dce(used, eqn)                                 drop outputs, then inputs, that nothing needs;
                                                    here the signature stays, XLA does the rest
     """
@@ -720,7 +734,7 @@ class Higher(Primitive, abstract=True):
                      ) -> None:
         """Evaluate the bodies, by `run(closed, *args)`, in the order and as often as the operation.
 
-        For whoever looks for the equation that a NaN comes from.
+        A search for the equation that made a NaN steps through bodies so.
         """
 
     result_avals = Primitive.inferred   # not memoised: the key would keep bodies alive

@@ -52,7 +52,7 @@ def _is_key(aval: object) -> bool:
     return dtypes.is_key(getattr(aval, "dtype", None))
 
 
-def keep(cells: Sequence[Cells], arrays: list[Array]) -> list[Array]:
+def with_cells(cells: Sequence[Cells], arrays: list[Array]) -> list[Array]:
     """The arrays; keys with the cells that `applied` found for them."""
     for x, found in zip(arrays, cells, strict=False):   # none where nothing is checked
         if found is not None:

@@ -305,15 +305,15 @@ def stage(fun: Callable[..., Sequence[ArrayLike]], in_avals: Sequence[Aval],
 
 
 def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]]:
-    """Turn constants that are held elsewhere into leading inputs; the program and those values.
+    """Turn constants that must be passed into leading inputs; the program and those values.
 
-    Programs that a primitive carries may hold arrays but never `held` values.
+    Programs that a primitive carries may hold arrays, but no value that `must_be_passed`.
     """
-    flags = list(map(held, closed.consts))
+    flags = list(map(must_be_passed, closed.consts))
     if True not in flags:
         return closed, []
     pr = closed.olympuspr
-    # In the order of the constants: whoever binds the program passes [*values, *arguments].
+    # In the order of the constants: callers bind the program with [*values, *arguments].
     moved = [v for v, h in zip(pr.constvars, flags, strict=True) if h]
     kept = [(v, c) for v, c, h in zip(pr.constvars, closed.consts, flags, strict=True) if not h]
     new = pr.replace(constvars=[v for v, _ in kept], invars=[*moved, *pr.invars])
@@ -321,15 +321,15 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]
             [c for c, h in zip(closed.consts, flags, strict=True) if h])
 
 
-def held(value: object) -> bool:
+def must_be_passed(value: object) -> bool:
     """Whether a program that lasts may not have `value` among its constants.
 
-    It belongs to a live trace, or is a reference: whoever applies the program passes it.
+    It belongs to a live trace, or is a reference: each application of the program passes it.
     """
     if isinstance(value, Tracer) or type(value) in REFERENCES:
         return True
     # An object of a user's type may have traced values as its parts.
-    return bool(HIGH) and not hasattr(value, "aval") and typeof(value).is_high
+    return bool(HIGH) and typeof(value).is_high
 
 
 def passing(value: Any) -> bool:
@@ -338,7 +338,7 @@ def passing(value: Any) -> bool:
         return True
     if type(value) in REFERENCES:
         return value._trace is not None
-    if not HIGH or hasattr(value, "aval"):
+    if not HIGH:
         return False
     aval = typeof(value)
     return aval.is_high and any(map(passing, aval.lower_val(value)))

@@ -223,8 +223,8 @@ def _mesh(prim: Primitive, arrays: Sequence[ShapedArray]) -> AbstractMesh | None
     spreads over several."""
     meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
     if len(meshes) > 1 and len({m.shape_tuple for m in meshes}) == 1:
-        # Axis types alone differ. What is whole is whole under all of them: zeros that a rule makes
-        # for an operation within `auto_axes`, but outside of it.
+        # Axis types alone differ. An unsharded array is unsharded under all of them: for example
+        # zeros that a rule makes outside of `auto_axes`, for an operation inside.
         meshes = [m for m in meshes if not m.explicit_axes or any(
             a.sharding.mesh == m and any(a.sharding.spec) for a in arrays)] or meshes[:1]
     if len(meshes) > 1:
@@ -586,8 +586,8 @@ def scatter(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
 
 def update_slice(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
                  ) -> list[Entries]:
-    """What is updated in part must be cut alike in the update, if the operand is cut (zeros are
-    not); else one may be whole."""
+    """Axes that are updated in part are sharded alike in operand and update, if the operand is
+    sharded (zeros are not); along other axes one of the two may be unsharded."""
     x, update = operands[:2]
     fits = [mine == its or mine is None or its is None and definitely_equal(n, m)
             for n, m, mine, its in zip(x.shape, update.shape, x.entries, update.entries,

@@ -24,7 +24,7 @@ import numpy as np
 from ..base import source
 from ..base.config import numpy_dtype_promotion, numpy_rank_promotion
 from ..base.typing import Array, ArrayLike, Params, PyTree, T
-from ..base.util import Memo, Noted, bit_key
+from ..base.util import KnownTypes, Memo, WithAux, bit_key
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
 from .context import Name, Scope, ctx, current_context
@@ -40,7 +40,7 @@ new: Any = object.__new__
 # By function, Context, types of operands and the other arguments; None: not to be kept.
 _templates: Memo = Memo(4096)
 # Equal values of these types are the same argument, and no value of another type equals one.
-_exact: set[type] = {str, type(None), type, Literal}
+_exact = KnownTypes(str, type(None), type, Literal)
 _plain = frozenset((int, bool, str, type(None)))    # and of these within their type
 _by_bits = frozenset((float, complex))
 _DEEP = 4       # lists within lists
@@ -80,7 +80,7 @@ def call(trace: Trace, fun: Callable[..., PyTree], args: Sequence[object],
 
 def by_identity(kind: type[T]) -> type[T]:
     """Class decorator: objects of this class are constants; each equals itself only."""
-    _exact.add(kind)
+    _exact.keep(kind)
     return kind
 
 
@@ -120,7 +120,7 @@ def _note(args: Iterable[Any], own: StagingTrace | None, key: list[Hashable],
 def _meet(kind: type) -> bool:
     """Whether values of a type that was not met before are constants: dtypes, primitives."""
     if issubclass(kind, (type, np.dtype, enum.Enum, Primitive)):
-        _exact.add(kind)
+        _exact.meet(kind)
         return True
     return False
 
@@ -224,12 +224,12 @@ def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[
     warned, outer = source.warned.count, source.warned.silent
     source.warned.silent = True     # the function itself will warn
     try:
-        stage(record := Noted(recorded), [x.aval for x in operands])
+        stage(record := WithAux(recorded), [x.aval for x in operands])
     except Exception:   # the function itself will name the fault in the caller's arguments
         return None
     finally:
         source.warned.silent = outer
-    return record.found if source.warned.count == warned else None
+    return record.aux if source.warned.count == warned else None
 
 
 def _with_tracers(a: Any, left: Iterator[Tracer]) -> Any:

@@ -428,9 +428,6 @@ def valid_olympustype(x: object) -> bool:
     Args:
       x: any object.
 
-    Returns:
-      A bool.
-
     >>> from olympus.extend.core import valid_olympustype
     >>> valid_olympustype(1.0), valid_olympustype([1.0])
     (True, False)

@@ -15,13 +15,13 @@ import numpy as np
 from ..base import errors
 from ..base.source import api_boundary
 from ..base.typing import IrValue, P, R
-from ..base.util import Noted
+from ..base.util import WithAux
 from ..control.bodies import check_callable, flatten
 from ..control.call import Defined
 from ..core.ir import ClosedOlympuspr, DebugInfo, OlympusprEqn
 from ..core.primitive import Builder
 from ..core.staging import closure_convert, stage
-from ..core.trace import Tracer, describe
+from ..core.trace import Tracer, describe, typeof
 from ..lowering.attributes import element_type
 from ..types import dtypes
 from ..types.shape import is_static
@@ -79,9 +79,13 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         texts = {key: attribute_text(f"composite {name}: attribute {key}", value)
                  for key, value in attributes.items()}
         leaves, avals, tree = flatten(f"composite {name}", args)
-        noted = Noted(lambda *xs: tree_flatten(
+        with_aux = WithAux(lambda *xs: tree_flatten(
             decomposition(*tree_unflatten(tree, xs), **attributes)))
-        closed, tracers = closure_convert(stage(noted, avals, DebugInfo("composite", name)))
+        closed, tracers = closure_convert(stage(with_aux, avals, DebugInfo("composite", name)))
+        if tracers and not isinstance(tracers[0], Tracer):
+            raise TypeError(f"composite {name}: the decomposition closes over the reference "
+                            f"{typeof(tracers[0])}; arrays are operands of the operation, and "
+                            "results; read the reference before, and write it after the call.")
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"composite {name}: Found an Olympus Tracer as a constant in the decomposition for "
@@ -90,7 +94,7 @@ def composite(decomposition: Callable[P, R], name: str, version: int = 0
         # Sorted, as the order of keywords does not make another operation; None is left out.
         outs = composite_p.bind(*leaves, olympuspr=closed, name=name, version=version,
                                 attributes=tuple((k, v) for k, v in sorted(texts.items()) if v))
-        return tree_unflatten(noted.found, outs)
+        return tree_unflatten(with_aux.aux, outs)
 
     return call
 

@@ -8,18 +8,32 @@ from typing import Any
 
 from ..base.typing import Array, Params, Reference
 from ..base.util import lazy_module
-from ..core.cells import Ref
+from ..core.cells import Ref, is_ref
+from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import numbers
 from ..core.primitive import Tangent, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
-from ..interpreters.discharge import content, discharge, put_back, written
+from ..interpreters.discharge import content, discharge, is_cell, put_back, written
 from ..types.refs import ref_aval
 from .rules import CustomCall, Rules, WithTangents, merged
 from .vjp import Backward, Forward, flat_backward
 
 _refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
+
+
+def state_of(x: Reference) -> object:
+    """The content of a cell, or how much is recorded around a traced reference."""
+    return x._value if type(x) is Ref else len(x._trace.eqns) if is_ref(x) else None
+
+
+def is_written(ref: Reference, before: Reference) -> bool:
+    """Whether a reference was written since it had this state."""
+    if type(ref) is Ref:
+        return ref._value is not before
+    return any(e.kind != "read" and eqn.invars[e.index] is ref._bound
+               for eqn in ref._trace.eqns[before:] for e in input_effects(eqn.effects))
 
 
 class WithContents(Rules):
@@ -38,8 +52,8 @@ class WithContents(Rules):
         self.identity = (self.cells, self.new, rules.identity)
         self.num_contents += sum(self.new)
 
-    def closed_over(self) -> list[Tracer]:
-        return self.rules.closed_over()
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
 
     def referred(self, primals: Sequence[Array]) -> list[Reference]:
         """The operands with new references in place of contents."""
@@ -48,8 +62,20 @@ class WithContents(Rules):
             k, _refs.new_ref_p.bind(x, memory_space=None, kind=None, pin=False))
             for x, k in zip(primals, self.cells, strict=True)]
 
-    def contents(self, given: Sequence[Reference]) -> list[Array]:
-        """What references hold once the rule has run."""
+    def contents(self, what: str, given: Sequence[Reference], before: Sequence[object]
+                 ) -> list[Array]:
+        """What references hold once the rule has run; `before` is by `state_of`.
+
+        ValueError if the rule has written one that the function does not.
+        """
+        returned = {None, *compress(self.cells, self.new)}
+        for x, was, k in zip(given, before, self.cells, strict=True):
+            if k not in returned and is_written(x, was):
+                raise ValueError(
+                    f"{what}: the rule {self.names[0]} writes the reference {typeof(x)}, which the "
+                    "function\n  with this rule does not write, in a body of jit, a loop, a branch "
+                    "or checkpoint;\n  the body works on its content, and such a write would be "
+                    "lost;\n  write it in the function, too.")
         return [_refs.get_p.bind(x, view=_refs.WHOLE) for x in compress(given, self.new)]
 
     def check_still(self, what: str, active: Sequence[bool]) -> None:
@@ -69,10 +95,11 @@ class JvpWithContents(WithContents):
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         self.check_still("custom_jvp", [type(t) is not Zero for t in tangents])
         given = self.referred(primals)
+        before = list(map(state_of, given))
         outs, out_tangents = self.rules(given, [
             Zero(typeof(x).to_tangent_aval()) if k is not None else t
             for x, t, k in zip(given, tangents, self.cells, strict=True)])
-        found = self.contents(given)
+        found = self.contents("custom_jvp", given, before)
         return [*outs, *found], [*out_tangents,
                                  *[Zero(typeof(x).to_tangent_aval()) for x in found]]
 
@@ -85,7 +112,9 @@ class VjpWithContents(WithContents):
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         self.check_still("custom_vjp", perturbed)
         given = self.referred(primals)
+        before = list(map(state_of, given))
         outs, res, bwd = self.rules(given, perturbed)
+        found = self.contents("custom_vjp", given, before)
         # A reference among the residuals is its content there, which bwd may read.
         refs = [x for x, k in zip(given, self.cells, strict=True) if k is not None]
         kept = [any(x is ref for ref in refs) for x in res]
@@ -96,10 +125,10 @@ class VjpWithContents(WithContents):
 
         def back(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             cts = cts[:len(outs)]
-            found = self.pulled(bwd, res, kept, cts) if any(kept) else bwd(res, cts)
-            return [ct if zero is None else zero for ct, zero in zip(found, still, strict=True)]
+            given = self.pulled(bwd, res, kept, cts) if any(kept) else bwd(res, cts)
+            return [ct if zero is None else zero for ct, zero in zip(given, still, strict=True)]
 
-        return [*outs, *self.contents(given)], res, back
+        return [*outs, *found], res, back
 
     def pulled(self, bwd: Backward, res: Sequence[Array], kept: Sequence[bool],
                cts: Sequence[Tangent]) -> list[Tangent]:
@@ -122,22 +151,47 @@ class VjpWithContents(WithContents):
                     "loop, a branch or checkpoint;\n  the body works on its content, and such a "
                     "write would be lost;\n  write another reference there, which the function "
                     "gets as an argument and only hands on as a residual.")
-        return merged(run.found, eval_closed(
+        return merged(run.aux, eval_closed(
             discharge(closed, [a.mutable and i >= len(consts)
                                for i, a in enumerate(closed.in_avals)]), *consts, *given))
+
+
+class VmapWithContents(WithContents):
+    """The contents of `custom_vmap`: the rule gets references, whole ones where they are mapped."""
+
+    __slots__ = ()
+    rules: Any      # of custom_vmap
+    num_leading = property(lambda self: self.rules.num_leading)
+
+    def decides(self, mapped: Sequence[bool]) -> bool:
+        """Whether the rule is to be used, from which operands are mapped."""
+        return self.rules.decides(mapped)
+
+    def seal(self) -> None:
+        """The call is staged: values that the user's rule closes over will be gone later."""
+        self.rules.seal()
+
+    def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Array]
+                 ) -> tuple[list[Array], list[bool]]:
+        given = self.referred(args)
+        before = list(map(state_of, given))
+        outs, flags = self.rules(size, batched, given)
+        found = self.contents("custom_vmap", given, before)
+        return [*outs, *found], [*flags, *compress(batched, self.new)]
+
+
+_BY_NAME = {kind.__name__: kind for kind in (JvpWithContents, VjpWithContents, VmapWithContents)}
 
 
 def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> list[Array]:
     """The results of a call on cells: as one on contents, whose rules are on contents, too."""
     body, (rules, rest) = params["call_olympuspr"], prim.unpack(params)
-    is_cell = [type(x) is Ref for x in ins]
-    numbers_of = {id(x): i for i, x in reversed([*enumerate(ins)]) if is_cell[i]}
-    new = [cell and w for cell, w in zip(is_cell, written(body), strict=True)]
-    pure = discharge(body, is_cell, new)
+    which = list(map(is_cell, ins))
+    numbers_of = {id(x): i for i, x in reversed([*enumerate(ins)]) if which[i]}
+    new = [cell and w for cell, w in zip(which, written(body), strict=True)]
+    pure = discharge(body, which, new)
     if numbers_of:
-        kind = {"JvpWithContents": JvpWithContents, "VjpWithContents": VjpWithContents}[
-            prim.with_contents]
-        rules = kind(rules, [numbers_of.get(id(x)) for x in ins], new)
-    outs = ctx.trace.process_custom(prim, lambda *xs: eval_closed(pure, *xs), rules,
+        rules = _BY_NAME[prim.with_contents](rules, [numbers_of.get(id(x)) for x in ins], new)
+    outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
     return put_back([*compress(ins, new)], outs)

@@ -11,7 +11,7 @@ from ..base.util import cut, merged, name_of, wraps
 from ..control.bodies import (
     Body, aval_error, check_callable, flatten, leaf_names, same_type, stage_body, structure_error,
 )
-from ..control.groups import Applied, Bodied
+from ..control.groups import Applied, HasBodies
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr
 from ..core.primitive import Axis, Cotangent, Linear, Tangent, Transposed, Zero
@@ -151,7 +151,7 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     return converted, moved
 
 
-class LinearCall(Bodied):
+class LinearCall(HasBodies):
     """params: callee, transpose, num_callee_consts, num_transpose_consts, num_res.
 
     Operands: consts of callee, consts of transpose, residuals, the linear arguments.

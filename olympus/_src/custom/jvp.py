@@ -147,7 +147,7 @@ class _StagedJvp(Rules):
         run = packed(rule, len(avals), self.still)
         self.program, self._found = closure_convert(stage(
             run, [*avals, *(a for a in t_avals if not is_float0(a))]))
-        self.still_out = run.found
+        self.still_out = run.aux
         return self._found
 
     def place(self, consts: Sequence[Tracer]) -> None:
@@ -176,9 +176,9 @@ class _BatchedJvp(Batched):
         given = [(t, d) for t, d in zip(tangents, self.dims, strict=True) if type(t) is not Zero]
         placed = self.place(*run_batched(self.trace, run, [*primals, *(t for t, _ in given)],
                                          [*self.dims, *(d for _, d in given)]))
-        outs = placed[:len(run.found)]
+        outs = placed[:len(run.aux)]
         return outs, merged([z and Zero(typeof(x).to_tangent_aval())
-                             for x, z in zip(outs, run.found, strict=True)], placed[len(outs):])
+                             for x, z in zip(outs, run.aux, strict=True)], placed[len(outs):])
 
 
 class _ChosenJvp(Chosen):

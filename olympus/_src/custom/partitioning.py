@@ -16,7 +16,7 @@ import numpy as np
 from ..base import errors, lib
 from ..base.source import api_boundary
 from ..base.typing import Array, Device, F, IrType, IrValue, P, Params, PyTree, R
-from ..base.util import Noted, name_of
+from ..base.util import WithAux, name_of
 from ..control.shard_map import Manual
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo
@@ -275,16 +275,16 @@ class custom_partitioning(CustomFunction[P, R]):
             return tree_flatten(fun(*[
                 x if i in self.nondiff_argnums else next(rest) for i, x in enumerate(given)]))
 
-        noted, name = Noted(flat), name_of(self.fun)
-        closed, tracers = closure_convert(stage(noted, [typeof(x) for x in leaves],
+        with_aux, name = WithAux(flat), name_of(self.fun)
+        closed, tracers = closure_convert(stage(with_aux, [typeof(x) for x in leaves],
                                                 DebugInfo("custom_partitioning", name)))
         if tracers:
             raise errors.UnexpectedTracerError(
                 f"custom_partitioning {name}: the function closes over traced values; those are "
                 "operands, which `partition` spreads; pass them as arguments.")
         outs = custom_partitioning_p.bind(
-            *leaves, partitioner=Partitioner(self, closed, static, in_tree, noted.found))
-        return tree_unflatten(noted.found, outs)
+            *leaves, partitioner=Partitioner(self, closed, static, in_tree, with_aux.aux))
+        return tree_unflatten(with_aux.aux, outs)
 
 
 def _no_rule() -> None:

@@ -19,9 +19,9 @@ import numpy as np
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, Reference, T
-from ..base.util import Noted, lazy_module, name_of, wraps
+from ..base.util import WithAux, lazy_module, name_of, wraps
 from ..control.bodies import check_aliases, with_leading
-from ..control.groups import Bodied
+from ..control.groups import HasBodies
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
@@ -213,8 +213,8 @@ def _names(names: str | Sequence[str]) -> tuple[str, ...]:
     return (names,) if isinstance(names, str) else tuple(names)
 
 
-def closed_over(*values: object) -> list[Tracer]:
-    """Tracers that values are or hold: in pytrees, and in the closures of functions."""
+def closed_over(*values: object, references: bool = False) -> list[Tracer]:
+    """Tracers (and references) that values are or hold: in pytrees, and closures of functions."""
     # A search of what can be reached, not a proof: a tracer in a global, or in an object that is no
     # pytree, is not found.
     found: list[Tracer] = []
@@ -225,11 +225,13 @@ def closed_over(*values: object) -> list[Tracer]:
         if id(value) in seen:
             continue
         seen.add(id(value))
-        if isinstance(value, Tracer):
+        if isinstance(value, Tracer) or (references and type(value) in REFERENCES):
             found.append(value)
         elif isinstance(value, FunctionType):
             todo += [c.cell_contents for c in value.__closure__ or () if _filled(c)]
             todo += (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
+            if references:
+                todo += _cells.globals_with_references(value)
         elif isinstance(value, MethodType):
             owner = value.__self__
             todo += [value.__func__, owner, *getattr(owner, "__dict__", {}).values()]
@@ -372,7 +374,8 @@ class Rules:
         self.optimize_remat: bool = like.optimize_remat
         self.num_contents = like.num_contents       # results behind the function's own
 
-    def closed_over(self) -> list[Tracer]:
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        """Tracers that the rules close over; references, too, if they are asked for."""
         return []
 
     def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
@@ -402,8 +405,8 @@ class UserRules(Rules):
         assert self.out_tree is not None, "whatever processed the call has run one of the two"
         return tree_unflatten(self.out_tree, leaves)
 
-    def closed_over(self) -> list[Tracer]:
-        return closed_over(self.fun, *self.rules, *self.statics.values())
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return closed_over(self.fun, *self.rules, *self.statics.values(), references=references)
 
     def arguments(self, flat: Sequence[object]) -> list[PyTree]:
         """Those of the function: differentiable ones and static ones in their places."""
@@ -523,8 +526,8 @@ class Batched(Rules):
         self.identity = (trace, self.dims, rules.identity)
         self.mapped = mapped_by_rule(trace, rules, dims)
 
-    def closed_over(self) -> list[Tracer]:
-        return self.rules.closed_over()
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
 
     def check_axes(self) -> None:
         """NotImplementedError if it is not known how tangents are mapped."""
@@ -572,8 +575,8 @@ class Chosen(Rules):
         self.num_contents = sum(self.used[len(self.used) - rules.num_contents:])
         self.code, self.identity, self.own = rules.code, (self.used, rules.identity), rules.own
 
-    def closed_over(self) -> list[Tracer]:
-        return self.rules.closed_over()
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
 
 
 class WithFailure(Rules):
@@ -586,8 +589,8 @@ class WithFailure(Rules):
         self.rules, self.program = rules, program
         self.code, self.identity, self.own = rules.code, (program, rules.identity), rules.own
 
-    def closed_over(self) -> list[Tracer]:
-        return self.rules.closed_over()
+    def closed_over(self, references: bool = False) -> list[Tracer]:
+        return self.rules.closed_over(references)
 
     def failure(self, primals: Sequence[Array]) -> list[Array]:
         """Code and words of the function: the rules do not tell."""
@@ -595,18 +598,18 @@ class WithFailure(Rules):
 
 
 def packed(fun: Callable[..., WithTangents], num_values: int, zeros: Sequence[Zero | None]
-           ) -> Noted:
+           ) -> WithAux:
     """`fun(values, tangents)` as a function of the values and the tangents that are not zero.
 
     `zeros`: per tangent the `Zero` that it is, or None. The function's results, outs and tangents,
-    are treated alike; `Noted.found` has the same for the output tangents.
+    are treated alike; `WithAux.aux` has the same for the output tangents.
     """
     def run(*args: Array) -> tuple[list[Array], list[Zero | None]]:
         outs, tangents = fun(args[:num_values], merged(zeros, args[num_values:]))
         return ([*outs, *(t for t in tangents if type(t) is not Zero)],
                 [t if type(t) is Zero else None for t in tangents])
 
-    return Noted(run)
+    return WithAux(run)
 
 
 def merged(zeros: Sequence[Zero | None], given: Sequence[T]) -> list[T | Zero]:
@@ -726,7 +729,7 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
 #   TapeTrace    an unknown operand: prim.on_tape; else on to the parent
 #   staging      prim.stage: one equation, with `fun` as its body and the rules in its params
 #   an equation  bind: the same again from the top, with the body for `fun`
-class CustomCall(Bodied, abstract=True):
+class CustomCall(HasBodies, abstract=True):
     """A call of a function with rules; staged, it has the body `call_olympuspr`.
 
     Subclasses say which params the rules (of class `Rules`) are kept in, and what those become as
@@ -771,8 +774,7 @@ class CustomCall(Bodied, abstract=True):
             if found is not None:
                 return found
         rules, rest = self.unpack(params)
-        body = params["call_olympuspr"]
-        return ctx.trace.process_custom(self, lambda *xs: eval_closed(body, *xs), rules,
+        return ctx.trace.process_custom(self, self.function(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)
 
     #   operands   tracers of the function | consts of the rules | arguments
@@ -790,7 +792,7 @@ class CustomCall(Bodied, abstract=True):
         #   it is, for others                 it stays Python
         frame = _in_progress.frames.get(rules.code)
         if frame is None:
-            if tracers or rules.closed_over():
+            if tracers or rules.closed_over(bool(REFERENCES)):
                 rules, more = self._staged(rules, avals)
         elif frame.serves(rules, avals):
             rules, more, frame.used = frame.rules, frame.consts, True
@@ -850,6 +852,9 @@ class CustomCall(Bodied, abstract=True):
 
         outs = ctx.trace.process_custom(self, run, batched, tuple(vals), params)
         return outs, [batched.out_dim] * len(outs)
+
+    #: the function of a call, of its program
+    function: Any = staticmethod(lambda closed: lambda *xs: eval_closed(closed, *xs))
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         return _contents.discharged(self, ins, params)

@@ -15,7 +15,7 @@ from ..control.bodies import (
     Body, aval_error, cast, check_callable, flatten, leaf_names, same_type, stage_body,
     structure_error,
 )
-from ..control.groups import Applied, Bodied
+from ..control.groups import Applied, HasBodies
 from ..core.evaluate import eval_closed
 from ..core.primitive import Axis, Cotangent, Linear, Tangent, Zero, not_linear
 from ..core.trace import typeof
@@ -32,7 +32,7 @@ from .jvp import custom_jvp
 from .rules import WithTangents, results
 
 
-class LinearSolve(Bodied):
+class LinearSolve(HasBodies):
     """params: const_lengths (of matvec, solve, transpose_solve), olympusprs (the three programs).
 
     Operands: the consts of each, then b. Results: x, then the solver's other results.

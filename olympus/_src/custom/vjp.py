@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 from ..base.errors import UnexpectedTracerError
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Value
-from ..base.util import Noted, cut, name_of
+from ..base.util import WithAux, cut, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
@@ -246,14 +246,14 @@ class _StagedVjp(Rules):
         forward = _forward(rules, [True] * len(avals))
         self.fwd, of_fwd = closure_convert(stage(forward, avals))
         # After `forward`: only then are the number and the structure of residuals known.
-        self.num_outs, bwd = forward.found
+        self.num_outs, bwd = forward.aux
         outs, res_avals = cut(self.fwd.out_avals, self.num_outs)
         ct_avals = [a.to_cotangent_aval() for a in outs]
         backward = flat_backward(bwd, len(res_avals), [
             Zero(a) if is_float0(a) else None for a in ct_avals])
         self.back, of_bwd = closure_convert(
             stage(backward, [*res_avals, *(a for a in ct_avals if not is_float0(a))]))
-        self.still = backward.found
+        self.still = backward.aux
         self._found = of_fwd, of_bwd
         return [*of_fwd, *(t for t in of_bwd if not any(t is f for f in of_fwd))]
 
@@ -279,16 +279,16 @@ class _StagedVjp(Rules):
         return outs, [*primals[:n], *res], bwd
 
 
-def _forward(rules: Callable[..., Forward], perturbed: Sequence[bool]) -> Noted:
-    """The rules as a function of primals to outs and residuals; noted: how many outs, and bwd."""
+def _forward(rules: Callable[..., Forward], perturbed: Sequence[bool]) -> WithAux:
+    """The rules as a function of primals to outs and residuals; aux: how many outs, and bwd."""
     def forward(*primals: Array) -> tuple[list[ArrayLike], tuple[int, Backward]]:
         outs, res, bwd = rules(primals, perturbed)
         return [*outs, *res], (len(outs), bwd)
 
-    return Noted(forward)
+    return WithAux(forward)
 
 
-def flat_backward(bwd: Backward, num_res: int, zeros: Sequence[Zero | None]) -> Noted:
+def flat_backward(bwd: Backward, num_res: int, zeros: Sequence[Zero | None]) -> WithAux:
     """`bwd` as a function of residuals and cotangents that are not zero, as `packed` says."""
     return packed(lambda res, cts: ((), bwd(res, cts)), num_res, zeros)
 
@@ -309,7 +309,7 @@ class _BatchedVjp(Batched):
         self.check_axes()
         forward = _forward(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
-        num_outs, bwd = forward.found
+        num_outs, bwd = forward.aux
         res_dims = dims[num_outs:]
         outs = self.place(vals[:num_outs], dims[:num_outs], res_dims)
         in_avals = [typeof(x).to_cotangent_aval() for x in primals]
@@ -332,7 +332,7 @@ class _BatchedVjp(Batched):
         size = self.trace.axis.size
         return [Zero(aval) if z else
                 sum_or_move(*next(rest), want, size) if self.mapped else next(rest)[0]
-                for z, want, aval in zip(run.found, self.dims, in_avals, strict=True)]
+                for z, want, aval in zip(run.aux, self.dims, in_avals, strict=True)]
 
 
 def sum_or_move(ct: Array, dim: int | None, want: int | None, size: int) -> Array:
@@ -398,7 +398,7 @@ def _apart(fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Arra
     avals = list(map(typeof, primals))
     whole, of_whole = closure_convert(stage(forward, avals))
     alone, of_alone = closure_convert(stage(fun, avals))
-    n, bwd = forward.found
+    n, bwd = forward.aux
     # Bodies of equations hold no tracers, and either must be able to stand for the other.
     if of_whole or of_alone or whole.out_avals[:n] != alone.out_avals:
         return rules(primals, perturbed)
@@ -501,7 +501,7 @@ class CustomLin(Primitive):
             given = [ct for ct in cts if type(ct) is not Zero]
             vals, out_dims = batch_flat(run, axis, [*res, *given], [*res_dims, *[0] * len(given)])
             # A zero of one element, widened to all.
-            wide = [z and Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in run.found]
+            wide = [z and Zero(z.aval.update(shape=(size, *z.aval.shape))) for z in run.aux]
             return merged(wide, [to_axis(x, d, 0, size)
                                  for x, d in zip(vals, out_dims, strict=True)])
 

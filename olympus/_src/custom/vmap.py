@@ -14,12 +14,12 @@ from ..control.call import linearize_program
 from ..control_flow.map import map as loop_map
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, derived, numbers
+from ..core.ir import ClosedOlympuspr, derived
 from ..core.primitive import (
     Axis, Cotangent, Linear, Tangent, Transposed, Zero, program_uses_axis, spread_tangents,
 )
-from ..core.staging import closure_convert, stage
-from ..core.trace import typeof
+from ..core.staging import closure_convert, recorder, stage
+from ..core.trace import REFERENCES, typeof
 from ..interpreters.batching import BatchTrace, batch_flat, batch_program, to_axis
 from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
@@ -135,7 +135,8 @@ _asked = _Asked()
 class _UserRule(_VmapRule):
     """The user's rule in one call of a decorated function: `run` is the flat function."""
 
-    __slots__ = ("fun", "user_rule", "in_tree", "out_tree", "sealed")
+    # Whether the function was staged, and whether its rule then closes over what is gone later.
+    __slots__ = ("fun", "user_rule", "in_tree", "out_tree", "staged", "sealed")
 
     def __init__(self, owner: custom_vmap, in_tree: PyTreeDef) -> None:
         self.fun, self.in_tree = owner.fun, in_tree
@@ -143,10 +144,10 @@ class _UserRule(_VmapRule):
         self.names, self.optimize_remat = (name_of(self.user_rule),), False
         self.num_contents = 0
         self.out_tree: Any = None
-        self.sealed = False
+        self.staged = self.sealed = False
 
     def seal(self) -> None:
-        self.sealed = bool(closed_over(self.user_rule))
+        self.staged, self.sealed = True, bool(closed_over(self.user_rule, references=True))
 
     def run(self, *flat: object) -> list[Array]:
         leaves, self.out_tree = tree_flatten(self.fun(*self.in_tree.unflatten(flat)))
@@ -155,10 +156,11 @@ class _UserRule(_VmapRule):
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
                  ) -> tuple[list[Array], list[bool]]:
         what = f"custom_vmap {name_of(self.fun)}: custom vmap rule ({self.names[0]})"
+        lost = TypeError(f"{what} closes over a traced value or a reference, and the function was "
+                         "staged (by jit, scan …) before it was mapped; only arguments reach the "
+                         "rule then; pass it as an argument of the function.")
         if self.sealed:
-            raise TypeError(f"{what} closes over a traced value, and the function was staged (by "
-                            "jit, scan …) before it was mapped; only arguments reach the rule "
-                            "then; pass the value as an argument of the function.")
+            raise lost
         outer = _asked.rules
         if not any(batched):
             if any(rule is self.user_rule for rule in outer):
@@ -169,6 +171,9 @@ class _UserRule(_VmapRule):
                                     *self.in_tree.unflatten(args))
         finally:
             _asked.rules = outer
+        into = recorder(ctx.trace) if self.staged else None
+        if into is not None and any(type(x) in REFERENCES for x, _ in into.consts.values()):
+            raise lost      # a global, which is found once it is touched
         out, out_batched = check_pair(what, result, "output, whether each is mapped")
         leaves, tree = tree_flatten(out)
         try:
@@ -264,13 +269,13 @@ class _Differentiated(_Derived):
         pairs = list(zip(batched[:n], moving, strict=True))
         if not any(m and t for m, t in pairs):
             try:
-                return self._told(size, [False] * n, batched, args)
+                return self._batch(size, [False] * n, batched, args)
             except _NothingMapped:
                 if not any(batched):
                     raise
-        return self._told(size, [m or t for m, t in pairs], batched, args)
+        return self._batch(size, [m or t for m, t in pairs], batched, args)
 
-    def _told(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
+    def _batch(self, size: int, mapped: Sequence[bool], batched: Sequence[bool],
               args: Sequence[ArrayLike]) -> tuple[Flagged, Flagged]:
         """`pairs` by the rule for these mapped operands, mapped over the others."""
         n, k = len(self.nonzero), len(self.program.out_avals)
@@ -447,8 +452,11 @@ class CustomVmapCall(CustomCall):
     and the tangents are two calls, so that one is known and the other linear.
     """
 
-    what = "custom_vmap"
+    what, with_contents = "custom_vmap", "VmapWithContents"
     kept = ("rule",)
+
+    def function(self, closed: ClosedOlympuspr) -> _Staged:
+        return _Staged(closed)
 
     #   f              ── jvp ───────►  (f, df): _Differentiated
     #   (f, df)        ── on a tape ─►  f, at once, and df, recorded: _Tangent
@@ -482,11 +490,6 @@ class CustomVmapCall(CustomCall):
         # The equation outlives the traces that the user's rule may close over.
         rules.seal()
         return ctx.trace.process(self, args, self.pack(rules, fun.closed, params))
-
-    def bind(self, *args: object, **params: Any) -> list[Array]:
-        rules, rest = self.unpack(params)
-        return ctx.trace.process_custom(self, _Staged(params["call_olympuspr"]), rules,
-                                        tuple(numbers(args)), rest)
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
                   ) -> Sequence[Cotangent]:

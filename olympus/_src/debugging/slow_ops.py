@@ -21,7 +21,6 @@ from ..lax.contract import dot
 from ..numpy.creation import ones
 from ..types import dtypes
 from ..types.avals import ShapedArray
-from ..types.shape import exceeds
 from .watch import Operation, WatchTracer, watched
 
 _TIMED = 3      # runs of an operation of one line that are timed; more are counted
@@ -29,7 +28,6 @@ _REPEATS = 5    # of each
 _SHARE = 0.01   # of all operations' time that one must take to be told
 _OFTEN = 16     # runs of one line from which it stands in a loop
 _SMALL = 1e5    # floating-point operations below which a product is mostly a call
-_SHORT = 16     # elements of a row that a sorting network is for
 
 
 class SlowOp(NamedTuple):
@@ -133,7 +131,8 @@ class _Row:
     """The measurements of an operation of one line on operands of some types."""
 
     def __init__(self, op: Operation, bound: float, flops: float) -> None:
-        self.name, self.params, self.line = op.name, op.params, op.line
+        self.primitive, self.params = op.primitive, op.params
+        self.name, self.line = op.name, op.line
         self.avals = list(map(typeof, op.operands))
         self.bound, self.flops = bound, flops
         self.runs = 0
@@ -142,34 +141,17 @@ class _Row:
     @property
     def small_and_frequent(self) -> bool:
         """Whether it is a product in a loop that is mostly a call."""
-        return self.name == "dot_general" and self.runs >= _OFTEN and self.flops < _SMALL
+        sums = self.primitive.summed_axes(self.params) is not None
+        return sums and self.runs >= _OFTEN and self.flops < _SMALL
 
-    def told(self) -> SlowOp:
-        remedy = next((advice for fits, advice in _REMEDIES if fits(self)), "")
+    def as_slow_op(self) -> SlowOp:
+        remedy = self.primitive.remedy(self.avals, self.params) or (
+            self.small_and_frequent and _FEWER or "")
         return SlowOp(self.name, self.line, self.runs, self.seconds, self.bound, remedy)
 
 
-# Remedies on a CPU, as measured (docs/pictures.md has the figures). Scatters and writes in loops
-# are not here: XLA does them in place, and no other form that was tried is faster.
-_REMEDIES: Sequence[tuple[Callable[[_Row], bool], str]] = (
-    (lambda row: row.name == "conv_general_dilated" and row.params["feature_group_count"] > 1,
-     "a convolution by groups runs one group after the other: where the window is small, add "
-     "slices of the padded input, each times its weight"),
-    (lambda row: row.name == "dot_general" and row.avals[0].dtype.kind in "iu",
-     "products of integers have no fast kernel: take them in float32 where sums are below 2**24"),
-    (lambda row: row.small_and_frequent,
-     "a small product in each step of a loop: take those that do not depend on the carry as one "
-     "product before or behind it, and several chains at a time with vmap"),
-    (lambda row: row.name == "sort" and not exceeds(
-        row.avals[0].shape[row.params["dimension"]], _SHORT),
-     "short rows: order slices pairwise with minimum and maximum, as a sorting network does"),
-    (lambda row: row.name == "sort", "where a few of the largest are wanted: lax.top_k"),
-    (lambda row: row.name in ("argmax", "argmin"),
-     "the least index of the maximum: min(where(x == x.max(), arange(x.size), x.size))"),
-    (lambda row: row.name.startswith("reduce_window"),
-     "a window over several axes: one axis after the other, as max and sum allow"),
-    (lambda row: row.name == "fft", "sizes that are products of small primes are fast: pad to one"),
-)
+_FEWER = ("a small product in each step of a loop: take those that do not depend on the carry as "
+          "one product before or behind it, and several chains at a time with vmap")
 
 
 class _Stopwatch:
@@ -215,7 +197,7 @@ class _Stopwatch:
         """The operations far slower than their bounds that take a share of time that counts."""
         rows = [row for row in self.rows.values() if np.isfinite(row.seconds)]
         share = _SHARE * sum(row.seconds * row.runs for row in rows)
-        slow = [row.told() for row in rows if row.small_and_frequent or (
+        slow = [row.as_slow_op() for row in rows if row.small_and_frequent or (
             row.seconds > max(factor * row.bound, self.machine.call)
             and row.seconds * row.runs >= share)]
         return SlowOps(sorted(slow, key=lambda op: (op.bound - op.seconds) * op.runs),

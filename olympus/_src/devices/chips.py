@@ -23,7 +23,7 @@ class Chip(NamedTuple):
       cores: the devices of a chip.
       memory: bytes that programs on one device may use.
       bandwidth: bytes a second of a chip's memory.
-      flops: operations a second of a chip, by the dtype of what is multiplied; others count as the
+      flops: operations a second of a chip, by the dtype of the factors; others count as the
         first.
       link: bytes a second that a chip sends to its neighbours, over all links together.
       source: where the numbers come from.

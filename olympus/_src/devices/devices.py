@@ -427,9 +427,6 @@ def process_index(backend: str | None = None) -> int:
 def process_count(backend: str | None = None) -> int:
     """The number of processes that share the backend: 1 unless the program runs distributed.
 
-    Returns:
-      An int.
-
     >>> olympus.process_count()
     1
     """

@@ -126,9 +126,6 @@ def make_mesh(topo: TopologyDescription, mesh_shape: Sequence[int], axis_names: 
       axis_names: a name for each axis.
       contiguous_submeshes: as of `mesh_utils.create_device_mesh`.
 
-    Returns:
-      A `Mesh`.
-
     >>> print(topologies.make_mesh(topologies.get_attached_topology(), (1,), ("x",)))
     Mesh('x': 1, axis_types=(Auto,))
     """

@@ -15,13 +15,13 @@ def encode_sites(sites: tuple[Site, ...]) -> bytes:
     """The meaning of codes as bytes, with source lines as text."""
     found = [[site.kind, site.what, place_of(site),
               [[f.shape, dtypes.long_name(f.dtype), f.size] for f in site.fields],
-              _names(site) if site.kind == "user" else site.told, site.around] for site in sites]
+              _names(site) if site.kind == "user" else site.details, site.around] for site in sites]
     return json.dumps(found, default=str).encode()     # symbolic sizes
 
 
 def _names(site: Site) -> tuple[int, list[str]]:
     """How many fields of a message go by place, and the names of the others."""
-    args, kwargs = tree_unflatten(site.told, site.fields)
+    args, kwargs = tree_unflatten(site.details, site.fields)
     if not all(type(x) is Field for x in (*args, *kwargs.values())):
         raise ValueError(f"serialize: the message {site.what!r} of a check given, with a field "
                          "that is a pytree; the fields of an artifact's checks are arrays; give "
@@ -34,11 +34,11 @@ def decode_sites(data: bytes) -> tuple[Site, ...]:
     return tuple([Site(
         kind, what, line, tuple([Field(tuple(shape), dtypes.as_dtype(dtype), size)
                                   for shape, dtype, size in fields]),
-        _told(kind, told), tuple([(run, word) for run, word in around]))
+        _details(kind, told), tuple([(run, word) for run, word in around]))
         for kind, what, line, fields, told, around in json.loads(data)])
 
 
-def _told(kind: str, told: Sequence[Any]) -> object:
+def _details(kind: str, told: Sequence[Any]) -> object:
     if kind == "user":
         count, names = told
         return tree_structure(((0,) * count, dict.fromkeys(names, 0)))

@@ -7,7 +7,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from ..base.typing import PyTree, Value
-from ..base.util import Noted
+from ..base.util import WithAux
 from ..core.evaluate import eval_olympuspr
 from ..core.ir import Olympuspr
 from ..core.primitive import Zero
@@ -73,10 +73,10 @@ def _lin_from_jvp(self: HiPrim, nzs_in: PyTree, *primals: PyTree) -> tuple[PyTre
         on = tuple([type(t) is not Zero for t in tangents])
         return list(compress(tangents, on)), (out, on)
 
-    noted = Noted(linear)
+    with_aux = WithAux(linear)
     avals = [a.to_tangent_aval() for a in compress(self.in_avals_flat, nonzero)]
-    closed, _, _ = record_unknown(noted, avals, [True] * len(avals), True)
-    out, on = noted.found
+    closed, _, _ = record_unknown(with_aux, avals, [True] * len(avals), True)
+    out, on = with_aux.aux
     if any(type(x) is TapeTracer and not x._trace.alive for x in tree_flatten(out)[0]):
         raise TypeError(f"{type(self).__name__}.jvp: a result depends on the tangents; it must be "
                         "computed of the primals alone.")

@@ -338,9 +338,6 @@ def unsafe_get_axis_names() -> list[Hashable]:
 def nonempty_axis_env() -> bool:
     """Whether there is a named axis.
 
-    Returns:
-      A bool.
-
     >>> nonempty_axis_env()
     False
     """

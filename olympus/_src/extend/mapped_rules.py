@@ -6,7 +6,7 @@ from collections.abc import Callable
 from itertools import compress
 
 from ..base.typing import MappedAxis, PyTree, Value
-from ..base.util import Noted
+from ..base.util import WithAux
 from ..core.primitive import Axis, Zero
 from ..core.trace import typeof
 from ..interpreters.batching import batch_flat, to_axis
@@ -106,10 +106,10 @@ def vmap_rule(axis_data: Axis, f: Callable[..., PyTree], in_axes: PyTree, out_ax
             outs, out_tree = tree_flatten(out, is_leaf=zero)
             return [x for x in outs if not zero(x)], (outs, out_tree)
 
-        noted = Noted(flat)
-        found, found_dims = batch_flat(noted, axis, list(compress(leaves, on)),
+        with_aux = WithAux(flat)
+        found, found_dims = batch_flat(with_aux, axis, list(compress(leaves, on)),
                                        list(compress(dims, on)))
-        outs, out_tree = noted.found
+        outs, out_tree = with_aux.aux
         wanted = broadcast_prefix(out_axes, out_tree.unflatten(range(len(outs))),
                                   is_leaf=_is_none)
         rest = iter(zip(found, found_dims, strict=True))

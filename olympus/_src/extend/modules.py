@@ -328,9 +328,6 @@ def shape_tensor(ctx: object, sizes: Sequence[int | IrValue]) -> IrValue:
       ctx: accepted.
       sizes: ints, and MLIR values of integers without axes.
 
-    Returns:
-      The MLIR value.
-
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("sizes")
     >>> _ = p.def_abstract_eval(lambda n: olympus.core.ShapedArray((2,), "int32"))

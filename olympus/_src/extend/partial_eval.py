@@ -7,7 +7,7 @@ from itertools import compress
 from typing import Any, NoReturn, TypeAlias
 
 from ..base.typing import Array, ArrayLike, Params, PyTree
-from ..base.util import Noted
+from ..base.util import WithAux
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr
 from ..core.primitive import Cotangent, Primitive, Tangent, Transposed, Zero
 from ..core.staging import stage
@@ -324,9 +324,9 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
         rest, aux_tree = tree_flatten(aux)
         return [*outs, *rest], (out_tree, aux_tree, len(outs))
 
-    noted = Noted(flat)
-    outs, found = jvp_flat(noted, leaves, list(map(_tangent, leaves, given)))
-    out_tree, aux_tree, n = noted.found
+    with_aux = WithAux(flat)
+    outs, found = jvp_flat(with_aux, leaves, list(map(_tangent, leaves, given)))
+    out_tree, aux_tree, n = with_aux.aux
     kept = [as_array(t) if instantiate else t for t in found[:n]]
     pair = out_tree.unflatten(outs[:n]), out_tree.unflatten(kept)
     return (*pair, aux_tree.unflatten(outs[n:])) if has_aux else pair
@@ -366,9 +366,9 @@ def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: boo
         return ([t for t in out_tree.flatten_up_to(found) if type(t) is not Zero],
                 (flat, out_tree, nonzero, aux))
 
-    noted, unknown = Noted(tangents), list(compress(avals, on))
-    closed, _, _ = record_unknown(noted, unknown, [True] * len(unknown), True)
-    flat, out_tree, nonzero, aux = noted.found
+    with_aux, unknown = WithAux(tangents), list(compress(avals, on))
+    closed, _, _ = record_unknown(with_aux, unknown, [True] * len(unknown), True)
+    flat, out_tree, nonzero, aux = with_aux.aux
     closed = dce_closed(closed, [True] * len(closed.outvars))[0]
     return out_tree.unflatten(flat), nonzero, closed.olympuspr, closed.consts, *aux
 

@@ -308,9 +308,6 @@ def ir_constant(val: ArrayLike, *, const_lowering: Lowered | None = None,
       const_lowering: MLIR values of constants that are lowered already, by `(id, aval)`.
       aval: the constant's type.
 
-    Returns:
-      The MLIR value.
-
     >>> import numpy as np
     >>> from olympus.extend.core import Primitive
     >>> p = Primitive("seven")

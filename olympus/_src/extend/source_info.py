@@ -232,9 +232,6 @@ def summarize(source_info: SourceInfo, num_frames: int = 1) -> str:
       source_info: of an equation, for one.
       num_frames: accepted; only the user's line is known.
 
-    Returns:
-      A str.
-
     >>> eqn, = olympus.make_olympuspr(lambda x: x + 1)(1.0).eqns
     >>> source_info_util.summarize(eqn.source_info).endswith(" (<lambda>)")
     True

@@ -46,9 +46,6 @@ def is_undefined_primal(x: object) -> bool:
     Args:
       x: an operand, as a transpose rule gets it.
 
-    Returns:
-      A bool.
-
     >>> ad.is_undefined_primal(1.0)
     False
     """

@@ -19,7 +19,6 @@ from ..base import spelling
 from ..base.typing import Array, MappedAxis, Params, PyTree, Reference, Value
 from ..base.util import clipped, lazy_module
 from ..core import tags
-from ..core.cells import Ref
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed
 from ..core.ir import NO_EFFECTS, DropVar, OlympusprEqn
@@ -29,7 +28,7 @@ from ..core.primitive import (
 from ..core.staging import stage
 from ..core.trace import FOREIGN_AVALS, ctx, typeof
 from ..interpreters.batching import batch_flat
-from ..interpreters.discharge import content, discharge, put_back, written
+from ..interpreters.discharge import content, discharge, is_cell, put_back, written
 from ..interpreters.jvp import jvp_flat
 from ..interpreters.partial_eval import TapeTrace
 from ..interpreters.transpose import apply_transpose
@@ -76,6 +75,10 @@ def register_hitype(val_cls: type, typeof_fn: Callable[[Any], AbstractValue]) ->
                         "a pytree: transformations see the leaves of its values, and not these; "
                         "one of the two is required.")
     FOREIGN_AVALS[val_cls] = typeof_fn
+    # Values are asked for their `aval` first: by a class whose __getattr__ answers for every name,
+    # its operations would be called to say it.
+    if hasattr(val_cls, "__getattr__") and not hasattr(val_cls, "aval"):
+        val_cls.aval = property(typeof_fn)
 
 
 # Where cotangents go ------------------------------------------------------------------------------
@@ -390,7 +393,7 @@ class HiCall(Higher):
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Value]:
         """The results, by `expand` on the contents of references."""
         body = stage(lambda *xs: self.impl(*xs, **params), list(map(typeof, ins)))
-        which = [type(x) is Ref for x in ins]
+        which = list(map(is_cell, ins))
         new = list(map(operator.and_, which, written(body)))
         outs = eval_closed(discharge(body, which, new), *map(content, ins))
         return put_back([*compress(ins, new)], outs)
@@ -665,7 +668,7 @@ class HiPrimitive(OpenPrimitive):
     """
 
     programs = ()
-    is_high = True
+    is_high = takes_refs = True
 
     def is_effectful(self, params: Params) -> bool:
         """Whether the operation has effects."""

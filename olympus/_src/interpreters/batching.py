@@ -7,7 +7,7 @@ from typing import Any
 
 from ..base.config import check_tracer_leaks
 from ..base.typing import Array, ArrayLike, DimSize, MappedAxis, Params, Value
-from ..base.util import Noted
+from ..base.util import WithAux
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
 from ..core.leaks import Noting, check_leaks, note_origins
@@ -225,5 +225,5 @@ def _batch_program(closed: ClosedOlympuspr, parts: tuple[DimSize, Hashable, Hash
     if avals is None:
         avals = [v.aval if d is None else v.aval.with_axis(d, axis.size, axis.mesh_axis)
                  for v, d in zip(closed.olympuspr.invars, dims, strict=True)]
-    noted = Noted(body)
-    return stage(noted, avals, closed.olympuspr.debug_info), noted.found
+    with_aux = WithAux(body)
+    return stage(with_aux, avals, closed.olympuspr.debug_info), with_aux.aux

@@ -21,7 +21,7 @@ from typing import Any
 
 from ..base import config, lib
 from ..base.typing import Array, Params
-from ..base.util import Memo, Noted
+from ..base.util import Memo, WithAux
 from ..core.context import current_context
 from ..core.ir import ClosedOlympuspr, Literal
 from ..core.primitive import Axis, Primitive, Tangent, Zero, pair, spread_tangents
@@ -191,7 +191,7 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
             outs, tangents = [outs], [tangents]
         return [*outs, *[t for t in tangents if type(t) is not Zero]], tangents
 
-    rule = Noted(tangents_of)
+    rule = WithAux(tangents_of)
     later, residuals = None, []
     if cut:
         # The tape is walked at once, so residuals are kept as they are.
@@ -207,9 +207,9 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
         places = list(range(len(first.outvars)))
     if first.effects or (later is not None and later.effects):
         return False
-    nonzero = iter(places[len(rule.found):])
+    nonzero = iter(places[len(rule.aux):])
     return JVPRule(compiled(trace, prim.name, first), later, residuals,
-                   [t if type(t) is Zero else next(nonzero) for t in rule.found])
+                   [t if type(t) is Zero else next(nonzero) for t in rule.aux])
 
 
 def _vmap_rule(trace: Trace, prim: Primitive, axis: Axis, types: Sequence[Aval],
@@ -222,9 +222,9 @@ def _vmap_rule(trace: Trace, prim: Primitive, axis: Axis, types: Sequence[Aval],
                               prim.vmap(axis, list(xs), list(dims), **params))
         return (list(outs), out_dims) if prim.multiple_results else ([outs], [out_dims])
 
-    closed = stage(rule := Noted(mapped), types)
+    closed = stage(rule := WithAux(mapped), types)
     if closed.effects:
         return False
     elements = [aval if d is None else aval.without_axis(d)
-                for aval, d in zip(closed.out_avals, rule.found, strict=True)]
-    return compiled(trace, prim.name, closed), rule.found, elements
+                for aval, d in zip(closed.out_avals, rule.aux, strict=True)]
+    return compiled(trace, prim.name, closed), rule.aux, elements

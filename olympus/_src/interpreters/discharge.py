@@ -21,7 +21,7 @@ from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived
 from ..core.primitive import Primitive
 from ..core.staging import stage
-from ..core.trace import ctx
+from ..core.trace import ThreadState, ctx
 from ..types.refs import inner
 
 
@@ -40,7 +40,9 @@ def _found(closed: ClosedOlympuspr) -> tuple[bool, bool]:
     found = pr.cache.get("references")
     if found is None:
         takes = any(v.aval.mutable for v in (*pr.constvars, *pr.invars))
-        makes = any(v.aval.mutable for eqn in pr.eqns for v in eqn.outvars)
+        # One that a rule of the user's closes over is found, and refused, where it is touched.
+        made = {v.aval for eqn in pr.eqns for v in eqn.outvars}
+        makes = True in {a.mutable for a in (*made, *[v.aval for v in pr.constvars])}
         for eqn in pr.eqns:
             if makes:
                 break
@@ -93,8 +95,8 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
             prim, outer = eqn.primitive, ctx.scope
             ctx.scope = outer.extend(*eqn.ctx.names) if eqn.ctx is not ROOT else outer
             try:
-                # What was there before a write is not read where nobody asks for it.
-                if prim.on_set is not None and eqn.outvars[0] not in read and _is_cell(ins[0]):
+                # A write returns the old content; where no equation reads that, it is not read.
+                if prim.on_set is not None and eqn.outvars[0] not in read and is_cell(ins[0]):
                     return prim.on_set(*ins, **eqn.params)
                 return _step(prim, ins, eqn.params)
             finally:
@@ -102,7 +104,7 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
 
         outs = evaluate(closed.olympuspr, closed.consts, cells, step)
         for x in outs:
-            if _is_cell(x):
+            if is_cell(x):
                 raise returned_reference(closed.debug_info.traced_for,
                                          closed.debug_info.func_name, x)
         return [*outs, *[x._value for x, r in zip(cells, returned, strict=True) if r]]
@@ -125,23 +127,29 @@ def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
 
 
 def _step(prim: Primitive, ins: list[Reference], params: Params) -> Reference:
-    # What is done to a reference that stays one, of an outer trace, is recorded.
-    if prim.on_cells is not None and (not ins or _is_cell(ins[0]) or not is_ref(ins[0])):
+    if prim.on_cells is not None and ins and type(ins[0]) is Ref and not is_cell(ins[0]):
+        raise ValueError(
+            f"{prim.name}: a rule (of custom_jvp, custom_vjp, custom_vmap or a HiPrim) closes over "
+            f"the reference\n  {ins[0].aval}, and runs in a body of jit, a loop, a branch or "
+            "checkpoint, which knows nothing of it;\n  pass it to the function as an argument.")
+    # Operations on references of an outer trace, which stay references, are recorded.
+    if prim.on_cells is not None and (not ins or is_cell(ins[0]) or not is_ref(ins[0])):
         return prim.on_cells(ins, params)
-    if prim.discharged is not None and (any(map(_is_cell, ins)) or any(
+    if prim.discharged is not None and (any(map(is_cell, ins)) or any(
             makes_refs(body) for body in prim.bodies(params) if type(body) is ClosedOlympuspr)):
         return prim.discharged(ins, params)
     return prim.bind(*ins, **params)
 
 
-def _is_cell(x: object) -> bool:
-    """Whether a value is a reference of the program that is discharged."""
-    return type(x) is Ref and x._trace is ctx.trace
+def is_cell(x: object) -> bool:
+    """Whether a value is a reference of the program that is discharged, or that runs."""
+    return type(x) is Ref and (x._trace is ctx.trace or (
+        x._trace is None and ctx.trace is ThreadState.trace))
 
 
 def content(x: Reference) -> Reference:
     """The content of a cell, anything else as it is."""
-    return x._value if type(x) is Ref else x
+    return x._value if is_cell(x) else x
 
 
 def put_back(cells: Sequence[Ref], outs: Sequence[Array]) -> list[Array]:

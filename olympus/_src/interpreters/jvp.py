@@ -12,7 +12,7 @@ from typing import Any
 from ..base.config import check_tracer_leaks
 from ..base.source import user_frame
 from ..base.typing import Array, ArrayLike, Params
-from ..base.util import Noted
+from ..base.util import WithAux
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
 from ..core.leaks import Noting, check_leaks, note_origins
@@ -261,5 +261,5 @@ def _jvp_program(closed: ClosedOlympuspr, nonzero: tuple[bool, ...],
         return [*outs, *(t for t in out_tangents if type(t) is not Zero)], nonzero_out
 
     tangent_avals = [a.to_tangent_aval() for a, nz in zip(in_avals, nonzero, strict=True) if nz]
-    noted = Noted(jvp_body)
-    return stage(noted, [*in_avals, *tangent_avals], pr.debug_info), noted.found
+    with_aux = WithAux(jvp_body)
+    return stage(with_aux, [*in_avals, *tangent_avals], pr.debug_info), with_aux.aux

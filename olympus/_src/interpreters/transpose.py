@@ -12,7 +12,7 @@ from typing import Any
 
 from ..base.source import user_frame
 from ..base.typing import Array, ArrayLike, DType, Reference
-from ..base.util import Noted, lazy_module
+from ..base.util import WithAux, lazy_module
 from ..core.context import Scope, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import Atom, ClosedOlympuspr, Olympuspr, OlympusprEqn, Var, derived, numbers, read
@@ -44,8 +44,8 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
     The equations of one that comes off a tape are linear throughout. A loop or call may have
     coefficients among its results: compute these first.
     """
-    # What is read of a reference depends on more than the operands show. Those from outside are
-    # handed on to rules only.
+    # Reads of a reference depend on writes before them, which operands do not show. References
+    # from outside are handed on to rules only.
     if MUTABLE:
         closed = _discharge.discharge(ClosedOlympuspr(pr, consts), [False] * len(pr.invars))
         pr, consts = closed.olympuspr, closed.consts
@@ -306,8 +306,8 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ..
         for v, lin in zip(pr.invars, linear_in, strict=True) if not lin]
     ct_avals = [v.aval.to_cotangent_aval()
                 for v, nz in zip(pr.outvars, nonzero_ct, strict=True) if nz]
-    noted = Noted(body)
-    program, tracers = closure_convert(stage(noted, [*known_avals, *ct_avals]))
+    with_aux = WithAux(body)
+    program, tracers = closure_convert(stage(with_aux, [*known_avals, *ct_avals]))
     for x in tracers:
         if typeof(x).mutable:       # a rule is the user's, and may close over one
             raise ValueError(
@@ -315,4 +315,4 @@ def _transpose_program(closed: ClosedOlympuspr, linear_in: tuple[bool | None, ..
                 "of jit,\n  a loop, a branch or checkpoint, which knows nothing of it;\n  pass it "
                 "to the function as an argument, and from fwd to bwd as a residual.")
     assert not tracers, "a program carried by a primitive closes over no tracers"
-    return program, noted.found
+    return program, with_aux.aux

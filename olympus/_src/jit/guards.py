@@ -25,21 +25,21 @@ def check_mode(guards: object) -> None:
 
 
 class Guard:
-    """The captures of a jitted function, and the changes that were told."""
+    """The captures of a jitted function, and the changes that were warned of."""
 
     def __init__(self, fun: Callable[..., PyTree], name: str) -> None:
         self.fun, self.name = fun, name
         self.captures: Memo = Memo(1)       # of the programs that there are
-        self._told: set[Any] = set()        # changes and places
+        self._warned: set[Any] = set()      # changes and places
 
-    def keep(self) -> None:
+    def note_captures(self) -> None:
         """Note the captures read, when the first program has been traced."""
         if self.captures:
             return
         found = self.captures[None] = Captures(self.fun)
         for where, why in found.opaque.items():
-            if where not in self._told:
-                self._told.add(where)
+            if where not in self._warned:
+                self._warned.add(where)
                 source.warn(
                     f"jit: the guards of {self.name} cannot compare {where}: {why}.\n  That another"
                     " object takes its place is seen, what happens within it is not.\n  Pass it as "
@@ -53,8 +53,8 @@ class Guard:
         changes = found.changes()
         if mode == "error" and changes:
             raise StaleValueError(self._text(changes))
-        if mode == "warn" and not self._told.issuperset(changes):
-            self._told.update(changes)
+        if mode == "warn" and not self._warned.issuperset(changes):
+            self._warned.update(changes)
             source.warn(self._text(changes), StaleValueWarning)
         return mode == "retrace" and bool(changes)
 

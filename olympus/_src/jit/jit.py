@@ -422,7 +422,7 @@ class JitFunction:
             program = trace_program(
                 self.signature, arguments, self.keep_unused, self.options, self.modes)
         if self.purity:
-            self.purity.keep()
+            self.purity.note_captures()
         # One that closes over values of an outer trace is good for that trace alone.
         if not program.passing:
             self.programs[arguments.key] = program
@@ -589,7 +589,7 @@ class JitFunction:
         if (not arguments.cacheable and self.direct and ctx.trace is ThreadState.trace
                 and not ctx.axes):
             # C++ is called again with stand-ins that compare by bits, and drops this entry.
-            told = self.signature.told(arguments, args, kwargs)
+            told = self.signature.for_cpp(arguments, args, kwargs)
             if told is not None:
                 return self._as_told(*told), None, True
         if (self.persistent is None or ctx.trace is not ThreadState.trace or ctx.axes
@@ -600,7 +600,7 @@ class JitFunction:
             program = self.persistent.program(
                 arguments, self._placement(arguments, arguments.leaves))
             if self.purity:
-                self.purity.keep()
+                self.purity.note_captures()
         if base and program.high and not program.passing and not program.refs:
             return self._on_parts(program, arguments), None, False
         if not base or program.passing or program.high:
@@ -647,8 +647,8 @@ class JitFunction:
         name = self.name if self.library else f"jit({self.name})"
         used = reuse.applied(name, program.closed, arrays, self.library)
         try:
-            outs = reuse.keep(used, run_program(executable, flat, name,
-                                                None if self.library else program.closed))
+            outs = reuse.with_cells(used, run_program(
+                executable, flat, name, None if self.library else program.closed))
             if self.persistent is not None:
                 self.persistent.check_run(program, outs)
         except lib.XlaRuntimeError as error:
@@ -687,7 +687,8 @@ class JitFunction:
                 executable = program.executable(placement)
                 flat = [stored(x) for x in arrays]
                 used = reuse.applied(f"jit({self.name})", closed, arrays, self.library)
-                outs = reuse.keep(used, run_program(executable, flat, f"jit({self.name})", closed))
+                outs = reuse.with_cells(
+                    used, run_program(executable, flat, f"jit({self.name})", closed))
                 for x, donated in zip(flat, program.donated):
                     if donated and x.is_deleted():
                         x.delete()

@@ -41,8 +41,8 @@ def pack(program: Program, executable: Executable) -> bytes:
         program.out_tree, program.arg_names, program.donated, executable.kept,
         executable.interface, executable.placement, executable.loaded.bytes,
         executable.loaded.brief, key and key[0],
-        # Which of jaxlib's kernels are registered here: code that calls them needs that.
-        [name for name in _KERNELS if getattr(lib, name).cache_info().currsize],
+        # Whether LAPACK is registered here: code that calls it needs that.
+        lib.lapack_names.cache_info().currsize > 0,
         executable.loaded.serialized()))
     return out.getvalue()
 
@@ -61,10 +61,10 @@ def unpack(data: bytes, placement: Placement | None = None, key: str | None = No
     ran_on = pickle.load(written)
     moved = dict(zip(ran_on, devices, strict=True)) if devices else {}
     (types, in_tree, out_tree, arg_names, donated, kept, interface, packed_placement, size, brief,
-     digest, kernels, code) = _Unpickler(data[written.tell():], moved).load()
+     digest, lapack, code) = _Unpickler(data[written.tell():], moved).load()
     placed: Placement = placement or packed_placement
-    for name in kernels:    # lowering registers them
-        getattr(lib, name)()
+    if lapack:      # which lowering registers
+        lib.lapack_names()
     on = interface.place(placed).devices
     if interface.foreign:
         compile.foreign.check_targets(interface.foreign, on[0].platform)
@@ -144,10 +144,6 @@ def deserialize_and_load(serialized: bytes, in_tree: PyTreeDef, out_tree: PyTree
     program, executable = unpack(serialized, devices=chosen)
     program.in_tree, program.out_tree = in_tree, out_tree
     return Compiled(program, executable)
-
-
-# The functions of the seam that register jaxlib's kernels.
-_KERNELS = "lapack_names", "sparse_product_target"
 
 
 class _Pickler(pickle.Pickler):

@@ -13,7 +13,7 @@ from ..base import config, source
 from ..base.lib.executables import CompilerOptions
 from ..base.logs import timed
 from ..base.typing import Array, ArrayLike, Modes, PyTree, Reference
-from ..base.util import Memo, Noted, Owned, lazy_module
+from ..base.util import Memo, Owned, WithAux, lazy_module
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Olympuspr, high_types
 from ..core.primitive import programs_in
@@ -34,6 +34,7 @@ from .signature import Arguments, Signature
 _check: Any = lazy_module("olympus._src.core.check")        # under enable_checks
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _dumps: Any = lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 _MOST_PROGRAMS = 4096       # of one function; their code has a bound of its own
 
@@ -77,23 +78,39 @@ class Program:
         return any(map(passing, self.lead))
 
     def on_parts(self) -> Program:
-        """The program on arrays: in its trees a value of a user's type is a tuple of its parts."""
+        """The program on arrays: in its trees a value of a user's type is a tuple of its parts.
+
+        With references to such values, it takes their contents, and returns a row: the results, and
+        the new contents.
+        """
         if not self.high:
             high = HIGH and self.closed.is_high
             return self._with(_parts.in_parts(self.closed)) if high else self
         if self.parts is None:
             n, repeated, closed = len(self.lead), _parts.repeated, self.closed
-            ins, outs = closed.in_avals[n:], closed.out_avals
             if n:       # the variables that it closes over are constants
-                closed = stage(lambda *xs: eval_closed(self.closed, *self.lead, *xs), ins,
-                               closed.debug_info)
+                closed = stage(lambda *xs: eval_closed(self.closed, *self.lead, *xs),
+                               closed.in_avals[n:], closed.debug_info)
+            ins, outs, out_tree, demanded = (
+                closed.in_avals, closed.out_avals, self.out_tree, self.demanded)
+            if self.refs:
+                closed, ins = _discharge.discharge(closed), list(map(_discharge.inner, ins))
+                outs = self.new_avals
+                out_tree = tree_flatten(tuple(outs))[1]
+                demanded = demanded and (*demanded, *[Format()] * len(self.stores))
             self.parts = made = Program(
                 _parts.in_parts(closed), (), _tree_of_parts(self.in_tree, ins),
-                _tree_of_parts(self.out_tree, outs), tuple(repeated(self.arg_names[n:], ins)),
+                _tree_of_parts(out_tree, outs), tuple(repeated(self.arg_names[n:], ins)),
                 tuple(repeated(self.donated[n:], ins)), self.name, self.keep_unused, self.options,
-                repeated(self.demanded, outs) if self.demanded else (), self.modes)
+                repeated(demanded, outs) if demanded else (), self.modes)
             made.whole = self
         return self.parts
+
+    @property
+    def new_avals(self) -> list[Aval]:
+        """The types of the results, and of the contents of references that it writes."""
+        ins: list[Any] = self.closed.in_avals
+        return [*self.closed.out_avals, *[ins[i].inner for i in self.stores]]
 
     def _with(self, closed: ClosedOlympuspr) -> Program:
         """The same for another program of the same types."""
@@ -193,12 +210,12 @@ def trace_program(signature: Signature, arguments: Arguments, keep_unused: bool,
         return outs, (out_tree, paths, out_shardings, out_layouts)
 
     # `flat` notes its findings besides the results, which are read after the trace.
-    noted, name, names = Noted(flat), signature.name, signature.leaf_names(arguments)
+    with_aux, name, names = WithAux(flat), signature.name, signature.leaf_names(arguments)
     with timed(name, log="tracing", event="olympuspr_trace"):
-        closed = stage(noted, arguments.avals, DebugInfo("jit", name, names))
+        closed = stage(with_aux, arguments.avals, DebugInfo("jit", name, names))
     if signature.library:
         _leave_line_open(closed.olympuspr, source.user_frame(), set())
-    out_tree, paths, out_shardings, out_layouts = noted.found
+    out_tree, paths, out_shardings, out_layouts = with_aux.aux
     closed.olympuspr.debug_info = DebugInfo("jit", name, names, paths)
     if config.enable_checks.value:
         _check.check_olympuspr(closed.olympuspr)

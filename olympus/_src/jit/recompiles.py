@@ -235,7 +235,7 @@ def log_again(why: Explanation) -> None:
         f"{_ONCE[0].lower()}{_ONCE[1:]}"))
 
 
-_told: WeakSet[CodeType] = WeakSet()        # of functions whose many traces were warned of
+_warned: WeakSet[CodeType] = WeakSet()        # of functions whose many traces were warned of
 
 
 def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapping[tuple, Program],
@@ -244,16 +244,16 @@ def warn_of_many(signature: Signature, code: CodeType, made: int, programs: Mapp
 
     JAX does not: `olympus_compatible` writes it to the log, at the level INFO.
     """
-    if code in _told:
+    if code in _warned:
         return
     say = LOGGER.info if config.compatible.value else _warn
     where = f"jit: {signature.name}, written at {source.written_at(code)},"
     if made > many:
-        _told.add(code)
+        _warned.add(code)
         say(f"{where} was made and traced {made} times.\n  Each function object is traced anew, "
             f"also one of the same code.\n  {_ONCE};\n  pass what changes as an argument.")
     elif (leaf := _never_the_same(whole_keys(programs), arguments, many)) is not None:
-        _told.add(code)
+        _warned.add(code)
         say(f"{where} is traced for the {len(whole_keys(programs)) + 1}th shape of "
             f"{signature.leaf_names(arguments)[leaf]}, now {arguments.avals[leaf].str_short()}.\n"
             "  Each shape is a program of its own.\n  Pad to a few sizes, or export once with a "

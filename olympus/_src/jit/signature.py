@@ -241,12 +241,12 @@ class Signature:
     def _exact(self, *statics: Mapping[Any, object]) -> bool:
         return all(_exact(x, self.library) for values in statics for x in values.values())
 
-    def told(self, arguments: Arguments, args: Sequence[PyTree], kwargs: dict[str, PyTree]
+    def for_cpp(self, arguments: Arguments, args: Sequence[PyTree], kwargs: dict[str, PyTree]
              ) -> tuple[list[PyTree], dict[str, PyTree], list[Item]] | None:
         """The arguments as C++ is to know them, and the items in them; None if it still cannot."""
         items: list[Item] = []
         statics, static_kwargs = [
-            {where: _told(value, items) for where, value in values.items()}
+            {where: _value_for_cpp(value, items) for where, value in values.items()}
             for values in (arguments.statics, arguments.static_kwargs)]
         if not self._exact(statics, static_kwargs):
             return None
@@ -484,7 +484,7 @@ class Item:
 _EXACT = (str, bytes, type(None), type, FunctionType, BuiltinFunctionType, Item)
 
 
-def _told(value: Any, items: list[Item]) -> object:
+def _value_for_cpp(value: Any, items: list[Item]) -> object:
     """The stand-in of a static argument for C++; the items in it go to the list."""
     kind = type(value)
     # A class that compares in its own way has no stand-in.

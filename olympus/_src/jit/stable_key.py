@@ -36,7 +36,7 @@ from ..base.users import (
 )
 from ..base.util import Memo
 from ..core.primitive import Primitive
-from ..core.trace import FOREIGN_AVALS, Tracer
+from ..core.trace import FOREIGN_AVALS, REFERENCES, Tracer, typeof
 from ..runtime.eager import PjitFunction
 from ..types.dtypes import is_extended
 from ..types.mesh import Mesh
@@ -290,6 +290,10 @@ class StableKey:
     def _instance(self, x: object, where: str) -> None:
         """An object of a class written in Python: its class and its attributes."""
         cls = type(x)
+        if cls in REFERENCES:
+            raise UnstableError(f"jit persist=True: {where} is a reference {typeof(x)}; arrays are "
+                                "required; pass ref[...] and return what is to be written, or make "
+                                "the reference inside.")
         state, found = state_of(x)
         if not found:
             self._refuse(x, where)

@@ -6,6 +6,7 @@ programs for other processes.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -42,8 +43,10 @@ from .program import Program
 if TYPE_CHECKING:
     from .cost_table import CostTable
 
+_cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _costs: Any = lazy_module("olympus._src.jit.cost_table")
 _drawing: Any = lazy_module("olympus._src.jit.drawing")
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 _SHOWN = 200    # equations that a notebook is shown of a stage
 _ROOM = 40      # characters for the types of arguments, and of results
@@ -117,9 +120,9 @@ class Stage:
         closed = self._program.closed
         name = shortened(self._program.name, 40)
         types = f"{_listed(closed.in_avals)} -> {_listed(closed.out_avals)}"
-        return f"{type(self).__name__}({', '.join([f'{name}: {types}', *self._told()])})"
+        return f"{type(self).__name__}({', '.join([f'{name}: {types}', *self._facts()])})"
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         """The lines of the text besides the name and the types."""
         return []
 
@@ -182,7 +185,7 @@ class Traced(Stage):
         super().__init__(program, placement)
         self.fun_name = name
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         count = len(self._program.closed.eqns)
         return [f"{count} equation{'' if count == 1 else 's'}"]
 
@@ -203,14 +206,14 @@ class Traced(Stage):
         if not program.high:
             lower = program.on_parts()
             return self if lower is program else Traced(lower, self.fun_name, placement)
-        for i in program.refs:
-            aval: Any = program.closed.in_avals[i]
-            if aval.inner.is_high:
+        for x in program.lead:
+            if typeof(x).mutable:
                 raise NotImplementedError(
-                    f"lower: {aval} is argument {program.arg_names[i]} of "
-                    f"{self.fun_name}; a function is compiled ahead for references to arrays only; "
-                    "pass the value and return the new one, or call the jitted function.")
-        ins = program.closed.in_avals
+                    f"lower: {self.fun_name} closes over a reference {typeof(x)}, and has values "
+                    "of users' types; a function of these is compiled ahead for references among "
+                    "its arguments only; pass the reference, or call the jitted function.")
+        ins = list(map(_discharge.inner, program.closed.in_avals)) if program.refs else (
+            program.closed.in_avals)
         placement = placement._replace(**{field: tuple(_parts.repeated(given, ins))
                                           for field in ("shardings", "memories", "layouts")
                                           if (given := getattr(placement, field))})
@@ -276,7 +279,7 @@ class Lowered(Stage):
         self._module, self._context, self._kept = module, context, kept
         self._platforms = platforms
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         return list(self._platforms)
 
     def as_text(self, dialect: str | None = None, *, debug_info: bool = False) -> str:
@@ -399,18 +402,27 @@ class Compiled(Stage):
         leaves, tree = tree_flatten((args, kwargs))
         if tree != whole.in_tree:
             raise _structure_error(whole, args, kwargs)
-        for name, x, aval in zip(whole.arg_names, leaves, whole.closed.in_avals, strict=True):
-            if aval.is_high and typeof(x) != aval:
+        lead = len(whole.lead)
+        names, avals = whole.arg_names[lead:], whole.closed.in_avals[lead:]
+        for name, x, aval in zip(names, leaves, avals, strict=True):
+            if (aval.is_high or aval.mutable) and typeof(x) != aval:
                 raise TypeError(f"jit: argument {name} of {whole.name} is {typeof(x)}, and the "
                                 f"program is compiled for {aval}; call the jitted function, which "
                                 "compiles for other types.")
-        args, kwargs = tree_unflatten(tree, [
-            tuple(_parts.parts_of([x])) if aval.is_high else x
-            for x, aval in zip(leaves, whole.closed.in_avals, strict=True)])
-        outs = tree_leaves(self._cpp(*args, **kwargs))
-        return tree_unflatten(whole.out_tree, _parts.raised(whole.closed.out_avals, outs))
+        if len(whole.refs) > 1:
+            whole.check_aliases([*whole.lead, *leaves])
+        with _cells.lock if whole.refs else contextlib.nullcontext():
+            contents = [x._content() if aval.mutable else x
+                      for x, aval in zip(leaves, avals, strict=True)]
+            args, kwargs = tree_unflatten(tree, [
+                tuple(_parts.parts_of([x])) if getattr(aval, "inner", aval).is_high else x
+                for x, aval in zip(contents, avals, strict=True)])
+            outs = _parts.raised(whole.new_avals, tree_leaves(self._cpp(*args, **kwargs)))
+            for i, place in whole.stores.items():
+                leaves[i - lead]._put(outs[place])
+        return tree_unflatten(whole.out_tree, outs[:whole.out_tree.num_leaves])
 
-    def _told(self) -> list[str]:
+    def _facts(self) -> list[str]:
         # What a donated argument and the result in its place share is counted once.
         count, stats = len(self._executable.devices), self.memory_analysis()
         bytes_ = 0 if stats is None else (
@@ -501,7 +513,7 @@ def _cpp_call(program: Program, executable: Executable) -> Callable[..., PyTree]
                 arrays = _laid_out(program, executable, arrays)
             flat = list(map(stored, arrays))
             used = reuse.applied(program.name, program.closed, arrays, False)
-            result = tree_unflatten(program.out_tree, reuse.keep(used, run_program(
+            result = tree_unflatten(program.out_tree, reuse.with_cells(used, run_program(
                 executable, flat, program.name, program.closed)))
         except BaseException as error:
             # C++ would keep the signature, and take no fast path for it.

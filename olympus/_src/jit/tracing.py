@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 from ..base import lib
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import Array, ArrayLike, Params, PyTree
-from ..base.util import Noted, name_of, wraps
+from ..base.util import WithAux, name_of, wraps
 from ..core.context import ThreadState, ctx
 from ..core.ir import ClosedOlympuspr, DebugInfo
 from ..core.primitive import Primitive
@@ -60,9 +60,9 @@ def _trace(what: str, fun: Callable, args: Sequence[ArrayLike | ShapedArray],
         return outs, (out_tree, paths)
 
     # Names of arguments are known before, for messages while tracing; names of results only after.
-    noted = Noted(flat)
-    closed = stage(noted, avals, DebugInfo("jit", name_of(fun), names))
-    out_tree, paths = noted.found
+    with_aux = WithAux(flat)
+    closed = stage(with_aux, avals, DebugInfo("jit", name_of(fun), names))
+    out_tree, paths = with_aux.aux
     closed.olympuspr.debug_info = DebugInfo("jit", name_of(fun), names, paths)
     return closed, out_tree
 

@@ -299,9 +299,6 @@ def schedule(ops: Sequence[ArrayLike]) -> None:
     Args:
       ops: arrays.
 
-    Returns:
-      None.
-
     >>> from olympus.experimental.control_deps import schedule
     >>> @olympus.jit
     ... def f(x):

@@ -168,9 +168,6 @@ def _join(address: str, bind: str, count: int, process: int, timeout: int, heart
 def is_initialized() -> bool:
     """Whether this process has joined a job by `initialize`.
 
-    Returns:
-      A bool.
-
     >>> olympus.distributed.is_initialized()
     False
     """

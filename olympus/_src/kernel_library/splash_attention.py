@@ -1,4 +1,4 @@
-"""Splash attention by kernels: attention with a static mask, of which empty blocks are skipped."""
+"""Splash attention by kernels: attention with a static mask, whose empty blocks are skipped."""
 
 from __future__ import annotations
 

@@ -34,11 +34,13 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.dtypes import DType
 from ..types.refs import RefAval, ref_aval
-from .grid import around
+from ..types.shape import SymbolicDim, definitely_equal, floor_div, known_less, maximum
+from .grid import around, memory_is_zero
 from .specs import (
     INT32, BlockDim, Blocked, BlockSpec, BoundedSlice, Element, IndexMap, Indirect, NoBlockSpec,
     Squeezed, squeezed,
 )
+from .steps import as_index
 
 Unflatten: TypeAlias = Callable[[Sequence[Reference]], Sequence[PyTree]]
 _DIMS = (Blocked, BoundedSlice, Element, Indirect, Squeezed)
@@ -46,7 +48,9 @@ _WITHOUT_NAN = frozenset(["float4_e2m1fn", "float6_e2m3fn", "float6_e3m2fn"])
 
 
 def blank(shape: Sequence[int], dtype: DType) -> Array:
-    """What is read where nothing was written: NaN, the least integer, False."""
+    """What is read where nothing was written: NaN, the least integer, False; or 0."""
+    if memory_is_zero():
+        return full(tuple(shape), 0, dtype)
     if dtypes.is_integer(dtype):
         return full(tuple(shape), dtypes.integer_range(dtype)[0], dtype)
     nan = dtypes.is_inexact(dtype) and dtypes.long_name(dtype) not in _WITHOUT_NAN
@@ -190,6 +194,8 @@ class BlockMapping:
             return squeezed
         if isinstance(d, _DIMS):
             size = d.block_size
+        elif isinstance(d, SymbolicDim):
+            size, d = d, Blocked(d)
         elif hasattr(d, "__index__") and not isinstance(d, bool):
             size = d.__index__()
             d = Blocked(size)
@@ -199,7 +205,7 @@ class BlockMapping:
                 f"Unsupported block dimension type: {type(d)};\n  an int, None, pl.Squeezed, "
                 f"pl.Blocked, pl.Element, pl.BoundedSlice or pl.Indirect is required{self._made()}."
             )
-        if not isinstance(size, int) or size < 1:
+        if not isinstance(size, (int, SymbolicDim)) or known_less(size, 1):
             raise ValueError(f"pallas_call: the block size {size} given for {self.origin}; a "
                              f"positive int is required{self._made()}.")
         return d
@@ -212,7 +218,10 @@ class BlockMapping:
         if type(d) is Indirect:
             return 0, 0
         lo, hi = d.padding if type(d) is Element else (0, 0)
-        return lo, hi + -(lo + n + hi) % d.block_size
+        whole, size = lo + n + hi, d.block_size
+        # Written so that a size that is symbolic is known to be at least one block.
+        return lo, hi if definitely_equal(whole, size) else (
+            floor_div(whole + size - 1, size) * size - lo - n)
 
     def _stage(self, index_map: IndexMap, grid: Sequence[int | None], scalars: Sequence[RefAval],
                unflatten: Unflatten) -> ClosedOlympuspr:
@@ -233,8 +242,9 @@ class BlockMapping:
                 found = index_map(*args)
             found = tuple(found) if isinstance(found, (tuple, list)) else (found,)
             if len(found) != len(self.dims):
+                count = f"{len(found)} ind{'ex' if len(found) == 1 else 'ices'}"
                 raise ValueError(
-                    f"pallas_call: {len(found)} indices given for {self.origin}, {self.aval}:\n"
+                    f"pallas_call: {count} given for {self.origin}, {self.aval}:\n"
                     f"  {where} must return {len(self.dims)} values to match block_shape="
                     f"{_shown(self.dims)}. Currently returning {len(found)} values:\n  return one "
                     f"index for each axis{self._made()}.")
@@ -267,14 +277,15 @@ class BlockMapping:
             return [_index(x)]
         if is_literal(x) or isinstance(x, int):
             start = int(getattr(x, "val", x)) * d.block_size
-            if not 0 <= start < max(padded, 1):
+            if known_less(start, 0) or known_less(maximum(padded, 1) - 1, start):
                 raise ValueError(
                     f"pallas_call: {where} returned the block {start // d.block_size} of axis {i} "
                     f"of {self.aval}; there are {-(-padded // d.block_size)} blocks of "
                     f"{d.block_size} elements; count blocks from 0, or use pl.Element{self._made()}"
                     ".")
-            return [literal(start, INT32)]
-        return [mul(_index(x), literal(d.block_size, INT32))] if d.block_size > 1 else [_index(x)]
+            return [as_index(start)]
+        size = d.block_size
+        return [_index(x) if definitely_equal(size, 1) else mul(_index(x), as_index(size))]
 
     def ops(self, ids: Sequence[Array], scalars: Sequence[Array]) -> list[Array]:
         """The operands of the block for a place in the grid."""
@@ -323,8 +334,8 @@ def _shown(dims: Sequence[BlockDim]) -> str:
 
 
 def not_taken(fun: Callable[..., object], args: Sequence[PyTree],
-              named: Mapping[str, PyTree] = {}) -> TypeError | None:
-    """Python's error for a function that does not take these arguments; None if it does."""
+              named: Mapping[str, PyTree] = {}) -> str | None:
+    """What Python says of a function that does not take these arguments; None if it does."""
     try:
         signature = inspect.signature(fun)
     except (TypeError, ValueError):     # of some callables nothing is known
@@ -332,7 +343,7 @@ def not_taken(fun: Callable[..., object], args: Sequence[PyTree],
     try:
         signature.bind(*args, **named)
     except TypeError as error:
-        return error
+        return str(error)       # not the error, which keeps the callers' frames
     return None
 
 

@@ -33,14 +33,16 @@ from ..lax.shape import as_array
 from ..numpy import refs as _methods_of_references  # noqa: F401  which installs them
 from ..types.avals import ShapedArray, make_aval
 from ..types.refs import ref_aval
+from ..types.shape import SymbolicDim
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
 from .blocks import BlockMapping, not_taken, written_at
-from .grid import around
+from .grid import around, interpreted
+from .remote import check_branches, mesh_axes
 from .semaphores import content_aval, first_content
 from .specs import GENERATOR, INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
-from .steps import as_index, over_grid
+from .steps import Steps, as_index, over_grid
 
 
 class PallasCall(Call):
@@ -136,19 +138,20 @@ def pallas_call(kernel: Callable[..., None], out_shape: PyTree, *,
             if given is not empty and not (isinstance(given, tuple) and not given):
                 raise ValueError(f"pallas_call: If `grid_spec` is specified, then `{what}` must be "
                                  f"`{empty!r}`. It is {given!r:.60}; put it into the grid_spec.")
-    dynamic = [g for g in grid_spec.grid if not isinstance(g, int)]
-    interpreted = bool(interpret) or pallas_interpret.value
+    dynamic = [g for g in grid_spec.grid if not isinstance(g, (int, SymbolicDim))]
     params = {"name": name or name_of(kernel), "cost_estimate": cost_estimate,
               "metadata": tuple(sorted(metadata.items())) if metadata else None}
     # A list of outputs becomes a tuple, as in JAX.
     outs = tuple(out_shape) if isinstance(out_shape, list) else out_shape
 
     def run(sizes: Sequence[ArrayLike], args: tuple[PyTree, ...]) -> PyTree:
-        call = _Call(kernel, grid_spec, outs, sizes, args, input_output_aliases)
-        program, operands = call.staged(debug)
+        how = interpret or pallas_interpret.value
+        with interpreted(how):
+            call = _Call(kernel, grid_spec, outs, sizes, args, input_output_aliases,
+                         Steps.of(how, compiler_params, grid_spec.grid))
+            program, operands = call.staged(debug)
         return call.out_tree.unflatten(pallas_call_p.bind(
-            *operands, olympuspr=program, interpret=interpreted or pallas_interpret.value,
-            **params))
+            *operands, olympuspr=program, interpret=bool(how), **params))
 
     run.__name__ = params["name"]
     jitted = jit(run, inline=True)
@@ -169,11 +172,12 @@ class _Call:
     """
 
     def __init__(self, kernel: Callable[..., None], spec: GridSpec, out_shape: PyTree,
-                 sizes: Sequence[ArrayLike], args: tuple[PyTree, ...], aliases: Mapping[int, int]
-                 ) -> None:
-        self.kernel, self.aliases = kernel, aliases
+                 sizes: Sequence[ArrayLike], args: tuple[PyTree, ...], aliases: Mapping[int, int],
+                 steps: Steps, vma: frozenset[Hashable] = frozenset()) -> None:
+        self.given = kernel, spec, out_shape, sizes, args, aliases, steps
+        self.kernel, self.aliases, self.steps = kernel, aliases, steps
         self.grid_names = spec.grid_names
-        self.grid = tuple([g if isinstance(g, int) else None for g in spec.grid])
+        self.grid = tuple([g if isinstance(g, (int, SymbolicDim)) else None for g in spec.grid])
         self.sizes = list(map(as_index, sizes))     # those that are computed
         skipped = spec.num_scalar_prefetch
         scalar_args, block_args = args[:skipped], args[skipped:]
@@ -182,8 +186,9 @@ class _Call:
         outs, self.out_tree = tree_flatten(out_shape)
         scratch, self.scratch_tree = tree_flatten(spec.scratch_shapes)
         self.scratch = [*scratch, GENERATOR]
-        # Under `shard_map` all references vary along the axes along which one operand does.
-        self.vma = frozenset().union(*[a.vma for a in (*scalar_avals, *in_avals)])
+        # Under `shard_map` all references vary along the axes along which one operand does, or
+        # what the kernel closes over: `vma`.
+        self.vma = vma.union(*[a.vma for a in (*scalar_avals, *in_avals)])
         self.scalars, self.ins = [[tags.pvary(x, self.vma) for x in xs] for xs in (scalars, ins)]
         scalar_avals, in_avals, out_avals, scratch_avals = [
             [a.strong().update(vma=self.vma) for a in avals] for avals in (
@@ -241,9 +246,14 @@ class _Call:
                 *self.scratch_refs]
         avals: list[Any] = [index] * (len(self.grid) + len(self.sizes)) + refs
         closed, held = closure_convert(stage(self.run_kernel, avals, self.info))
+        vma = self.vma.union(*[aval.vma for x in held if (aval := typeof(x)).is_array])
+        if vma != self.vma:
+            return _Call(*self.given, vma).staged(debug)
         if debug:
             print(f"The kernel of pallas_call {name_of(self.kernel)} at "
                   f"{written_at(self.kernel)}:\n{closed}")
+        if mesh_axes():
+            check_branches(closed)
         first = len(closed.invars) - len(refs)
         changed = list(written(closed)[first:])
         pure = discharge(closed, [False] * first + [True] * len(refs), [False] * first + changed)
@@ -272,7 +282,7 @@ class _Call:
         carried = [i for i, c in enumerate(changed) if c]
 
         def step(ids: Sequence[Array], state: Sequence[Array]) -> list[Array]:
-            now = [*contents]
+            ids, now = self.steps.at(ids), [*contents]
             for i, x in zip(carried, state, strict=True):
                 now[i] = x
             places = [(m, m.ops(ids, now[:len(scalars)])) if m else None for m in cuts]
@@ -325,11 +335,11 @@ def _check_aliases(aliases: Mapping[int, int], ins: Sequence[ShapedArray],
         text = f"pallas_call: input_output_aliases contains the mapping '{i}:{o}' with"
         for kind, k, n in (("input", i, len(ins)), ("output", o, len(outs))):
             if k not in range(n):
-                raise ValueError(f"{text} {kind} index {k} outside the range [0, {n}); arrays are "
-                                 "counted from 0, leaf by leaf.")
+                raise ValueError(f"{text} {kind} index {k} outside the range [0, {n}); give the "
+                                 "number of an array, counted from 0, leaf by leaf.")
         if o in of:
             raise ValueError(f"{text} output index {o}, which input {of[o]} is an alias of, too; "
-                             "an output begins as a copy of one input.")
+                             "an output begins as a copy of one input; drop one.")
         of[o] = i
         if ins[i].shape != outs[o].shape or ins[i].dtype != outs[o].dtype:
             raise ValueError(f"{text} the input {ins[i]} and a different abstract value {outs[o]} "

@@ -137,9 +137,6 @@ def strides_from_shape(shape: Sequence[int]) -> tuple[int, ...]:
     Args:
       shape: ints.
 
-    Returns:
-      A tuple of ints.
-
     >>> from olympus.experimental import pallas as pl
     >>> pl.strides_from_shape((2, 3, 4))
     (12, 4, 1)

@@ -128,9 +128,6 @@ def lower_as_mlir(f: Callable[..., PyTree], *args: PyTree, dynamic_shapes: bool 
       static_argnames: arguments that are values of the program.
       platforms: for which it is lowered; the first.
 
-    Returns:
-      A str.
-
     >>> from olympus.experimental import pallas as pl
     >>> "stablehlo.sine" in pl.lower_as_mlir(onp.sin, 1.0)
     True

@@ -17,13 +17,13 @@ from ..base.typing import PyTree
 _ONLY = {
     "tpu": ("a TPU", (
         "BufferType BufferedRef BufferedRefBase ChipVersion LoweringException PipelineStep "
-        "Tiling TpuInfo annotate async_remote_copy conv core_barrier einshape "
+        "Tiling TpuInfo annotate conv core_barrier "
         "emit_pipeline_with_allocations emit_pipeline_with_async_prefetch "
-        "get_barrier_semaphore get_tpu_info get_tpu_info_for_chip has_memory_space join_bits "
-        "make_async_remote_copy matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo "
-        "matmul_push_rhs pack_elementwise pack_fp6 sample_block "
+        "get_tpu_info get_tpu_info_for_chip has_memory_space join_bits "
+        "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo "
+        "matmul_push_rhs pack_fp6 "
         "split_bits "
-        "stochastic_round to_pallas_key trace_value unpack_elementwise unpack_fp6")),
+        "unpack_fp6")),
     "triton": ("a GPU", (
         "CUSTOM_CALL_TARGET_NAME GpuInfo GpuVersion elementwise_inline_asm get_gpu_info "
         "get_gpu_info_from_version is_gpu_device")),

@@ -13,7 +13,9 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, PyTree, Reference
+from ..control_flow.carried_refs import kernels
 from ..core.context import KnownAxis, ctx
+from ..types.shape import SymbolicDim, bound_or
 
 
 class _GridAxis(int):
@@ -26,6 +28,26 @@ class _GridAxis(int):
 
     def __eq__(self, other: object) -> bool:
         return type(other) is _GridAxis and int(self) == int(other)
+
+
+_ZERO = _GridAxis(-1)       # in the context of kernels whose memory begins as 0
+
+
+@contextmanager
+def interpreted(how: object) -> Iterator[None]:
+    """Within, a kernel is staged as `interpret=how` asks: True, or an `InterpretParams`."""
+    outer = ctx.axes
+    if getattr(how, "uninitialized_memory", "nan") == "zero":
+        ctx.axes = {**outer, _ZERO: 1}
+    try:
+        yield
+    finally:
+        ctx.axes = outer
+
+
+def memory_is_zero() -> bool:
+    """Whether memory that nothing was written to is 0."""
+    return _ZERO in ctx.axes
 
 
 class _Here(threading.local):
@@ -49,14 +71,18 @@ def around(ids: Sequence[Array], sizes: Sequence[int | Array | None],
     The axes of a grid with names are named axes, whose index is known. Without a `generator`, a
     reference to uint32[2], random numbers are of the grid around.
     """
-    outer, known = ctx.axes, [n if isinstance(n, int) else -1 for n in sizes]
+    outer = ctx.axes
+    known = [n if isinstance(n, (int, SymbolicDim)) else -1 for n in sizes]
     ctx.axes = {**outer, **{_GridAxis(i): n for i, n in enumerate(known)},
-                **{name: KnownAxis.at(n, i) for name, n, i in zip(names or (), known, ids)}}
+                **{name: KnownAxis.at(bound_or(n, -1), i)
+                   for name, n, i in zip(names or (), known, ids)}}
     _here.grids.append((ids, sizes))
+    kernels.staged += 1
     _here.generators += [] if generator is None else [generator]
     try:
         yield
     finally:
+        kernels.staged -= 1
         _here.grids.pop()
         if generator is not None:
             _here.generators.pop()
@@ -82,7 +108,7 @@ def _entry(name: str, axis: int, part: int) -> PyTree:
                          "grid.")
     if not 0 <= axis < len(found):
         raise ValueError(f"{name}: axis {axis} given. Axis {axis} is out of bounds for grid "
-                         f"{tuple(_here.grids[-1][1])}; axes are counted from 0.")
+                         f"{tuple(_here.grids[-1][1])}; give an axis, counted from 0.")
     return found[axis]
 
 

@@ -101,7 +101,7 @@ def _unmoved(view: View) -> View:
     return view
 
 
-def _part(name: str, ref: Reference, idx: object) -> RefPart:
+def part_of(name: str, ref: Reference, idx: object) -> RefPart:
     """The part of a reference, or of a part of one, whose windows are not moved."""
     if not (is_ref(ref) or type(ref) is RefPart):
         raise TypeError(f"{name}: {clipped(ref)} given; a reference is required.")
@@ -139,7 +139,7 @@ def load(ref: Reference, idx: object = None, *, mask: ArrayLike | None = None,
     >>> print(load(ref, pl.ds(3, 2), mask=onp.array([True, False]), other=-1))
     [ 3 -1]
     """
-    part = _part("load", ref, idx)
+    part = part_of("load", ref, idx)
     found = get_p.bind(part.ref, *part.ops, view=part.view)
     if mask is None or other is None:
         return found
@@ -165,7 +165,7 @@ def swap(ref: Reference, idx: object, val: ArrayLike, *, mask: ArrayLike | None 
     >>> print(swap(ref, None, 9, mask=onp.array([True, False, True])), ref[...])
     [0 1 2] [9 1 9]
     """
-    part = _part("swap", ref, idx)
+    part = part_of("swap", ref, idx)
     new = broadcast_to(asarray(val).astype(part.dtype), part.shape)
     if mask is None:
         return swap_p.bind(part.ref, new, *part.ops, view=part.view)

@@ -6,19 +6,23 @@ kernels have other numbers than on a TPU, and the same ones in each run.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike
 from ..base.util import clipped
 from ..core.trace import typeof
 from ..lax.convert import bitcast_convert_type
+from ..mapping.vmap import vmap
+from ..numpy.grids import arange
 from ..numpy.refs import get, set
 from ..random.continuous import bits, normal, uniform
 from ..random.discrete import bernoulli
-from ..random.keys import fold_in, key, key_data, split, wrap_key_data
+from ..random.keys import fold_in, key, key_data, split, typed, wrap_key_data
 from ..types import dtypes
-from .grid import generator_here
+from ..types.shape import floor_div, mod
+from .grid import generator_here, program_id
 from .specs import INT32
 
 _THREEFRY = "threefry2x32"
@@ -176,3 +180,78 @@ def stateful_bernoulli(p: ArrayLike = 0.5, shape: Sequence[int] | None = None) -
     True
     """
     return bernoulli(_next("stateful_bernoulli"), p, None if shape is None else tuple(shape))
+
+
+@api_boundary
+def to_pallas_key(key: ArrayLike) -> Array:
+    """Keys of any generator as keys for kernels: of threefry, made by their bits.
+
+    Args:
+      key: a key, or an array of keys.
+
+    Returns:
+      Typed keys. In a kernel functions of `olympus.random` take them; pass them with
+      `BlockSpec(memory_space=pltpu.SMEM)`.
+
+    >>> from olympus.experimental import pallas as pl
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> def kernel(key, o):
+    ...     o[...] = olympus.random.uniform(olympus.random.fold_in(key[...], 1), o.shape)
+    >>> key = pltpu.to_pallas_key(olympus.random.key(0, impl="rbg"))
+    >>> out = olympus.ShapeDtypeStruct((2,), onp.float32)
+    >>> print(pl.pallas_call(kernel, out, interpret=True)(key).shape)
+    (2,)
+    """
+    keys = typed(key)
+    draw = _bits_of_key
+    for _ in keys.shape:
+        draw = vmap(draw)
+    return wrap_key_data(draw(keys), impl=_THREEFRY)
+
+
+def _bits_of_key(key: Array) -> Array:
+    return bits(key, (2,), "uint32")
+
+
+@api_boundary
+def sample_block(sampler_fn: Callable[..., Array], global_key: ArrayLike,
+                 block_size: Sequence[int], tile_size: Sequence[int], total_size: Sequence[int],
+                 block_index: Sequence[ArrayLike] | None = None, **kwargs: object) -> Array:
+    """Random numbers of a block of an array that are the same for all sizes of blocks.
+
+    The array is cut into tiles, which are drawn with keys of their own: the key with the tile's
+    number, row-major, folded in.
+
+    Args:
+      sampler_fn: a function of a key and `shape`, such as `random.uniform`.
+      global_key: the key of the whole array.
+      block_size: the block's shape.
+      tile_size: the tiles' shape, which divides that of all blocks.
+      total_size: the array's shape.
+      block_index: the block's place, counted in blocks; None is the place in the kernel's grid.
+      **kwargs: for the sampler.
+
+    Returns:
+      An array of shape `block_size`.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> draw = lambda block, index: pltpu.sample_block(
+    ...     olympus.random.uniform, olympus.random.key(0), block, (2, 2), (4, 8), index)
+    >>> bool((draw((4, 8), (0, 0))[2:, 4:] == draw((2, 4), (1, 1))).all())
+    True
+    """
+    n = len(block_size)
+    if len(tile_size) != n or len(total_size) != n or any(map(mod, block_size, tile_size)):
+        raise ValueError(f"sample_block: block_size {tuple(block_size)}, tile_size "
+                         f"{tuple(tile_size)} and total_size {tuple(total_size)} given; one length "
+                         "for all, and tiles that divide the block, are required.")
+    place = [program_id(axis) for axis in range(n)] if block_index is None else block_index
+    tiles = [floor_div(b, t) for b, t in zip(block_size, tile_size, strict=True)]
+    number: Any = 0
+    for axis, (at, count) in enumerate(zip(place, tiles, strict=True)):
+        along = at * count + arange(count).reshape(-1, *[1] * (n - axis - 1))
+        number = number * -floor_div(-total_size[axis], tile_size[axis]) + along
+    keys = vmap(fold_in, (None, 0))(typed(global_key), number.ravel())
+    drawn = vmap(lambda key: sampler_fn(key, shape=tuple(tile_size), **kwargs))(keys)
+    pairs = [axis for k in range(n) for axis in (k, n + k)]
+    return drawn.reshape(*tiles, *tile_size).transpose(pairs).reshape(tuple(block_size))

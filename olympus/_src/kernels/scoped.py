@@ -21,7 +21,7 @@ from ..types.sharding import ShardingLike
 from ..types.tree import tree_map
 from .blocks import blank
 from .semaphores import first_content
-from .specs import array_aval
+from .specs import SemaphoreType, array_aval
 
 
 def made(type: PyTree) -> Reference:
@@ -101,6 +101,23 @@ def get_global(what: PyTree) -> Reference:
     (2,)
     """
     return made(what)
+
+
+@api_boundary
+def get_barrier_semaphore() -> Reference:
+    """The semaphore at which the devices of a kernel meet; in interpret mode it is made anew.
+
+    Signal the neighbours, then wait for them: `semaphore_signal(sem, device_id=…)`,
+    `semaphore_wait(sem, count)`. Interpreted devices meet wherever they communicate.
+
+    Returns:
+      A reference to a semaphore.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> print(pltpu.semaphore_read(pltpu.get_barrier_semaphore()))
+    0
+    """
+    return made(SemaphoreType.BARRIER(()))
 
 
 @api_boundary

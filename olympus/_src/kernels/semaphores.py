@@ -2,7 +2,7 @@
 
 A semaphore is a reference to int32 counts. A copy is done where it starts; its semaphore counts the
 bytes until somebody waits for them. Nothing else runs meanwhile, so no wait blocks, and no race is
-looked for.
+looked for. Copies to other devices are in `remote.py`.
 """
 
 from __future__ import annotations
@@ -13,12 +13,14 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, Reference
 from ..base.util import clipped
 from ..lax.creation import full
+from ..numpy.creation import asarray
 from ..numpy.refs import addupdate, get, set
 from ..types import dtypes
 from ..types.avals import ShapedArray
 from ..types.refs import RefAval
 from ..types.shape import prod
 from .blocks import blank
+from .remote import deliver, number_of, place
 from .specs import INT32, SemaphoreRef, SemaphoreType, array_aval
 
 
@@ -78,12 +80,6 @@ def semaphore_read(sem_or_view: Reference) -> Array:
     return get(sem_or_view)
 
 
-def _here(name: str, device_id: PyTree, core_index: ArrayLike | None) -> None:
-    if device_id is not None or core_index is not None:
-        raise NotImplementedError(f"{name}: another device or core given ({device_id!r:.40}); "
-                                  "kernels run on one core here; leave it out.")
-
-
 @api_boundary
 def semaphore_signal(sem_or_view: Reference, inc: ArrayLike = 1, *, device_id: PyTree = None,
                      device_id_type: DeviceIdType = DeviceIdType.MESH,
@@ -93,7 +89,10 @@ def semaphore_signal(sem_or_view: Reference, inc: ArrayLike = 1, *, device_id: P
     Args:
       sem_or_view: a reference to a semaphore, or a part of one.
       inc: by how much.
-      device_id, device_id_type, core_index: another device or core; there is none.
+      device_id: the device whose semaphore is meant, inside of `shard_map`: an index for each axis
+        of the mesh, or a dict of indices by name; None is this device.
+      device_id_type: `LOGICAL` if device_id is one number, row-major in the mesh.
+      core_index: another core; there is none.
 
     >>> from olympus.experimental import pallas as pl
     >>> @pl.with_scoped(pl.ANY((2,), pl.semaphore))
@@ -103,8 +102,15 @@ def semaphore_signal(sem_or_view: Reference, inc: ArrayLike = 1, *, device_id: P
     >>> print(one())
     [0 1]
     """
-    _here("semaphore_signal", device_id, core_index)
-    addupdate(sem_or_view, ..., inc)
+    if core_index is not None:
+        raise NotImplementedError(f"semaphore_signal: core_index {clipped(core_index)} given; "
+                                  "kernels run on one core here; leave it out.")
+    if device_id is None:
+        addupdate(sem_or_view, ..., inc)
+        return
+    to = number_of("semaphore_signal", device_id, device_id_type is DeviceIdType.LOGICAL)
+    part, ops = place(sem_or_view)
+    deliver(to, [asarray(inc, INT32), *ops], lambda inc, *ops: addupdate(part(*ops), ..., inc))
 
 
 @api_boundary
@@ -143,13 +149,16 @@ def delay(nanos: ArrayLike) -> None:
 
 
 class AsyncCopy:
-    """A copy from one reference to another that is started, and waited for, once each."""
+    """A copy from one reference to another that is started, and waited for, once each.
 
-    __slots__ = ("src", "dst", "sem", "send_sem")
+    to: the number of the device that has the destination; None is this one.
+    """
 
-    def __init__(self, src: Reference, dst: Reference, sem: Reference, send_sem: Reference = None
-                 ) -> None:
-        self.src, self.dst, self.sem, self.send_sem = src, dst, sem, send_sem
+    __slots__ = ("src", "dst", "sem", "send_sem", "to")
+
+    def __init__(self, src: Reference, dst: Reference, sem: Reference, send_sem: Reference = None,
+                 to: Array | None = None) -> None:
+        self.src, self.dst, self.sem, self.send_sem, self.to = src, dst, sem, send_sem, to
 
     @property
     def _bytes(self) -> int:
@@ -158,10 +167,21 @@ class AsyncCopy:
     @api_boundary
     def start(self, priority: int = 0) -> None:
         """Copy; the semaphore counts the bytes."""
-        set(self.dst, ..., get(self.src))
-        for sem in (self.sem, self.send_sem):
-            if sem is not None:
-                addupdate(sem, ..., self._bytes)
+        if self.to is None:
+            set(self.dst, ..., get(self.src))
+            for sem in (self.sem, self.send_sem):
+                if sem is not None:
+                    addupdate(sem, ..., self._bytes)
+            return
+        (dst, at), (sem, of) = place(self.dst), place(self.sem)
+
+        def arrive(value: Array, *ops: Array) -> None:
+            set(dst(*ops[:len(at)]), ..., value)
+            addupdate(sem(*ops[len(at):]), ..., self._bytes)
+
+        deliver(self.to, [get(self.src), *at, *of], arrive)
+        if self.send_sem is not None:
+            addupdate(self.send_sem, ..., self._bytes)
 
     @api_boundary
     def wait(self) -> None:
@@ -179,6 +199,20 @@ class AsyncCopy:
     def wait_send(self) -> None:
         """Take the bytes that were sent from their semaphore."""
         semaphore_wait(self.sem if self.send_sem is None else self.send_sem, self._bytes)
+
+
+def _copy(name: str, src: Reference, dst: Reference, *rest: Reference) -> AsyncCopy:
+    if src.shape != dst.shape or src.dtype != dst.dtype:
+        raise ValueError(f"{name}: a source of shape {src.shape}, {src.dtype}, and a destination "
+                         f"of shape {dst.shape}, {dst.dtype}, given; one shape and one dtype are "
+                         "required; copy parts, ref.at[…].")
+    return AsyncCopy(src, dst, *rest)
+
+
+def _remote(name: str, src: Reference, dst: Reference, send_sem: Reference, recv_sem: Reference,
+            device_id: PyTree, kind: DeviceIdType) -> AsyncCopy:
+    to = number_of(name, device_id, kind is DeviceIdType.LOGICAL)
+    return _copy(name, src, dst, recv_sem, send_sem, to)
 
 
 @api_boundary
@@ -203,8 +237,62 @@ def make_async_copy(src_ref: Reference, dst_ref: Reference, sem: Reference) -> A
     ...                      interpret=True)(onp.arange(3.)))
     [1. 2.]
     """
-    if src_ref.shape != dst_ref.shape or src_ref.dtype != dst_ref.dtype:
-        raise ValueError(f"make_async_copy: a source of shape {src_ref.shape}, {src_ref.dtype}, "
-                         f"and a destination of shape {dst_ref.shape}, {dst_ref.dtype}, given; one "
-                         "shape and one dtype are required; copy parts, ref.at[…].")
-    return AsyncCopy(src_ref, dst_ref, sem)
+    return _copy("make_async_copy", src_ref, dst_ref, sem)
+
+
+@api_boundary
+def make_async_remote_copy(src_ref: Reference, dst_ref: Reference, send_sem: Reference,
+                           recv_sem: Reference, device_id: PyTree,
+                           device_id_type: DeviceIdType = DeviceIdType.MESH) -> AsyncCopy:
+    """A copy to a reference of another device that is yet to be started, inside of `shard_map`.
+
+    All devices start it at the same place of the kernel, each to a device of its choice.
+
+    Args:
+      src_ref: the content to send, a reference or a part.
+      dst_ref: where it arrives on the other device, with the same shape and dtype.
+      send_sem: a semaphore of this device, which counts the bytes that it sent.
+      recv_sem: a semaphore of the other device, which counts those that arrived there.
+      device_id: the other device: an index for each axis of the mesh, or a dict of indices by name.
+      device_id_type: `LOGICAL` if device_id is one number, row-major in the mesh.
+
+    Returns:
+      An `AsyncCopy`, with `start()`, `wait()`, `wait_send()` and `wait_recv()`.
+
+    >>> from olympus.experimental import pallas as pl
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> def to_the_right(x, o, sent, received):
+    ...     there = (lax.axis_index("x") + 1) % lax.axis_size("x")
+    ...     pltpu.make_async_remote_copy(x, o, sent, received, device_id=(there,)).start()
+    >>> out = olympus.ShapeDtypeStruct((2,), onp.float32)
+    >>> run = pl.pallas_call(to_the_right, out, scratch_shapes=[pltpu.SemaphoreType.DMA] * 2,
+    ...                      interpret=True)
+    >>> P, mesh = olympus.sharding.PartitionSpec("x"), olympus.make_mesh((1,), ("x",))
+    >>> print(olympus.shard_map(run, mesh=mesh, in_specs=P, out_specs=P)(onp.arange(2.)))
+    [0. 1.]
+    """
+    return _remote("make_async_remote_copy", src_ref, dst_ref, send_sem, recv_sem, device_id,
+                   device_id_type)
+
+
+@api_boundary
+def async_remote_copy(src_ref: Reference, dst_ref: Reference, send_sem: Reference,
+                      recv_sem: Reference, device_id: PyTree,
+                      device_id_type: DeviceIdType = DeviceIdType.MESH) -> AsyncCopy:
+    """Start a copy to a reference of another device.
+
+    Args:
+      src_ref, dst_ref, send_sem, recv_sem, device_id, device_id_type: as for
+        `make_async_remote_copy`.
+
+    Returns:
+      The copy, with `wait()`.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> pltpu.async_remote_copy.__name__
+    'async_remote_copy'
+    """
+    copy = _remote("async_remote_copy", src_ref, dst_ref, send_sem, recv_sem, device_id,
+                   device_id_type)
+    copy.start()
+    return copy

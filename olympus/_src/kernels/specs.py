@@ -25,7 +25,7 @@ from ..base.util import clipped
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.refs import RefAval, ref_aval
-from ..types.shape import canonical_shape
+from ..types.shape import SymbolicDim, canonical_shape
 
 INT32 = dtypes.as_dtype("int32")
 
@@ -392,7 +392,7 @@ def _grid(grid: PyTree) -> tuple[tuple[int | Array, ...], tuple[Hashable, ...] |
         names, sizes = zip(*sizes, strict=True)
     for g in sizes:
         scalar = getattr(g, "shape", None) == () and dtypes.is_integer(g.dtype)
-        if isinstance(g, bool) or not (isinstance(g, (int, np.integer)) or scalar):
+        if isinstance(g, bool) or not (isinstance(g, (int, np.integer, SymbolicDim)) or scalar):
             raise ValueError(f"pallas_call: Grid must be a tuple of integers or scalar arrays: "
                              f"{grid!r:.60} given; write one size for each axis.")
         if isinstance(g, (int, np.integer)) and g < 0:

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import math
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from ..base.typing import Array, ArrayLike, PyTree
 from ..control_flow.scan import scan
 from ..control_flow.while_loop import while_loop
 from ..core.trace import literal
+from ..host.callbacks import io_callback
 from ..lax.arithmetic import mul
 from ..lax.comparison import eq, lt, select
 from ..lax.convert import convert_element_type
 from ..lax.families import add
 from ..lax.shape import as_array
+from ..numpy.creation import asarray
+from ..types.shape import SymbolicDim, exceeds, known_less, prod
 from .specs import INT32
 
 Size: TypeAlias = "int | ArrayLike"
@@ -24,13 +29,13 @@ def over_grid(step: Callable[..., list[Array]], size: Sequence[Size], state: Seq
                ) -> Sequence[Array]:
     """Carry `state` through `step(ids, state)` for each place of a grid, in order."""
     zero = literal(0, INT32)
-    static = [n for n in size if isinstance(n, int)]
+    static = [n for n in size if isinstance(n, (int, SymbolicDim))]
     if len(static) == len(size):
-        steps = math.prod(static)
-        if steps >= 2**31:
+        steps = prod(static)
+        if exceeds(steps, 2**31 - 1):
             raise ValueError(f"pallas_call: the grid {tuple(size)} given, {steps} steps; fewer "
                              "than 2**31 are required; make larger blocks.")
-        if steps < 2:       # without a loop there is nothing that XLA may not fuse
+        if known_less(steps, 2):       # without a loop there is nothing that XLA may not fuse
             return step([zero] * len(size), state) if steps else state
 
         def counted(carry: PyTree, _: None) -> tuple[PyTree, None]:
@@ -48,7 +53,45 @@ def over_grid(step: Callable[..., list[Array]], size: Sequence[Size], state: Seq
         return add(i, literal(1, INT32)), _next(ids, size), step(_of_axes(ids, size), state)
 
     init = as_array(zero), _start(size), list(state)
-    return while_loop(lambda carry: lt(carry[0], total), body, init)[2]
+    # Reverse mode keeps that many states, and computes the others again.
+    return while_loop(lambda carry: lt(carry[0], total), body, init, checkpoints=16)[2]
+
+
+class Steps:
+    """How `InterpretParams` change the steps of a grid: their order, and who is told of each.
+
+    orders: for each axis its indices in the order of the steps, None for their own.
+    """
+
+    __slots__ = ("orders", "recorder")
+
+    def __init__(self, orders: Sequence[np.ndarray | None] = (),
+                 recorder: Callable[..., object] | None = None) -> None:
+        self.orders, self.recorder = orders, recorder
+
+    @classmethod
+    def of(cls, how: object, compiler_params: object, size: Sequence[Size]) -> Steps:
+        """The steps for `interpret=how`: axes that are parallel are shuffled, if it has a seed."""
+        seed, orders = getattr(how, "random_seed", None), ()
+        kinds = getattr(compiler_params, "dimension_semantics", None)
+        if seed is not None and kinds is not None:
+            rng = np.random.default_rng(seed)
+            orders = [rng.permutation(n).astype(INT32) if isinstance(n, int) and n > 1 and getattr(
+                kind, "value", kind) == "parallel" else None
+                      for n, kind in zip(size, kinds, strict=False)]
+        return cls(orders, getattr(how, "grid_point_recorder", None))
+
+    def at(self, ids: Sequence[Array]) -> Sequence[Array]:
+        """The place in the grid of the step that the loop counts by `ids`."""
+        ids = [i if order is None else asarray(order)[i]
+               for i, order in itertools.zip_longest(ids, self.orders)]
+        if self.recorder is not None:
+            io_callback(self._record, None, *ids, ordered=True)
+        return ids
+
+    def _record(self, *ids: np.ndarray) -> None:
+        assert self.recorder is not None
+        self.recorder(tuple([INT32.type(i) for i in ids]), INT32.type(0))
 
 
 # The grid's indices count like an odometer; axes of one place have none.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import enum
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ..base.config import config, pallas_interpret
@@ -114,10 +115,21 @@ class CompilerParams:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class InterpretParams:
-    """`interpret=` of kernels for TPUs. All run as with `interpret=True`, on one core.
+    """`interpret=` of kernels for TPUs, which run as with `interpret=True`, on one core.
 
-    JAX's simulator of a TPU reads the fields: it finds races and runs copies late. Here nothing
-    does.
+    Attributes:
+      uninitialized_memory: what memory holds before it is written: "nan", or the least integer, or
+        "zero".
+      random_seed: the steps along axes of the grid that `dimension_semantics` call parallel run in
+        an order that the seed draws, so that a kernel which depends on their order is found out.
+      grid_point_recorder: called with the place in the grid, and the core, 0, before each step.
+      num_cores_or_threads: is checked; all cores are one after the other.
+      out_of_bounds_reads: "raise" or "uninitialized" is checked; what leaves a reference is moved
+        inside, and `jit(checks={"index"})` finds it.
+      dma_execution_mode: "on_wait" or "eager" is checked; a copy is done where it starts.
+      buffer_bounds: "logical" or "padded" is checked; it is "logical".
+      detect_races, skip_floating_point_ops: True gives a warning: nothing here does it.
+      vector_clock_size, logging_mode, allow_hbm_allocation_in_run_scoped: of JAX's simulator.
 
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
@@ -141,6 +153,23 @@ class InterpretParams:
     allow_hbm_allocation_in_run_scoped: bool = False
     buffer_bounds: str = "logical"
 
+    def __post_init__(self) -> None:
+        for name, choices in (("out_of_bounds_reads", ("raise", "uninitialized")),
+                              ("uninitialized_memory", ("nan", "zero")),
+                              ("dma_execution_mode", ("on_wait", "eager")),
+                              ("buffer_bounds", ("logical", "padded"))):
+            if getattr(self, name) not in choices:
+                raise ValueError(f"InterpretParams: {name}={getattr(self, name)!r} given; one of "
+                                 f"{', '.join(map(repr, choices))} is required.")
+        for name in "num_cores_or_threads", "vector_clock_size":
+            given = getattr(self, name)
+            if given is not None and given < 1:
+                raise ValueError(f"InterpretParams: {name}={given} given; at least 1 is required.")
+        for name in "detect_races", "skip_floating_point_ops":
+            if getattr(self, name):
+                warnings.warn(f"InterpretParams: {name}=True has no effect: steps and copies run "
+                              "one after the other here.", stacklevel=3)
+
 
 @contextlib.contextmanager
 def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Iterator[None]:
@@ -160,21 +189,21 @@ def force_tpu_interpret_mode(params: InterpretParams | None = None) -> Iterator[
     ...     print(pl.pallas_call(one, olympus.ShapeDtypeStruct((), onp.float32))())
     1.0
     """
-    with pallas_interpret(True):
+    with pallas_interpret(True if params is None else params):
         yield
 
 
 def set_tpu_interpret_mode(params: object = None) -> None:
-    """Interpret all kernels from now on: `olympus_pallas_interpret` is True.
+    """Interpret all kernels from now on, by the option `olympus_pallas_interpret`.
 
     Args:
-      params: an `InterpretParams`, which has no effect, or None.
+      params: an `InterpretParams`; None is True.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.set_tpu_interpret_mode()
     >>> olympus.config.update("olympus_pallas_interpret", False)
     """
-    config.update("olympus_pallas_interpret", True)
+    config.update("olympus_pallas_interpret", True if params is None else params)
 
 
 def reset_tpu_interpret_mode_state() -> None:
@@ -187,9 +216,6 @@ def reset_tpu_interpret_mode_state() -> None:
 
 def is_tpu_device() -> bool:
     """Whether the default device is a TPU.
-
-    Returns:
-      A bool.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.is_tpu_device()

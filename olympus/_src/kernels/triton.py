@@ -12,7 +12,13 @@ from typing import Protocol
 from ..base.docstrings import complete_docstrings
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, Reference
+from ..control_flow.scan import scan
+from ..core.trace import typeof
 from ..numpy import arithmetic as uf, logic, trigonometry
+from ..numpy.creation import asarray
+from ..numpy.grids import arange
+from ..numpy.manipulation import broadcast_to
+from ..numpy.refs import RefPart, get, set
 from ..numpy.selection import where
 from . import masked
 
@@ -81,6 +87,9 @@ def _atomic(name: str, op: Callable[[Array, Array], Array], what: str, shown: st
     """The function `atomic_…` that writes `op` of a part and a value; `shown` of [0 1 2] and 1."""
     def atomic(x_ref_or_view: Reference, idx: object, val: ArrayLike, *,
                mask: ArrayLike | None = None) -> Array:
+        part = masked.part_of(name, x_ref_or_view, idx)
+        if any(typeof(x).shape for x in part.ops):      # its elements may be of one place
+            return _one_by_one(op, part, val, mask)
         old = masked.load(x_ref_or_view, idx, mask=mask, other=0)
         new = op(old, uf.add(val, 0))
         return masked.swap(x_ref_or_view, idx, new, mask=mask)
@@ -94,6 +103,30 @@ def _atomic(name: str, op: Callable[[Array, Array], Array], what: str, shown: st
     [0 1 2] {shown}
     """
     return api_boundary(atomic)
+
+
+def _one_by_one(op: Callable[[Array, Array], Array], part: RefPart, val: ArrayLike,
+                mask: ArrayLike | None) -> Array:
+    """`op` of the elements of a part and of a value, one after the other, in row-major order.
+
+    Each operation sees the results of those before it at its place.
+    """
+    content: Array = get(part.ref)
+    places = part.view.read(arange(content.size).reshape(content.shape), *part.ops)
+    val = broadcast_to(asarray(val).astype(content.dtype), places.shape)
+    mask = broadcast_to(asarray(True if mask is None else mask), places.shape)
+    flat = content.ravel()
+
+    def step(flat: Array, element: tuple[Array, Array, Array]) -> tuple[Array, Array]:
+        place, x, here = element
+        old = flat[place]
+        return flat.at[place].set(where(here, op(old, x), old)), old
+
+    end, old = scan(step, flat, (places.ravel(), val.ravel(), mask.ravel()))
+    if op is uf.add:        # without a loop, where nobody reads the old part
+        end = flat.at[places].add(where(mask, val, 0))
+    set(part.ref, ..., end.reshape(content.shape))
+    return old.reshape(places.shape)
 
 
 atomic_add = _atomic("atomic_add", uf.add, "its sum with a value", "[1 2 3]")

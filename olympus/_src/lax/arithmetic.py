@@ -95,11 +95,13 @@ neg_p = elementwise("neg", "stablehlo.negate", NUMERIC, lambda t, z, x: neg_p.bi
 # A tangent has the type of the operand in whose place it is bound: nothing is to be promoted.
 sub_p = elementwise("sub", "stablehlo.subtract", NUMERIC,
                     lambda t, z, x, y: t, lambda t, z, x, y: neg_p.bind(t), linear=(0, 1),
-                    additive=True, algebra="difference")
+                    additive=True, algebra="difference", numpy_name="subtract")
 mul_p = Product("mul", "stablehlo.multiply", NUMERIC,
-                [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1))
+                [lambda t, z, x, y: mul_p.bind(t, y), lambda t, z, x, y: mul_p.bind(x, t)], (0, 1),
+                numpy_name="multiply")
 div_p = Quotient("div", "stablehlo.divide", NUMERIC, [
-    lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,))
+    lambda t, z, x, y: div_p.bind(t, y), lambda t, z, x, y: mul(t, div(neg(z), y))], (0,),
+                 numpy_name="divide")
 rem_p = Remainder("rem", "stablehlo.remainder", REAL, [
     lambda t, z, x, y: t, lambda t, z, x, y: neg(mul(t, round_to_zero(div(x, y))))], pace=20.0,
     kernels=lazy_module("olympus._src.lax.kernels.elementwise"), kernels_from=65536)
@@ -328,9 +330,10 @@ class Extremum(Elementwise):
     makes_nan = False
     algebra = "extremum"
 
-    def __init__(self, name: str, op: str, before: Combine) -> None:
+    def __init__(self, name: str, op: str, before: Combine, numpy_name: str) -> None:
         super().__init__(name, op, ANY, [lambda t, z, x, y: self._share(t, z, x, y),
-                                         lambda t, z, x, y: self._share(t, z, y, x)])
+                                         lambda t, z, x, y: self._share(t, z, y, x)],
+                         numpy_name=numpy_name)
         self.before = before
 
     def lower(self, b: Builder, *xs: IrValue) -> IrValue:
@@ -361,8 +364,8 @@ class Extremum(Elementwise):
         return select(bitwise_and(left_out, eq(z, z)), zeros_of(typeof(t)), mul(t, weight))
 
 
-max_p = Extremum("max", "stablehlo.maximum", gt)
-min_p = Extremum("min", "stablehlo.minimum", lt)
+max_p = Extremum("max", "stablehlo.maximum", gt, "maximum")
+min_p = Extremum("min", "stablehlo.minimum", lt, "minimum")
 
 
 def max(x: ArrayLike, y: ArrayLike) -> Array:

@@ -13,9 +13,10 @@ from .families import BITS, INTEGER, Elementwise, binary, elementwise
 if TYPE_CHECKING:
     from .accuracy import AccuracyLike
 
-and_p = elementwise("and", "stablehlo.and", BITS, arity=2, algebra="mask")
-or_p = elementwise("or", "stablehlo.or", BITS, arity=2, algebra="mask")
-xor_p = elementwise("xor", "stablehlo.xor", BITS, arity=2, algebra="exclusive_or")
+and_p = elementwise("and", "stablehlo.and", BITS, arity=2, algebra="mask", numpy_name="bitwise_and")
+or_p = elementwise("or", "stablehlo.or", BITS, arity=2, algebra="mask", numpy_name="bitwise_or")
+xor_p = elementwise("xor", "stablehlo.xor", BITS, arity=2, algebra="exclusive_or",
+                    numpy_name="bitwise_xor")
 not_p = elementwise("not", "stablehlo.not", BITS)
 shift_left_p = elementwise("shift_left", "stablehlo.shift_left", INTEGER, arity=2,
                            algebra="comparison")

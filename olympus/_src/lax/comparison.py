@@ -44,12 +44,12 @@ class Equality(Comparison):
         return b.reduce(combiner, each, init, axes, b.avals_out[0])
 
 
-eq_p = Equality("eq", "EQ", ANY)
-ne_p = Equality("ne", "NE", ANY)
-lt_p = comparison("lt", "LT", BITS + REAL)
-le_p = comparison("le", "LE", BITS + REAL)
-gt_p = comparison("gt", "GT", BITS + REAL)
-ge_p = comparison("ge", "GE", BITS + REAL)
+eq_p = Equality("eq", "EQ", ANY, numpy_name="equal")
+ne_p = Equality("ne", "NE", ANY, numpy_name="not_equal")
+lt_p = comparison("lt", "LT", BITS + REAL, numpy_name="less")
+le_p = comparison("le", "LE", BITS + REAL, numpy_name="less_equal")
+gt_p = comparison("gt", "GT", BITS + REAL, numpy_name="greater")
+ge_p = comparison("ge", "GE", BITS + REAL, numpy_name="greater_equal")
 # Total order of floats: -nan < -inf < … < -0.0 < 0.0 < … < inf < nan.
 eq_to_p = comparison("eq_to", "EQ", BITS + REAL, total=True, pace=1.0)
 lt_to_p = comparison("lt_to", "LT", BITS + REAL, total=True, pace=1.0)

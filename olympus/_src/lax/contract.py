@@ -31,7 +31,8 @@ DotDimensionNumbers = tuple[tuple[Sequence[int], Sequence[int]],
 DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
 
 
-def _free(ndim: int, *taken: Dims) -> Dims:
+def free_axes(ndim: int, *taken: Dims) -> Dims:
+    """The axes that a contraction neither contracts nor pairs up."""
     gone = sum(taken, ())
     return tuple([i for i in range(ndim) if i not in gone])
 
@@ -56,6 +57,12 @@ class DotGeneral(Primitive):
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
         (contracted, _), _ = params["dimension_numbers"]
         return 0.1 * prod(outs[0]) * prod([ins[0][axis] for axis in contracted])
+
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        if avals[0].dtype.kind not in "iu":
+            return ""
+        return ("products of integers have no fast kernel: take them in float32 where sums are "
+                "below 2**24")
 
     def shown(self, eqn: OlympusprEqn) -> Params:
         params = eqn.params
@@ -85,9 +92,9 @@ class DotGeneral(Primitive):
             _check_axes(what, lhs, rhs, left, right)
         _check_distinct(lhs, lc, lb)
         _check_distinct(rhs, rc, rb)
-        shape = (*[lhs.shape[i] for i in lb], *[lhs.shape[i] for i in _free(lhs.ndim, lc, lb)],
-                 *[rhs.shape[i] for i in _free(rhs.ndim, rc, rb)])
-        return make_aval(shape, _sum_dtype("dot_general", lhs, rhs, preferred_element_type),
+        shape = (*[lhs.shape[i] for i in lb], *[lhs.shape[i] for i in free_axes(lhs.ndim, lc, lb)],
+                 *[rhs.shape[i] for i in free_axes(rhs.ndim, rc, rb)])
+        return make_aval(shape, sum_dtype("dot_general", lhs, rhs, preferred_element_type),
                          lhs.weak_type and rhs.weak_type)
 
     def lower(self, b: Builder, lhs: IrValue, rhs: IrValue, *, dimension_numbers: DimensionNumbers,
@@ -143,8 +150,8 @@ class DotGeneral(Primitive):
         # One operand mapped: its axis is one more free axis of that operand, where it stands.
         out = self.bind(x, y, dimension_numbers=((lc, rc), (lb, rb)), **params)
         if dx is not None:
-            return out, len(lb) + _free(typeof(x).ndim, lc, lb).index(dx)
-        free = _free(typeof(y).ndim, rc, rb)
+            return out, len(lb) + free_axes(typeof(x).ndim, lc, lb).index(dx)
+        free = free_axes(typeof(y).ndim, rc, rb)
         return out, typeof(out).ndim - len(free) + free.index(dy)
 
 
@@ -153,7 +160,7 @@ def _cotangent_plan(dims: DimensionNumbers, x_ndim: int, y_ndim: int, left: bool
                     ) -> tuple[bool, DimensionNumbers, Dims | None]:
     """(whether y comes first, the axes to contract, the order of the product's axes or None)."""
     (xc, yc), (xb, yb) = dims
-    x_free, y_free, nb = _free(x_ndim, xc, xb), _free(y_ndim, yc, yb), len(xb)
+    x_free, y_free, nb = free_axes(x_ndim, xc, xb), free_axes(y_ndim, yc, yb), len(xb)
     first = nb + len(x_free) if left else nb        # where y's free axes are in ct
     ct_free_y, batch = tuple(range(first, first + len(y_free))), tuple(range(nb))
     contracted = [c for _, c in sorted(zip(yc, xc, strict=True))]
@@ -188,7 +195,7 @@ def _check_distinct(x: ShapedArray, contracting: Dims, batch: Dims) -> None:
                         f"{batch} given; each axis may be named once.")
 
 
-def _sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: DType | None) -> DType:
+def sum_dtype(name: str, lhs: ShapedArray, rhs: ShapedArray, preferred: DType | None) -> DType:
     """The dtype of the result: the preferred one, or the promoted dtype of the operands."""
     if dtypes.is_extended(lhs.dtype) or dtypes.is_extended(rhs.dtype):
         raise TypeError(f"{name}: operands {lhs} and {rhs} given; numeric dtypes are required.")
@@ -209,7 +216,7 @@ def unmixed(b: Builder, lhs: IrValue, rhs: IrValue) -> tuple[IrValue, IrValue, S
 
     Returns both MLIR values and the aval in which to compute the result, to convert from then.
     """
-    x, y, out = *b.avals_in, b.avals_out[0]
+    x, y, out = *b.avals_in[:2], b.avals_out[0]
     # XLA:CPU has no products of less than 8 bits into another dtype.
     if x.dtype == y.dtype and dtypes.scalar_kind(x.dtype) == dtypes.scalar_kind(out.dtype) and (
             x.dtype == out.dtype or dtypes.itemsize_bits(x.dtype) >= 8):

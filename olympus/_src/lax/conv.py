@@ -112,6 +112,12 @@ class ConvGeneralDilated(Primitive):
         features = ins[1][params["dimension_numbers"].rhs_spec[0]]
         return 0.5 * prod(outs[0]) * prod(ins[1]) / max(features, 1)
 
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        if params["feature_group_count"] == 1:
+            return ""
+        return ("a convolution by groups runs one group after the other: where the window is "
+                "small, add slices of the padded input, each times its weight")
+
     def infer(self, lhs: ShapedArray, rhs: ShapedArray, *, window_strides: tuple[int, ...],
               padding: Pairs, lhs_dilation: tuple[int, ...], rhs_dilation: tuple[int, ...],
               dimension_numbers: ConvDimensionNumbers, feature_group_count: int,
@@ -168,7 +174,7 @@ class ConvGeneralDilated(Primitive):
         # XLA:CPU itself does it in a program's main function only; others, in the bodies of loops
         # as well, are ten to thirty times slower.
         b.module.convolutions += 1
-        if b.module.is_aside and dimension_numbers != features_last(wanted.ndim):
+        if b.module.outside_main and dimension_numbers != features_last(wanted.ndim):
             return b.inline(_permuted, lhs, rhs, feature_group_count=feature_group_count,
                             batch_group_count=batch_group_count, **given)
         lhs, rhs, made = unmixed(b, lhs, rhs)

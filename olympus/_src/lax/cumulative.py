@@ -83,7 +83,8 @@ class Cumulative(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.cumulative"), 512
     spread = staticmethod(tags.along("axis"))
     transpose = None
-    pace = 4.0
+    pace = 2.5
+    rounds = True   # whether a prefix of floats depends on the order in which it is combined
 
     def __init__(self, name: str, combine: Combine, identity: Identity,
                  with_tangent: Any, kinds: str, **facts: Unpack[GivenFacts]) -> None:
@@ -182,10 +183,16 @@ def _log_sum(p: Elements, q: Elements) -> Elements:
     return z, add(mul(s, dx), mul(t, dy))
 
 
+class CumulativeExtremum(Cumulative):
+    """The largest or smallest elements of prefixes, which are elements of them."""
+
+    rounds = False
+
+
 cumsum_p = CumulativeSum("cumsum", add, lambda dtype: 0, None, "iufc")
 cumprod_p = Cumulative("cumprod", mul, lambda dtype: 1, _product, "iufc")
-cummax_p = Cumulative("cummax", largest, lowest, _extremum(largest), "iufc")
-cummin_p = Cumulative("cummin", smallest, highest, _extremum(smallest), "iufc")
+cummax_p = CumulativeExtremum("cummax", largest, lowest, _extremum(largest), "iufc")
+cummin_p = CumulativeExtremum("cummin", smallest, highest, _extremum(smallest), "iufc")
 cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp,
                             lambda dtype: lowest(dtypes.to_real_dtype(dtype)), _log_sum, "fc",
                             pace=20.0)

@@ -59,6 +59,9 @@ class Fft(Primitive):
         size = max(prod(ins[0]), prod(outs[0]))
         return 2000.0 + size * (1.0 + math.log2(max(size, 1)))
 
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        return "sizes that are products of small primes are fast: pad to one"
+
     def spread(self, operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: Params
                ) -> list[tags.Entries]:
         if all(a.shape == operands[0].shape for a in outs):     # which XLA may cut

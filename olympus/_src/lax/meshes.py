@@ -17,9 +17,6 @@ def _check_untraced(what: str, instead: str) -> None:
 def get_mesh() -> Mesh:
     """The current mesh, set by `set_mesh` or `with mesh:`; one without axes if there is none.
 
-    Returns:
-      A `Mesh`.
-
     ValueError where a function is traced: a program does not depend on devices.
 
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):

@@ -98,7 +98,7 @@ class DotAlgorithmPreset(enum.Enum):
 
 PrecisionLike = (None | str | Precision | tuple[str, str] | tuple[Precision, Precision]
                  | DotAlgorithm | DotAlgorithmPreset)
-CanonicalPrecision = None | tuple[Precision, ...] | DotAlgorithm | DotAlgorithmPreset
+CanonicalPrecision = None | tuple[Precision, Precision] | DotAlgorithm | DotAlgorithmPreset
 
 _SPELLINGS = {
     "default": Precision.DEFAULT, "fastest": Precision.DEFAULT, "bfloat16": Precision.DEFAULT,
@@ -139,7 +139,8 @@ def canonical_precision(precision: PrecisionLike) -> CanonicalPrecision:
         if not isinstance(value, Precision):
             return value
         pair = (value, value)
-    return tuple(Precision.DEFAULT if p is None else p for p in pair)
+    lhs, rhs = [Precision.DEFAULT if p is None else p for p in pair]
+    return lhs, rhs
 
 
 def _algorithm(preset: DotAlgorithmPreset) -> str | None:

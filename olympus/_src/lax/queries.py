@@ -74,9 +74,6 @@ def dce_sink(val: PyTree, *, prevent_mlir_dce: bool = False) -> None:
       val: what to keep.
       prevent_mlir_dce: keep it in the compiled program too; else only in olympusprs.
 
-    Returns:
-      None.
-
     >>> str(olympus.make_olympuspr(lambda x: olympus.lax.dce_sink(x + 1))(1)).count("dce_sink")
     1
     """

@@ -9,15 +9,15 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
 from ..base.docstrings import complete_docstrings, described_like
-from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
-from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
+from ..core.primitive import Axis, Builder, Primitive, Shapes, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
-from ..types.shape import floor_div, front_axes, front_axis, less, mod, prod
+from ..types.shape import floor_div, front_axes, front_axis, known_less, less, mod, prod
 from ..types.sharding import ShardingLike
 from . import arithmetic, families
 from .arithmetic import div, mul
@@ -105,7 +105,7 @@ class Reduction(Primitive, abstract=True):
     spread = staticmethod(tags.reduce)
     transpose = None
     along = "axes"
-    pace = 1.0
+    pace = 0.4
 
     def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
@@ -132,14 +132,17 @@ class Reduction(Primitive, abstract=True):
 class Bitwise(Reduction):
     """and, or, xor: no derivative."""
 
+    algebra = "mask"
     jvp = None
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 262144
+    pace = 0.25
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 32768
 
 
 class Extremum(Reduction):
     """max, min: NaN if any element is; equal extrema share the tangent equally."""
 
     makes_nan = False
+    algebra = "mask"
     fusion = "reduces"
 
     def __init__(self, name: str, combine: Combine, identity: Identity, before: Combine) -> None:
@@ -150,7 +153,7 @@ class Extremum(Reduction):
         module, aval, out = b.module, b.avals_in[0], b.avals_out[0]
         if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
-        alone = module.keeps and b.block.sizes is None
+        alone = module.keeps_calls and b.block.sizes is None
         apart = module.places.apart and not module.exported
         if not (alone or apart):
             return self._checked(b, x, axes)
@@ -313,11 +316,18 @@ class ArgExtremum(Primitive):
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 16384
     spread = staticmethod(tags.reduce)
     transpose = None
-    pace = 4.0
+
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        return "the least index of the maximum: min(where(x == x.max(), arange(x.size), x.size))"
 
     def __init__(self, name: str, better: Combine, identity: Identity) -> None:
         super().__init__(name)
         self.better, self.identity = better, identity
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        """Without a kernel, pairs are reduced one by one."""
+        size = prod(ins[0])
+        return (4.0 if known_less(size, self.kernels_from) else 0.5) * size
 
     def infer(self, x: ShapedArray, *, axes: Dims, index_dtype: DType) -> ShapedArray:
         check_kind(self.name, x, "biuf")

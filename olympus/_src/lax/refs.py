@@ -273,9 +273,11 @@ class Window(View):
         return dict(self.params)["slice_sizes"]
 
     def aval(self, inner: ShapedArray, *ops: ShapedArray) -> ShapedArray:
-        # A window that leaves its array has a type, too.
-        room = inner.update(shape=tuple(map(maximum, inner.shape, self.sizes)))
-        return dynamic_slice_p.result_avals((room, *ops), dict(self.params))
+        # A window that leaves its array has a type, too, and one whose place varies otherwise.
+        vma = inner.vma.union(*[op.vma for op in ops])
+        room = inner.update(shape=tuple(map(maximum, inner.shape, self.sizes)), vma=vma)
+        return dynamic_slice_p.result_avals((room, *[op.update(vma=vma) for op in ops]),
+                                            dict(self.params))
 
     def check_inside(self, inner: ShapedArray, *ops: Reference) -> None:
         for axis, (start, size, n) in enumerate(zip(ops, self.sizes, inner.shape, strict=True)):

@@ -8,14 +8,14 @@ from typing import Any, overload
 
 from ..base import lib
 from ..base.errors import ShardingTypeError
-from ..base.typing import Array, ArrayLike, IrValue, Params, PyTree, R, T
-from ..base.util import quoted, wraps
+from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, PyTree, R, T, Value
+from ..base.util import lazy_module, quoted, wraps
 from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, linear_jvp
 from ..core.trace import Tracer, typeof
-from ..types.avals import ShapedArray, ShapeDtypeStruct
+from ..types.avals import Aval, ShapedArray, ShapeDtypeStruct
 from ..types.layout import Format, Layout
 from ..types.memory import Space
 from ..types.mesh import (
@@ -27,6 +27,8 @@ from ..types.sharding import (
 )
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 from .layout import lay_out
+
+_parts: Any = lazy_module("olympus._src.lax.parts")     # where there are users' types
 
 
 class ShardingConstraint(Primitive):
@@ -101,6 +103,30 @@ def _divides(sharding: NamedSharding, aval: ShapedArray) -> bool:
 
 
 sharding_constraint_p = ShardingConstraint("sharding_constraint")
+
+
+class PartsConstraint(ShardingConstraint):
+    """params: sharding, of each part of a value of a user's type, or of a tangent of one."""
+
+    lower: Any = None
+
+    def inferred(self, avals: Sequence[Aval], params: Params) -> Aval:
+        return avals[0]
+
+    def impl(self, x: Value, *, sharding: ShardingLike) -> Value:
+        spread = [constrain("with_sharding_constraint", part, sharding)
+                  for part in _parts.parts_of([x])]
+        return _parts.raised([typeof(x)], spread)[0]
+
+    def in_parts(self, args: Sequence[Value], params: Params) -> Value:
+        return self.impl(*args, **params)
+
+    def vmap(self, axis: Axis, args: Sequence[Value], dims: Sequence[MappedAxis], *,
+             sharding: ShardingLike) -> tuple[Value, MappedAxis]:
+        return args[0], dims[0]     # where its type puts the mapped axis in each part is its affair
+
+
+parts_constraint_p = PartsConstraint("parts_constraint")
 
 
 class Deal(ShardingConstraint):
@@ -526,9 +552,9 @@ def constrain(what: str, x: Any, sharding: ShardingLike, *, padded: bool = False
     if sharding is None or (type(sharding) is NamedSharding and sharding.mesh.empty):
         return x
     if typeof(x).is_high:
-        raise NotImplementedError(f"{what}: {sharding} given for a value of type {typeof(x)}; only "
-                                  "arrays have shardings; leave it out, or use shard_map with a "
-                                  "HiPspec.")
+        if isinstance(sharding, PartitionSpec):
+            sharding = over_mesh_around(what, sharding)
+        return parts_constraint_p.bind(x, sharding=sharding)
     if get_abstract_mesh().manual_axes:
         sharding = _within_manual(what, sharding)
     elif isinstance(sharding, PartitionSpec):

@@ -11,14 +11,14 @@ from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import lazy_module
 from ..core import reuse, tags
 from ..core.primitive import (
-    Axis, Builder, Cotangent, Indexed, Linear, Primitive, Tangent, linear_jvp,
+    Axis, Builder, Cotangent, Indexed, Linear, Primitive, Shapes, Tangent, linear_jvp,
 )
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import (
     SymbolicDim, canonical_axes, canonical_axis, canonical_shape, definitely_equal, extent,
-    front_axis, known_less, largest, less, sequence, static_int, strided_size,
+    front_axis, known_less, largest, less, prod, sequence, static_int, strided_size,
 )
 from . import families
 from .arithmetic import rem
@@ -53,6 +53,9 @@ class Slice(Structural):
     hands_on_nan = False
     resizes = True
     refuses = "there is no slicing on sharded dims that leaves parts of other sizes: "
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        return self.pace * prod(outs[0])
 
     def moved_axes(self, params: Params, shapes: Sequence[Dims]) -> Sequence[int]:
         return _resized_axes(shapes)
@@ -471,6 +474,9 @@ class DynamicSlice(Physical):
     fusion = "moves"
     resizes = True
     pace = 0.3
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        return self.pace * prod(outs[0])
 
     def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:
         return Indexed(1, None, params["slice_sizes"])

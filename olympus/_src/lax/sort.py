@@ -39,12 +39,13 @@ from .slicing import slice_in_dim
 
 BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
     "bool", "int32", "int64", "uint32", "uint64", "float32", "float64"))
+SHORT = 16      # elements of a row that a sorting network is for
 
 
 class Sort(Primitive):
     """All operands permuted along `dimension`, so that the first `num_keys` of them ascend."""
 
-    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 65536
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.order"), 16384
     cells = staticmethod(reuse.chosen)
     spread = staticmethod(tags.along("dimension"))
     memory = staticmethod(tags.in_memory_inferred)
@@ -54,6 +55,12 @@ class Sort(Primitive):
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
         return 4.0 * max(map(prod, ins)) * (1.0 + math.log2(max(max(ins[0], default=1), 1)))
+
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        if exceeds(avals[0].shape[params["dimension"]], SHORT):
+            return "where a few of the largest are wanted: lax.top_k"
+        return ("short rows: order slices pairwise with minimum and maximum, as a sorting network "
+                "does")
 
     def infer(self, *avals: ShapedArray, dimension: int, is_stable: bool, num_keys: int
               ) -> list[ShapedArray]:
@@ -162,7 +169,7 @@ _WORD = 64
 
 def _may_sort_words(b: Builder, axis: int) -> bool:
     aval = b.avals_in[0]
-    return (b.module.keeps and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
+    return (b.module.keeps_calls and aval.size > 0 and not exceeds(aval.shape[axis], 2 ** 32)
             and all(a.memory_space is Space.Device for a in b.avals_in))
 
 
@@ -443,7 +450,46 @@ def _parted_by_sort(*xs: Array) -> Sequence[Array]:
     return sort_p.bind(*xs, dimension=typeof(xs[0]).ndim - 1, is_stable=True, num_keys=1)
 
 
+# Places of given ranks ---------------------------------------------------------------------------
+
+class Placed(Primitive):
+    """The places in x[..., n] of the elements that a stable sort puts at ranks[..., k]: int32."""
+
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.places"), 32768
+    flat_in = (1,)
+    jvp = transpose = None
+    work = Sort.work
+    makes_nan = False
+
+    def infer(self, x: ShapedArray, ranks: ShapedArray) -> ShapedArray:
+        check_kind("placed", x, "biuf")
+        check_kind("placed", ranks, "iu")
+        return make_aval((*x.shape[:-1], ranks.shape[-1]), INT32)
+
+    @staticmethod
+    def spread(operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: object
+               ) -> list[tags.Entries]:
+        for x in operands:
+            tags.whole(x, [len(x.shape) - 1])
+        return [tags.merged(operands)]
+
+    def lower(self, b: Builder, x: IrValue, ranks: IrValue) -> IrValue:
+        return b.by_rule(_placed_by_sort, [x, ranks], b.avals_in)[0]
+
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None]
+             ) -> tuple[Array, int]:
+        return self.bind(*align(axis, args, dims, 0)[0]), 0
+
+
+def _placed_by_sort(x: Array, ranks: Array) -> Array:
+    axis = typeof(x).ndim - 1
+    places = broadcasted_iota(INT32, typeof(x).shape, axis)
+    order = sort_p.bind(x, places, dimension=axis, is_stable=True, num_keys=1)[1]
+    return take_along(order, ranks, axis)
+
+
 sort_p = Sort("sort")
+placed_p = Placed("placed")
 partition_p = Partition("partition")
 top_k_p = TopK("top_k")
 ranked_p = Ranked("ranked")

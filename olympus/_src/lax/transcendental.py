@@ -269,14 +269,14 @@ log_p = MendedElementwise("log", "stablehlo.log", mend_log, lambda t, y, x, **_:
                           algebra="logarithm", domain=_POSITIVE, fusion="costly", pace=1.0)
 log2_p = LogTo(2, lambda t, y, x, **_: div(t, mul(_LN2, x)),
                {"float32": (1.0, 0.0), "float64": (1.0, 0.0)}, domain=_POSITIVE, fusion="costly",
-               pace=4.0)
+               pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 log10_p = LogTo(10, lambda t, y, x, **_: over_real(div(t, x), math.log(10)),
                 {"float32": (0.301025390625, 4.605038981195214e-06),
                  "float64": (0.3010299956640665, -8.532344317057107e-14)},
-                domain=_POSITIVE, pace=4.0)
+                domain=_POSITIVE, pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 log1p_p = Log1p("log1p", "stablehlo.log_plus_one", mend_log, _log1p,
                 lambda t, y, x, **_: div(t, add(x, 1.0)), domain=(-1.0, math.inf), fusion="costly",
-                pace=1.0)
+                pace=1.0, kernels=_KERNELS, kernels_from=_LEAST)
 logistic_p = elementwise("logistic", "stablehlo.logistic", INEXACT,
                          lambda t, y, x, **_: mul(t, mul(y, sub(1.0, y))),
                          algebra="logistic", fusion="costly", pace=1.0)
@@ -416,10 +416,53 @@ acos_p = MendedElementwise("acos", "chlo.acos", mend_acos,
 atan_p = MendedElementwise("atan", "chlo.atan", turned(mend_atanh),
                            lambda t, y, x: div(t, add(1.0, square(x))), fusion="costly",
                            pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
-atan2_p = elementwise("atan2", "stablehlo.atan2", INEXACT,
-                      lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
-                      lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y)))),
-                      fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST)
+
+
+class Atan2(Elementwise):
+    """The angle of the point (y, x).
+
+    XLA:CPU (0.10.2, 0.12.0.1) takes subnormal numbers for zeros, whose angle is another one, or
+    NaN. So points with one are enlarged, by their bits.
+    """
+
+    scalars = True
+    # By dtype the digits of a significand behind the first one, and integers of as many bits.
+    parts = {dtypes.as_dtype(name): (bits, dtypes.as_dtype(of)) for name, bits, of in (
+        ("bfloat16", 7, "int16"), ("float32", 23, "int32"), ("float64", 52, "int64"))}
+
+    def lower(self, b: Builder, *xs: IrValue) -> IrValue:
+        xs, aval = tuple(b.expand(xs)), b.avals_out[0]
+        if b.platform == "cpu" and aval.dtype in self.parts and not b.module.exported:
+            xs = tuple(b.by_rule(self.enlarged, xs, [aval] * 2))
+        return b.op("stablehlo.atan2", xs)
+
+    def enlarged(self, y: Array, x: Array) -> list[Array]:
+        """The operands, times a power of 2 by which no number is subnormal, if one is and the other
+        is small enough.
+        """
+        dtype = typeof(x).dtype
+        digits, of = self.parts[dtype]
+        most = math.frexp(float(dtypes.finfo(dtype).max))[1] - 1
+        power, normal = most - 1 + digits, 1 << digits
+        given = [bitcast_convert_type_p.bind(v, new_dtype=of) for v in (y, x)]
+        sizes = [bitwise_and(v, int(np.iinfo(of).max)) for v in given]
+        least, largest = arithmetic.min(*sizes), arithmetic.max(*sizes)
+        which = bitwise_and(lt(least, normal), lt(largest, 2 * most - power << digits))
+        found = []
+        for v, i, size in zip((y, x), given, sizes, strict=True):
+            digits_of = bitcast_convert_type_p.bind(in_dtype(size, dtype), new_dtype=of)
+            large = select(lt(size, normal), digits_of, add(size, power << digits))
+            sign_of = bitwise_and(i, int(np.iinfo(of).min))
+            found.append(select(which, bitcast_convert_type_p.bind(
+                bitwise_or(large, sign_of), new_dtype=dtype), v))
+        return found
+
+
+atan2_p = Atan2("atan2", "stablehlo.atan2", INEXACT, [
+    lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
+    lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y))))],
+    fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST,
+    numpy_name="arctan2")
 sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)),
                            pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 cosh_p = MendedElementwise("cosh", "chlo.cosh", mend_cosh, lambda t, y, x: mul(t, sinh(x)),

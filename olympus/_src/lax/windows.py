@@ -227,6 +227,9 @@ class WindowReduction(Primitive, abstract=True):
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
         return prod(outs[0]) * prod(params["window_dimensions"])
 
+    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
+        return "a window over several axes: one axis after the other, as max and sum allow"
+
     def __init__(self, name: str, combine: Combine, identity: Identity, kinds: str) -> None:
         super().__init__(name)
         self.combine, self.identity, self.kinds = combine, identity, kinds

@@ -589,7 +589,7 @@ class Builder(Emitter):
         module = self.module
         manual = module.places.manual and (module.places.manual.mesh, module.places.manual.names)
         key = id(closed.olympuspr), tuple(map(id, closed.consts)), manual, module.platform, held
-        found = module.functions.get(key) or module.functions.get((key, module.is_aside))
+        found = module.functions.get(key) or module.functions.get((key, module.outside_main))
         if found is None and (first := module.distinct.first(closed, name)) is not closed:
             return self.function(first, name, held, line)
         if found is None:
@@ -610,7 +610,7 @@ class Builder(Emitter):
             found = symbol, [tensor_type(a) for a in closed.out_avals], closed, levels
             # With convolutions in it, it is lowered otherwise in the bodies of loops and branches.
             module.functions[key if convolutions == module.convolutions else (
-                key, module.is_aside)] = found
+                key, module.outside_main)] = found
         else:
             module.nest.reach(self.eqn, found[3])
         return found[:2]
@@ -635,7 +635,7 @@ class Builder(Emitter):
     def stays(self) -> bool:
         """Whether the equation's body is to be lowered by `call_kept`."""
         module, eqn = self.module, self.eqn
-        return module.keeps and module.depth < DEEPEST and eqn.primitive.stays(eqn.params)
+        return module.keeps_calls and module.depth < DEEPEST and eqn.primitive.stays(eqn.params)
 
     def call_kept(self, closed: ClosedOlympuspr, args: Sequence[IrValue], part: str
                   ) -> list[IrValue]:

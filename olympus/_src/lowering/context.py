@@ -37,14 +37,14 @@ if TYPE_CHECKING:
     from .hold_report import HoldReport
     from .kernel_report import KernelReport
 
-# For who asks for one.
+# Imported when a user asks for a report.
 _reports: Any = lazy_module("olympus._src.lowering.hold_report")
 _in_place: Any = lazy_module("olympus._src.lowering.in_place")
 _kernel_reports: Any = lazy_module("olympus._src.lowering.kernel_report")
 
 
 class ForeignCall(NamedTuple):
-    """A call of a foreign function in a module, for whoever looks for its target or explains it.
+    """A call of a foreign function in a module, for looking up its target and for error messages.
 
     Attributes:
       target: the name by which the function is registered.
@@ -96,7 +96,7 @@ def concrete(shardings: Sequence[NamedSharding | None], devices: tuple[Device, .
 
 
 class Calls:
-    """What a module calls outside of itself, but for the functions in `host_callbacks`."""
+    """The calls of a module to functions outside of it, without those in `host_callbacks`."""
 
     __slots__ = ("host", "foreign", "inspected", "hooks", "failures")
 
@@ -168,7 +168,7 @@ class Places:
 
     @property
     def apart(self) -> bool:
-        """Whether what is emitted is for each device alone, on parts of its own."""
+        """Whether the emitted operations run on each device alone, on its own parts."""
         return self.manual is not None and self.manual.all_manual
 
     def use_devices(self, devices: tuple[Device, ...]) -> None:
@@ -321,7 +321,7 @@ class ModuleContext:
                  "depth", "nest", "uses", "chosen_outputs", "calls", "result_memories", "holds",
                  "rules", "imported", "refined", "constrained", "dimension_names",
                  "dimension_aval", "laid_out", "groups", "out_shardings", "platforms", "hints",
-                 "donated", "alone", "is_aside", "convolutions", "combiners", "reductions",
+                 "donated", "alone", "outside_main", "convolutions", "combiners", "reductions",
                  "by_others", "distinct", "fenced_from", "hidden", "combining", "kernels", "taken",
                  "_takes")
 
@@ -345,15 +345,15 @@ class ModuleContext:
         self.written = 0    # bytes of the constants in the module
         self.calls, self.holds = Calls(), Holds()
         self.result_memories: list[str | None] = []     # None: the devices' own
-        self.constrained: dict[Any, NamedSharding] = {}     # values whose sharding is demanded
-        self.laid_out: dict[Any, str] = {}      # and those whose layout is
-        self.out_shardings: Sequence[NamedSharding | None] = ()     # that are demanded
+        self.constrained: dict[Any, NamedSharding] = {}     # values with a required sharding
+        self.laid_out: dict[Any, str] = {}      # and with a required layout
+        self.out_shardings: Sequence[NamedSharding | None] = ()     # the required ones
         self.groups: list[list[Any]] = []       # operations that require equal shardings
         self.hints: list[Any] = []      # operations that XLA takes of one device only
         self.donated: list[int] = []    # arguments whose buffers results may take over
         self.alone: ClosedOlympuspr | None = None   # the program, if it is for one CPU only
-        self.is_aside = False   # whether emitted operations stay out of XLA's main computation
-        self.convolutions = 0   # how many were emitted: what depends on `is_aside`
+        self.outside_main = False   # whether emitted operations stay out of XLA's main computation
+        self.convolutions = 0   # how many were emitted: what depends on `outside_main`
         self.combiners: dict[Any, ClosedOlympuspr] = {}     # programs on two scalars of an aval
         self.reductions: dict[Any, Any] = {}    # operations, by what makes them alike
         self.fenced_from: ClosedOlympuspr | None = None     # the program, if it may run on CPUs
@@ -364,7 +364,7 @@ class ModuleContext:
         self.kernels = "off"    # whether kernels may replace rules on one CPU, as `jit` takes it
         self.taken: list[Taken] = []    # those that do
         self._takes: bool | None = None     # whether they may, once it is asked for
-        self.depth = 0      # how many calls lead to what is emitted now
+        self.depth = 0      # the depth of calls around the emitted operations
         self.nest = Nest(name)
         self.uses: dict[int, int] = {}      # calls by program, of those below `DEEPEST`
         self.chosen_outputs: list[bool] = []    # whether XLA chooses the sharding
@@ -380,7 +380,7 @@ class ModuleContext:
         return AxisType.Explicit in self.places.deviceless
 
     @property
-    def keeps(self) -> bool:
+    def keeps_calls(self) -> bool:
         """Whether calls can be kept apart from the program around them.
 
         Not on several devices: Shardy would not shard alike the two sides of a kept call, nor would
@@ -393,7 +393,7 @@ class ModuleContext:
         """Whether kernels may replace rules: on one CPU, in programs compiled here."""
         found = self._takes
         if found is None:
-            found = self._takes = self.kernels != "off" and self.keeps
+            found = self._takes = self.kernels != "off" and self.keeps_calls
         return found
 
     @property
@@ -406,7 +406,7 @@ class ModuleContext:
         """Whether long programs of rules are functions: on one CPU, where XLA takes calls apart
         before all else, unless deep in a nest, which it bounds.
         """
-        return self.keeps and len(self.nest.eqns) < LOADABLE // 2
+        return self.keeps_calls and len(self.nest.eqns) < LOADABLE // 2
 
     def held(self, closed: ClosedOlympuspr, results: Sequence[int]) -> Set[Var]:
         """The values of a program that are computed once, however many read them.
@@ -415,7 +415,7 @@ class ModuleContext:
         """
         read = {*variables(closed.olympuspr.outvars[i] for i in results)}
         apart = read_apart(closed)
-        if apart and self.keeps:
+        if apart and self.keeps_calls:
             read |= apart
         # In a manual computation each device has a part of its own.
         return self.holds.of(closed, read, self.places.apart)
@@ -430,7 +430,7 @@ class ModuleContext:
         """The equations, held values and fences of a program, with what keeps its reads and writes
         of parts of arrays in their order.
         """
-        if self.holds.hold != "off" and not self.holds.unheld and self.keeps and True in [
+        if self.holds.hold != "off" and not self.holds.unheld and self.keeps_calls and True in [
                 prim.replaces or prim.programs != () for prim in closed.olympuspr.primitives]:
             order = _in_place.order_of(closed, frozenset([id(step.eqn) for step in fences]))
             if order is not None:
@@ -544,11 +544,11 @@ class ModuleContext:
 
         On one CPU: elsewhere nothing depends on it.
         """
-        outer, self.is_aside = self.is_aside, self.alone is not None
+        outer, self.outside_main = self.outside_main, self.alone is not None
         try:
             yield
         finally:
-            self.is_aside = outer
+            self.outside_main = outer
 
 
 def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> bool:

@@ -137,7 +137,7 @@ def _holds(closed: ClosedOlympuspr, cut: frozenset[int]) -> Mapping[Var, int]:
 
 def kept_of(closed: ClosedOlympuspr, read: Collection[Var], cut: frozenset[int] = frozenset()
             ) -> frozenset[Var]:
-    """The values of a program to hold because what reads them has them in memory.
+    """The values of a program to hold because a reader of theirs needs them in memory.
 
     XLA would compute them in their other readers again.
     """
@@ -273,10 +273,10 @@ class _Worth(dict[Any, int]):
 class _Fusion:
     """How XLA fuses the equations of a program.
 
-    One pass backwards, which meets the readers of a value before its equation, finds who reads what
-    and what XLA computes once. What one equation reads is a part of what that computes: so fused
-    equations make trees, each with a value with several readers at its root. Operations are counted
-    by trees, and kernels by equations, where there is something to hold.
+    One pass backwards meets the readers of a value before its equation, so it finds all readers,
+    and the values that XLA computes once. An equation's kernel includes the equations that it
+    reads: so fused equations make trees, each with a value with several readers at its root.
+    Operations are counted by trees, and kernels by equations, where there is something to hold.
 
     `whole`: what inputs and results are made of is asked for, too.
     """

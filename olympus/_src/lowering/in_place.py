@@ -62,9 +62,11 @@ class Order(NamedTuple):
 def replaced(closed: ClosedOlympuspr) -> frozenset[Var]:
     """The inputs of a program that an equation replaces in part."""
     pr = closed.olympuspr
-    if not any(map(_may_replace, pr.primitives)):
+    writing = {prim for prim in pr.primitives if _may_replace(prim)}
+    if not writing:
         return frozenset()
-    return frozenset(pr.invars) & {v for eqn in pr.eqns for v in _taken(eqn)}
+    return frozenset(pr.invars) & {
+        v for eqn in pr.eqns if eqn.primitive in writing for v in _taken(eqn)}
 
 
 def _may_replace(prim: Primitive) -> bool:
@@ -72,7 +74,7 @@ def _may_replace(prim: Primitive) -> bool:
 
 
 def _taken(eqn: OlympusprEqn) -> list[Var]:
-    """The operands of which an equation replaces a part, itself or in a body."""
+    """The operands with a part that an equation replaces, itself or in a body."""
     prim = eqn.primitive
     if prim.replaces:
         return variables(eqn.invars[:1])
@@ -88,7 +90,7 @@ def _taken(eqn: OlympusprEqn) -> list[Var]:
 def order_of(closed: ClosedOlympuspr, fenced: frozenset[int]) -> Order | None:
     """The order of a program's reads and writes, if it has one; kept with it.
 
-    Equations of which the ids are in `fenced` stay where they are.
+    Equations whose ids are in `fenced` stay where they are.
     """
     pr = closed.olympuspr
     writes, reads = _touched(pr, pr.eqns)
@@ -104,11 +106,11 @@ def _touched(pr: Olympuspr, eqns: Sequence[OlympusprEqn]
              ) -> tuple[dict[Var, int], dict[Var, list[int]]]:
     """Which equation replaces a part of an array, and which others read it."""
     writes: dict[Var, int] = {}
-    for n, eqn in enumerate(eqns):
-        if _may_replace(eqn.primitive):
-            for v in {*_taken(eqn)}:
-                # One that is replaced twice is copied in any case.
-                writes[v] = n if v not in writes else -1
+    writing = {prim for prim in pr.primitives if _may_replace(prim)}
+    for n in [n for n, eqn in enumerate(eqns) if eqn.primitive in writing]:
+        for v in {*_taken(eqns[n])}:
+            # One that is replaced twice is copied in any case.
+            writes[v] = n if v not in writes else -1
     for v in {*variables(pr.outvars), *pr.constvars} & writes.keys():
         writes[v] = -1
     writes = {v: n for v, n in writes.items() if n >= 0 and _bytes(v.aval) >= LEAST_BYTES}
@@ -129,7 +131,7 @@ def _writes_last(pr: Olympuspr, writes: dict[Var, int], reads: dict[Var, list[in
     late = {n: reads[v][-1] for v, n in writes.items() if v in reads and reads[v][-1] > n}
     if not late:
         return pr.eqns
-    first: dict[Var, int] = {}      # who reads a value
+    first: dict[Var, int] = {}      # the number of the first equation that reads a value
     for n, eqn in enumerate(pr.eqns):
         for v in variables(eqn.invars):
             first.setdefault(v, n)
@@ -175,7 +177,7 @@ class _Order:
         return Order(self.eqns, frozenset(held), late) if held or late else None
 
     def _read_of(self, v: Var) -> dict[Var, bool]:
-        """The results of what reads an array before its write, and whether they are in memory."""
+        """The results of the equations that read an array before its write; whether in memory."""
         n, most, found = self.writes[v], _bytes(v.aval) // RATIO, dict[Var, bool]()
         for m in self.reads[v]:
             eqn = self.eqns[m]

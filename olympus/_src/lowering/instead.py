@@ -57,13 +57,40 @@ class _Nan(_Instead):
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         x, = b.expand([x])
+        return _nan_of(b, x, b.avals_out[0])
+
+
+def _nan_of(b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
+    of = dtypes.as_dtype(f"uint{aval.dtype.itemsize * 8}")
+    bits = aval.update(dtype=of)
+    nan = np.asarray(math.nan, aval.dtype).view(of)[()]
+    found = b.op("stablehlo.or", [b.op("stablehlo.bitcast_convert", [x], None, bits),
+                                  b.full(bits, int(nan))], None, bits)
+    return b.op("stablehlo.bitcast_convert", [found], None, aval)
+
+
+class _BesideComputed(_Instead):
+    """An operation on two operands, and which of these XLA computes from constants, and the other:
+    NaN of the bits of the other where it is NaN.
+    """
+
+    def __init__(self, op: str) -> None:
+        super().__init__(f"{op}_beside_computed")
+        self.op = f"stablehlo.{op}"
+
+    def lower(self, b: Builder, *xs: IrValue) -> IrValue:
+        x, y, computed, other = b.expand(xs)
         aval = b.avals_out[0]
-        of = dtypes.as_dtype(f"uint{aval.dtype.itemsize * 8}")
-        bits = aval.update(dtype=of)
-        nan = np.asarray(math.nan, aval.dtype).view(of)[()]
-        found = b.op("stablehlo.or", [b.op("stablehlo.bitcast_convert", [x], None, bits),
-                                      b.full(bits, int(nan))], None, bits)
-        return b.op("stablehlo.bitcast_convert", [found], None, aval)
+        if b.module.exported:       # engines that read exports do not all take floats apart
+            return b.op(self.op, [x, y], None, aval)
+        is_nan = b.compare("NE", computed, computed, "FLOAT",
+                           aval.update(dtype=dtypes.as_dtype(bool)))
+        return b.op("stablehlo.select", [
+            is_nan, _nan_of(b, other, aval), b.op(self.op, [x, y], None, aval)], None, aval)
 
 
 plus_zero_p, nan_p = _PlusZero("plus_zero"), _Nan("nan")
+#: by algebra
+beside_computed = {
+    "difference": _BesideComputed("subtract"), "product": _BesideComputed("multiply"),
+    "quotient": _BesideComputed("divide"), "sum": _BesideComputed("add")}

@@ -8,9 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 
-from ..base.typing import IrValue
-from ..core.kernels import Taken
+from ..base.typing import IrValue, Params
+from ..base.util import Memo
+from ..core.kernels import Kernel, Taken
 from ..core.primitive import Builder, Primitive
+
+# The kernels that apply to the types and params of an equation.
+_applying: Memo = Memo(4096)
 
 
 def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
@@ -21,8 +25,12 @@ def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
         avals = b.avals_in
         # First by size, so that small programs do not import the formulas.
         if b.block.sizes is None and max(avals[0].size, avals[-1].size) >= least:
-            for kernel in prim.kernels.KERNELS[prim.name]:
-                if kernel.applies(b, *xs, **params):
+            key = (prim, *avals, *b.avals_out, *params, *params.values())
+            applying = _applying.get(key)
+            if applying is None:
+                applying = _applying[key] = _which_apply(prim, b, xs, params)
+            for kernel in applying:
+                if kernel.suits is None or kernel.suits(b, *xs, **params):
                     taken = b.module.taken
                     taken.append(Taken(kernel, b.eqn, avals, params, b.source))
                     count = len(taken)
@@ -32,3 +40,8 @@ def with_kernels(prim: Primitive) -> Callable[..., IrValue | Sequence[IrValue]]:
         return plain(b, *xs, **params)
 
     return lower
+
+
+def _which_apply(prim: Primitive, b: Builder, xs: Sequence[IrValue], params: Params
+                 ) -> list[Kernel]:
+    return [k for k in prim.kernels.KERNELS[prim] if k.applies(b, *xs, **params)]

@@ -57,6 +57,21 @@ def rounded(number: complex, dtype: DType) -> complex:
         return dtype.type(number).item()
 
 
+def converted(number: Number, dtype: DType) -> Number:
+    """A number in another dtype; None where no integer is near it, and platforms differ."""
+    if number is None:
+        return None
+    if isinstance(number, complex) and not dtypes.is_complex(dtype):
+        number = number.real
+    if dtype == np.bool_:
+        return float(number != 0)
+    if dtypes.is_integer(dtype):
+        info = dtypes.iinfo(dtype)
+        real = number.real
+        return float(math.trunc(real)) if info.min <= real <= info.max else None
+    return rounded(number, dtype)
+
+
 def repeated_number(array: ArrayLike) -> Number:
     """The number that each element of an array is, if it is one for all."""
     x = np.asarray(array).reshape(-1)
@@ -72,9 +87,13 @@ def repeated_number(array: ArrayLike) -> Number:
     return first.item()
 
 
-def ratio(x: complex, y: complex) -> complex:
-    """x / y, also by zero: NaN where both are, else infinite."""
-    return x / y if y else math.nan if x == 0 or x != x else math.inf
+def ratio(x: complex, y: complex) -> Number:
+    """x / y, also by zero: NaN where both are, else infinite; None of complex numbers by zero."""
+    if y:
+        return x / y
+    if isinstance(x, complex) or isinstance(y, complex):
+        return None
+    return math.nan if x == 0 or x != x else math.copysign(math.inf, x) * math.copysign(1, y)
 
 
 def size(number: complex) -> float:
@@ -102,3 +121,22 @@ def is_joint(a: Number, b: Number, dtype: DType) -> bool:
     s = x + y
     rest = (x - (s - (s - x))) + (y - (s - x))
     return x * y >= 0 and rest == 0 and abs(s) <= _limits(dtype)[1] and float(dtype.type(s)) == s
+
+
+class Inexact(dict[Aval, bool]):
+    """Whether an aval's dtype is floating or complex, by aval, whose hash is quicker."""
+
+    def __missing__(self, aval: Aval) -> bool:
+        found = self[aval] = dtypes.is_inexact(aval.dtype)
+        return found
+
+
+class Reciprocals(dict[tuple[float, Aval], bool]):
+    """Whether XLA may multiply by the reciprocal of a number, by number and aval.
+
+    A number without one is behind a fence already (`Emitter.scalar`).
+    """
+
+    def __missing__(self, key: tuple[float, Aval]) -> bool:
+        found = self[key] = not has_no_reciprocal(key[0], key[1].dtype)
+        return found

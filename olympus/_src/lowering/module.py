@@ -89,7 +89,8 @@ def _emit_main(module: ModuleContext, closed: ClosedOlympuspr, prefix: str,
                ) -> tuple[IrOperation, IrOperation | None, list[IrValue]]:
     """Emit main, the function that it wraps, if there is one, and the program's results.
 
-    That of an export wraps a program with dimensions, whose values it computes, or with tokens.
+    The main function of an export wraps a program with dimensions, whose values it computes, or
+    with tokens.
     """
     if ordered is None or (solution is None and not ordered):
         main, results = emit_function(module, closed, "main", "public", prefix, solution)

@@ -13,10 +13,13 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from ..base.source import filter_traceback
-from ..base.typing import Array, Device, P, PyTree, R
+from ..base.source import filter_traceback, summarize
+from ..base.typing import Device, P, PyTree, R, Reference
 from ..base.util import lazy_module, name_of, wraps
 from ..core.context import ThreadState, ctx
+from ..core.effects import input_effects
+from ..core.ir import Literal, OlympusprEqn
+from ..core.staging import JitTracer, StagingTrace
 from ..core.trace import typeof
 from ..devices import devices as backends
 from ..jit.arguments import check_callable, check_results, structure_path
@@ -25,6 +28,7 @@ from ..jit.signature import indices
 from ..jit.stages import Lowered, Traced
 from ..job.state import current
 from ..lax.shape import expand_dims, squeeze
+from ..types.avals import MUTABLE
 from ..types.mesh import Mesh, get_abstract_mesh
 from ..types.sharding import PartitionSpec
 from ..types.tree import flatten_axes, tree_flatten, tree_map
@@ -32,6 +36,7 @@ from .shard_map import shard_map
 from .vmap import check_axes, mapped_arguments
 
 _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
+_refs: Any = lazy_module("olympus._src.lax.refs")       # where there are references
 _MOST_AXES = 1 << 16    # more than any array has
 # Positional and keyword arguments, given the leaves of those that are not static.
 Rebuild = Callable[[Sequence[object]], tuple[list[PyTree], dict[str, PyTree]]]
@@ -147,11 +152,21 @@ class _Mapped:
                                  "mesh with several axes.")
             leaves, dims, size, rebuilt = self._arguments(args, kwargs, self.axis_size)
 
-            # A device's part has size 1 along the mapped axis, which the function must not see.
-            def run(*xs: Array) -> PyTree:
-                full, named = rebuilt([x if d is None else squeeze(x, (d,))
-                                       for x, d in zip(xs, dims, strict=True)])
-                return self._stacked(self.fun(*full, **named))
+            # A device's part has size 1 along the mapped axis, which the function must not see;
+            # that of a reference is one whose content is put back.
+            def run(*xs: Reference) -> PyTree:
+                parts = [x if d is None else _refs.new_ref_p.bind(
+                    squeeze(x[...], (d,)), memory_space=None, kind=None, pin=False)
+                         if typeof(x).mutable else squeeze(x, (d,))
+                         for x, d in zip(xs, dims, strict=True)]
+                full, named = rebuilt(parts)
+                out = self._stacked(self.fun(*full, **named))
+                if MUTABLE and isinstance(ctx.trace, StagingTrace):
+                    self._check_writes([x for x, d in zip(xs, dims, strict=True) if d is not None])
+                for x, part, d in zip(xs, parts, dims, strict=True):
+                    if d is not None and typeof(x).mutable:
+                        x[...] = expand_dims(part[...], (d,))
+                return out
 
             # Types do not say what varies: as under vmap with an axis name, grad inside sums over
             # the devices.
@@ -159,6 +174,26 @@ class _Mapped:
                              out_specs=self.out_specs, check_vma=False)(*leaves)
 
         return mapped
+
+    def _check_writes(self, mapped: Sequence[JitTracer]) -> None:
+        """ValueError for a value of one device that is written to a reference that all share."""
+        eqns: list[OlympusprEqn] = ctx.trace.eqns
+        varying: set[Any] = {x._bound for x in mapped}
+        own = {*varying, *[v for eqn in eqns for v in eqn.outvars]}
+        for eqn in eqns:
+            # A value that the devices have agreed on is the same on each.
+            if eqn.primitive.uses_axis(self.name, eqn.params) or varying.isdisjoint(
+                    [v for v in eqn.invars if type(v) is not Literal]):
+                continue
+            varying.update(eqn.outvars)
+            for e in input_effects(eqn.effects):
+                if e.kind != "read" and (ref := eqn.invars[e.index]) not in own:
+                    raise ValueError(
+                        f"pmap: a value that differs from device to device is written to a "
+                        f"reference {ref.aval}\n  at {summarize(eqn.source)}, which all of them "
+                        f"share when {name_of(self.fun)} is mapped;\n  pass the reference as an "
+                        "argument that in_axes maps, or write what lax.psum or lax.pmean makes of "
+                        "the values.")
 
     def of_process(self, jitted: Callable[..., PyTree], args: tuple, kwargs: dict[str, PyTree]
                    ) -> object:

@@ -447,7 +447,7 @@ class _Application:
         axes, said = told_axes(manual.mesh.abstract_mesh), self._inferred(aval)
         typed = aval.explicit and not manual.names.isdisjoint(axes)
         if (spec.unreduced, spec.reduced) != aval.sums or typed and (
-                _told(said, axes, aval.ndim) != _told(spec, axes, aval.ndim)):
+                _entries(said, axes, aval.ndim) != _entries(spec, axes, aval.ndim)):
             raise ValueError(
                 f"{self._applied()}: the entry of in_specs passed to shard_map, {spec}, does not "
                 f"match the specs of the input, {said}, of its {self._argument(index)}, {aval}; "
@@ -528,7 +528,7 @@ class _Application:
             "or, if the values are meant to be the same on all devices, pass check_vma=False.")
 
 
-def _told(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Entry]:
+def _entries(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Entry]:
     """The entries of a specification of `ndim` axes, as far as they name these mesh axes."""
     entries = (*spec, *[None] * (ndim - len(spec)))
     return [entry_of([n for n in axes_of(e) if n in axes]) for e in entries]

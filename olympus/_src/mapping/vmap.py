@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, PyTree, R
-from ..base.util import Noted, name_of, wraps
+from ..base.util import WithAux, name_of, wraps
 from ..control.bodies import check_aliases
 from ..core.context import under
 from ..core.primitive import Axis
@@ -122,10 +122,10 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
         check_results("vmap", fun, out, outs)
         return outs, out_tree
 
-    noted = Noted(flat)
-    outs, found = batch_flat(under("vmap", noted), axis, leaves, dims)
+    with_aux = WithAux(flat)
+    outs, found = batch_flat(under("vmap", with_aux), axis, leaves, dims)
     # Only now is the results' structure known; out_axes is a prefix of it.
-    out_tree = noted.found
+    out_tree = with_aux.aux
     wanted = flatten_axes("vmap out_axes", out_tree, out_axes)
 
     def path(i: int) -> str:

@@ -113,9 +113,6 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     Args:
       scale: the upper end; for numbers of both signs see `variance_scaling`.
 
-    Returns:
-      An `Initializer`.
-
     >>> w = initializers.uniform(3.0)(olympus.random.key(0), (100, 100))
     >>> print(w.mean().round(1))
     1.5
@@ -130,9 +127,6 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     Args:
       stddev: the standard deviation.
       dtype: the dtype, floating or complex, unless the call names one; None is the default float.
-
-    Returns:
-      An `Initializer`.
 
     >>> w = initializers.normal(2.0)(olympus.random.key(0), (100, 100))
     >>> print(w.std().round(1))
@@ -149,9 +143,6 @@ def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None,
     Args:
       stddev: the factor; the standard deviation of the rest is less: 0.88 of it at ±2.
       lower, upper: where the standard normal law is cut off.
-
-    Returns:
-      An `Initializer`.
 
     >>> w = initializers.truncated_normal(1.0)(olympus.random.key(0), (100, 100))
     >>> print(w.std().round(2), abs(w).max() <= 2)

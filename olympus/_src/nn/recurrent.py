@@ -57,9 +57,6 @@ def get_num_params_in_lstm(input_size: int, hidden_size: int, num_layers: int, b
       num_layers: each reads the sequence that the one below gives.
       bidirectional: whether each layer reads it in both directions.
 
-    Returns:
-      An int.
-
     >>> rnn.get_num_params_in_lstm(3, 4, num_layers=2, bidirectional=True)
     736
     """

@@ -420,7 +420,7 @@ def negative(x: ArrayLike, /) -> Array:
     >>> onp.negative(onp.array([1., 0.])), onp.negative(onp.array([1], "uint8"))
     (Array([-1., -0.], dtype=float32), Array([255], dtype=uint8))
     """
-    return unary(neg, x)
+    return unary(neg, x, "negative")
 
 
 @as_ufunc

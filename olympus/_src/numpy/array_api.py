@@ -78,9 +78,6 @@ def is_supported_dtype(dtype: DTypeLike) -> bool:
     Args:
       dtype: a dtype or its name.
 
-    Returns:
-      A bool.
-
     >>> is_supported_dtype("bfloat16"), is_supported_dtype("int4")
     (True, False)
     """

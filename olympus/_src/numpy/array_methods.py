@@ -18,7 +18,7 @@ from ..arrays.device import device_put
 from ..base import lib, spelling
 from ..base.source import api_boundary, filter_traceback
 from ..base.typing import Array, ArrayLike, DTypeLike, Value
-from ..base.util import clipped
+from ..base.util import KnownTypes, clipped
 from ..core.ir import Literal
 from ..core.trace import FOREIGN_AVALS, SCALAR_TYPES, Tracer, typeof
 from ..jit.fused import begin_with
@@ -46,7 +46,7 @@ from .updates import at, delitem, setitem
 
 # Types that operators take; every other operand may have an operator of its own, or is refused by
 # Python. Subclasses and tracers are added as they are met.
-_accepted: set[type] = {lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES}
+_accepted = KnownTypes(lib.ArrayImpl, Literal, np.ndarray, *SCALAR_TYPES)
 
 
 # No operators of these take arrays; Python repeats sequences by an integer.
@@ -58,7 +58,7 @@ def _meet(kind: type) -> bool:
     """Whether operators take a type that was not met before."""
     if (issubclass(kind, (Tracer, np.ndarray, np.generic, SymbolicDim, *SCALAR_TYPES))
             or kind in FOREIGN_AVALS or spelling.array_method(kind) is not None):
-        _accepted.add(kind)
+        _accepted.meet(kind)
         return True
     return False
 

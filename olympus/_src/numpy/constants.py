@@ -179,9 +179,6 @@ def iterable(y: object) -> bool:
     Args:
       y: any object.
 
-    Returns:
-      A Python bool.
-
     >>> onp.iterable(onp.arange(3)), onp.iterable(3)
     (True, False)
     """

@@ -131,7 +131,7 @@ def invert(x: ArrayLike, /) -> Array:
     >>> onp.invert(onp.array([5, -1])), onp.invert(onp.array([5], "uint8"))
     (Array([-6,  0], dtype=int32), Array([250], dtype=uint8))
     """
-    return unary(bits.bitwise_not, x)
+    return unary(bits.bitwise_not, x, "invert")
 
 
 @eager_unary(composite=True)

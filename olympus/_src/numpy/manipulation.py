@@ -436,9 +436,6 @@ def broadcast_shapes(*shapes: int | Shape) -> tuple[int, ...]:
     Args:
       shapes: shapes, each an int or ints.
 
-    Returns:
-      A tuple of ints.
-
     Raises ValueError if they do not broadcast.
 
     >>> onp.broadcast_shapes((3, 1), (4,))

@@ -47,9 +47,6 @@ def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int
       precision: digits of floats; the print option of that name unless given.
       suppress_small: whether tiny numbers are printed as 0; the option "suppress" unless given.
 
-    Returns:
-      Text.
-
     Where NumPy writes `array`, this writes `Array`; empty arrays show their shape.
 
     >>> print(onp.array_repr(onp.array([1.2345, 6.]), precision=2))
@@ -67,9 +64,6 @@ def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | 
     Args:
       a: an array; a traced one is described by its type.
       max_line_width, precision, suppress_small: as in `array_repr`.
-
-    Returns:
-      Text.
 
     >>> print(onp.array_str(onp.arange(4)))
     [0 1 2 3]
@@ -110,9 +104,6 @@ def format_float_positional(x: ArrayLike, *args: object, **kwargs: object) -> st
     Args:
       x: a scalar, which must not be traced.
       args, kwargs: as for `numpy.format_float_positional`: precision, unique, fractional, trim …
-
-    Returns:
-      Text.
 
     >>> onp.format_float_positional(onp.float32(0.1))
     '0.1'

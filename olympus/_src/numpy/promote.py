@@ -43,16 +43,6 @@ _rank_mode = config.numpy_rank_promotion
 _plans: Memo = Memo(16384)
 _ARRAYS = Tracer, lib.ArrayImpl
 
-# NumPy's names of primitives and functions of lax, for messages, where they differ.
-_NUMPY_NAMES = {
-    "acos": "arccos", "acosh": "arccosh", "and": "bitwise_and", "asin": "arcsin",
-    "asinh": "arcsinh", "atan": "arctan", "atan2": "arctan2", "atanh": "arctanh",
-    "bitwise_not": "invert", "div": "divide", "eq": "equal", "ge": "greater_equal",
-    "gt": "greater", "le": "less_equal", "lt": "less", "max": "maximum", "min": "minimum",
-    "mul": "multiply", "ne": "not_equal", "neg": "negative", "or": "bitwise_or",
-    "population_count": "bitwise_count", "pow": "power", "shift_left": "left_shift",
-    "shift_right_arithmetic": "right_shift", "sub": "subtract", "xor": "bitwise_xor"}
-
 PYTHON_NUMBERS: tuple[type[Any], ...] = (bool, int, float, complex)
 _PYTHON_CAST: dict[str, Callable[[Any], Any]] = {
     "b": bool, "i": int, "u": int, "f": float, "c": complex, "float0": bool}
@@ -97,7 +87,7 @@ def binary(prim: Primitive, x: ArrayLike, y: ArrayLike,
 
 def _promoted(prim: Primitive, x: Any, y: Any, kind: str = "", instead: Any = None) -> Any:
     """`binary` of operands that change before they are bound."""
-    name = _NUMPY_NAMES.get(prim.name, prim.name)
+    name = prim.numpy_name or prim.name
     a, b = promote(name, x, y, scalars=prim.scalars)
     if kind and a.dtype.kind == kind:
         a, b = promote(name, x, y)
@@ -475,17 +465,20 @@ def choose(condition: Array, x: Array, y: Array) -> Array:
 
 # Families ----------------------------------------------------------------------------------------
 
-def unary(op: Callable[[ArrayLike], Array], x: ArrayLike) -> Array:
-    """Apply a lax function of one operand to an array or number of any dtype that it takes."""
+def unary(op: Callable[[ArrayLike], Array], x: ArrayLike, name: str = "") -> Array:
+    """Apply a lax function of one operand to an array or number of any dtype that it takes.
+
+    Errors say `name`, by default the function's.
+    """
     if not (hasattr(type(x), "aval") and isinstance(x.aval, ShapedArray)):
-        x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
+        x = plain(operand(name or op.__name__, x))
     return op(x)
 
 
-def unary_inexact(op: Callable[[ArrayLike], Array], x: Any) -> Array:
+def unary_inexact(op: Callable[[ArrayLike], Array], x: Any, name: str = "") -> Array:
     """Apply a lax function of one operand; integers and booleans become float32 (or float64)."""
     if not (hasattr(type(x), "aval") and isinstance(x.aval, ShapedArray)):
-        x = plain(operand(_NUMPY_NAMES.get(op.__name__, op.__name__), x))
+        x = plain(operand(name or op.__name__, x))
     return op(x if x.aval.dtype.kind in "fc" else inexact(x))     # saves two frames
 
 
@@ -513,8 +506,7 @@ def binary_inexact(prim: Primitive, x: ArrayLike, y: ArrayLike) -> Array:
                 return prim.bind(x, y)
         except AttributeError:
             pass
-    x, y = promote(_NUMPY_NAMES.get(prim.name, prim.name), x, y, inexact=True,
-                   scalars=prim.scalars)
+    x, y = promote(prim.numpy_name or prim.name, x, y, inexact=True, scalars=prim.scalars)
     return prim.bind(x, y)
 
 

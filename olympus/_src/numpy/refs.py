@@ -15,7 +15,7 @@ from ..base import lib, source
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, Reference
 from ..base.util import Memo, clipped
-from ..core.cells import Ref, at_hand, check_value, is_ref
+from ..core.cells import Part, Ref, at_hand, check_value, is_ref
 from ..core.staging import stage
 from ..core.trace import FOREIGN_AVALS, ThreadState, Tracer, ctx, describe, typeof
 from ..lax.convert import bitcast_convert_type
@@ -312,7 +312,7 @@ def _general(shape: tuple[int, ...], entries: tuple[Reference, ...]) -> tuple[Vi
 
 # Reading and writing -----------------------------------------------------------------------------
 
-class RefPart:
+class RefPart(Part):
     """A part of a reference, `ref.at[index]`, which is read and written as one.
 
     >>> import olympus

@@ -78,7 +78,7 @@ def arcsin(x: ArrayLike, /) -> Array:
     >>> onp.arcsin(onp.array([0., 1., 2.]))
     Array([0.       , 1.5707964,       nan], dtype=float32)
     """
-    return unary_inexact(transcendental.asin, x)
+    return unary_inexact(transcendental.asin, x, "arcsin")
 
 
 @eager_unary
@@ -92,7 +92,7 @@ def arccos(x: ArrayLike, /) -> Array:
     >>> onp.arccos(onp.array([1., 0., -1.]))
     Array([0.       , 1.5707964, 3.1415927], dtype=float32)
     """
-    return unary_inexact(transcendental.acos, x)
+    return unary_inexact(transcendental.acos, x, "arccos")
 
 
 @eager_unary
@@ -105,7 +105,7 @@ def arctan(x: ArrayLike, /) -> Array:
     >>> onp.arctan(onp.array([0., 1., onp.inf]))
     Array([0.       , 0.7853981, 1.5707964], dtype=float32)
     """
-    return unary_inexact(transcendental.atan, x)
+    return unary_inexact(transcendental.atan, x, "arctan")
 
 
 @eager_binary
@@ -179,7 +179,7 @@ def arcsinh(x: ArrayLike, /) -> Array:
     >>> print(onp.arcsinh(onp.sinh(onp.array([0., 1., -3.]))))
     [ 0.  1. -3.]
     """
-    return unary_inexact(transcendental.asinh, x)
+    return unary_inexact(transcendental.asinh, x, "arcsinh")
 
 
 @eager_unary
@@ -193,7 +193,7 @@ def arccosh(x: ArrayLike, /) -> Array:
     >>> onp.arccosh(onp.array([1., 2., 0.5]))
     Array([0.      , 1.316958,      nan], dtype=float32)
     """
-    return unary_inexact(transcendental.acosh, x)
+    return unary_inexact(transcendental.acosh, x, "arccosh")
 
 
 @eager_unary
@@ -207,7 +207,7 @@ def arctanh(x: ArrayLike, /) -> Array:
     >>> onp.arctanh(onp.array([0., 1., 2.]))
     Array([ 0., inf, nan], dtype=float32)
     """
-    return unary_inexact(transcendental.atanh, x)
+    return unary_inexact(transcendental.atanh, x, "arctanh")
 
 
 @eager_unary

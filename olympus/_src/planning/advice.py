@@ -58,7 +58,7 @@ def advice(memory: MemoryPlan, arguments: Sequence[ArgumentMemory], lines: Seque
 
 def _unsharded(arguments: Sequence[ArgumentMemory], shardings: Mapping[str, Sharding | None],
                shapes: Mapping[str, tuple[int, ...]], total: int) -> Iterator[str]:
-    """Sentences on large arguments of which devices along an axis hold the same part."""
+    """Sentences on large arguments that are replicated along an axis of the mesh."""
     for argument in arguments:
         sharding = shardings.get(argument.name)
         if argument.bytes < _SHARE * total or not isinstance(sharding, NamedSharding):

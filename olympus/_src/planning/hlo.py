@@ -71,7 +71,7 @@ class Collective(NamedTuple):
     place: Place | None
 
 
-class Held(NamedTuple):
+class PeakMemory(NamedTuple):
     """Memory that is held when most is: bytes, what for, and the user's line."""
 
     bytes: int
@@ -114,7 +114,7 @@ class Reading(NamedTuple):
 
     arguments: Mapping[str, int]
     over_time: Sequence[tuple[int, Place | None]]
-    peak: Sequence[Held]
+    peak: Sequence[PeakMemory]
     products: Mapping[str, float]
     bytes: float
     collectives: Sequence[Collective]
@@ -317,7 +317,7 @@ class _Profile(NamedTuple):
     """Memory over a computation beside its caller's, and the arrays that are held at the peak."""
 
     over_time: Sequence[tuple[int, Place | None]]
-    peak: Sequence[Held]
+    peak: Sequence[PeakMemory]
     most: int
 
 
@@ -466,7 +466,7 @@ class _Reader:
                               for size, place in part.over_time]
                 if live + part.most > most:
                     most, peak_at, inner = live + part.most, at, part
-        peak = [Held(b.bytes, "" if b.of is None else b.of.opcode, b.of and b.of.place)
+        peak = [PeakMemory(b.bytes, "" if b.of is None else b.of.opcode, b.of and b.of.place)
                 for b in made if b.bytes and b.first <= peak_at <= b.last]
         return _Profile(over_time, [*peak, *(inner.peak if inner else ())], most)
 

@@ -461,7 +461,7 @@ def _seconds(chip: Chip | None, flops: Mapping[str, float], moved: float,
             "links": sent * chip.cores / chip.link}
 
 
-def _lines(held: Sequence[hlo.Held]) -> list[LineMemory]:
+def _lines(held: Sequence[hlo.PeakMemory]) -> list[LineMemory]:
     """What is held at the peak, by line, the most first."""
     rows: dict[hlo.Place | None, list[int]] = {}
     for part in held:

@@ -25,7 +25,7 @@ from ..lax.reduce import argmax, reduce_and
 from ..lax.shape import reshape
 from ..lax.sharding import constrain
 from ..lax.slicing import index_in_dim, slice_in_dim
-from ..lax.sort import sort_key_val, top_k
+from ..lax.sort import placed_p, sort_key_val, top_k
 from ..lax.transcendental import log
 from ..numpy import promote
 from ..numpy.conditions import where
@@ -228,6 +228,8 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 
 # To so many elements no round, one and two do: equal words do not matter in 3 log(n) / log(2^32).
 _MOST = (1, 1625, 2642245)
+# Draws of at most this part of the elements are not taken from a whole permutation.
+_FEW = 64
 
 
 def _shuffled(key: Array, x: Any, axis: int) -> Array:
@@ -262,6 +264,19 @@ def _taken(key: ArrayLike, x: ArrayLike, *, axis: int) -> Array:
 @fused(static=("n",))
 def _order(key: ArrayLike, *, n: int) -> Array:
     return _shuffled(typed(key), iota(dtypes.default_int(), n), 0)
+
+
+@fused(static=("n", "draws"))
+def _first(key: ArrayLike, *, n: int, draws: int) -> Array:
+    """The first of the permutation that `_shuffled` makes of 0 … n-1, found from its end."""
+    key, rounds = typed(key), list[Array]()
+    for _ in range(sum(n > most for most in _MOST)):
+        key, sub = subkeys(key)
+        rounds.append(random_bits_p.bind(sub, bit_width=32, shape=(n,)))
+    places = iota(dtypes.as_dtype("int32"), draws)
+    for words in reversed(rounds):
+        places = placed_p.bind(words, places)
+    return convert_element_type(places, dtypes.default_int())
 
 
 def permutation(key: ArrayLike, x: int | ArrayLike, axis: int = 0, independent: bool = False, *,
@@ -427,7 +442,11 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
         drawn = full(result, 0, typeof(a).strong().dtype)
     else:
         _check_choice(n, draws, replace)
-        if p is None and not replace:
+        if p is None and not replace and type(n) is int and n < 2 ** 31 and (
+                draws <= n // _FEW):
+            index = _first(key, n=n, draws=draws)
+            drawn = take(a, index, axis=axis, mode="clip") if own else index
+        elif p is None and not replace:
             order = permutation(key, a if own else n, axis)
             drawn = slice_in_dim(order, 0, draws, 1, axis)
         else:

@@ -55,7 +55,7 @@ _STALE_SECONDS = 600    # a file being written that is older has lost its writer
 _LOOK_SECONDS = 86400   # after which somebody looks for such files
 _MOST_WAITING = 64 << 20    # bytes to be written; beyond that, programs are left out
 _END_SECONDS = 10       # that a process waits at its end for them
-_told: set[Hashable] = set()        # faults that were warned of: one is said once
+_warned: set[Hashable] = set()        # faults that were warned of: one is said once
 _verified: set[str] = set()     # keys compiled once under `compilation_cache_check_contents`
 _locks: set[IO[bytes]] = set()      # those that this process holds
 _METADATA = re.compile(r", metadata=\{[^}]*\}")
@@ -417,8 +417,8 @@ def current(asked: bool = False) -> Directory | None:
             "this process; it is not used.")
     if config.raise_persistent_cache_errors.value:
         raise PermissionError(text)
-    if text not in _told and (directory.named or asked):
-        _told.add(text)
+    if text not in _warned and (directory.named or asked):
+        _warned.add(text)
         source.warn(text)
     return None
 
@@ -539,8 +539,8 @@ def warn_or_raise(directory: Directory, doing: str, name: str, error: BaseExcept
         return
     # A damaged entry is one fault; a full disk is one for all programs.
     fault = (doing, type(error), getattr(error, "errno", None) or str(error))
-    if fault not in _told:
-        _told.add(fault)
+    if fault not in _warned:
+        _warned.add(fault)
         source.warn(f"Error {doing} persistent compilation cache entry for '{name}': "
                     f"{type(error).__name__}: {error}")
 
@@ -680,7 +680,7 @@ def reset_cache() -> None:
 
     >>> compilation_cache.reset_cache()
     """
-    _told.clear()
+    _warned.clear()
     _verified.clear()
     _writer.faults.clear()
     _directory.cache_clear()

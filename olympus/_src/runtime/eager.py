@@ -276,7 +276,7 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
         if checked is not None:
             code, words, *outs = outs
             _failures.note(code, words, checked.sites, not users)
-        reuse.keep(used, outs)
+        reuse.with_cells(used, outs)
         result = outs if several else outs[0]
         return result, None if checked is not None else executable.fastpath(
             dispatch_registry.flatten(result)[1], leaves, args), False
@@ -304,6 +304,12 @@ class EvalTrace(Trace):
                 except TypeError:
                     if all(type(x) not in REFERENCES for x in args):
                         raise
+                    if isinstance(prim, Higher):    # bound by a trace above, which touches none
+                        return prim.on_references(prim, args, params)
+                    if prim.takes_refs:     # and evaluated by a user's function
+                        args = tuple([x if type(x) in REFERENCES else argument_array(x)
+                                      for x in args])
+                        break
                     try:
                         refuse_references(prim, tuple(map(typeof, args)))
                     except TypeError as error:

@@ -207,10 +207,10 @@ class _Search:
                 eqn.primitive.step_through(self.run, *ins, **eqn.params)
                 self.around.pop()
             # Nothing in the bodies: it is the equation itself, as XLA computed it.
-            raise _Found(self.told(closed, eqn, wrong[0], ins))
+            raise _Found(self.as_culprit(closed, eqn, wrong[0], ins))
         return out
 
-    def told(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, x: Array, ins: Sequence[Array]
+    def as_culprit(self, closed: ClosedOlympuspr, eqn: OlympusprEqn, x: Array, ins: Sequence[Array]
              ) -> _Culprit:
         """The message on the equation that makes `x`."""
         place = _Place.of(self.test, x, ins)

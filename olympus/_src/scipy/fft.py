@@ -333,9 +333,6 @@ def next_fast_len(target: int, real: bool = False) -> int:
     Args:
       real: whether real series are transformed: factors 2, 3 and 5; of complex ones 7 and 11, too.
 
-    Returns:
-      An int.
-
     Raises ValueError for a target below 1.
 
     >>> print(olympus.scipy.fft.next_fast_len(13), olympus.scipy.fft.next_fast_len(13, real=True))

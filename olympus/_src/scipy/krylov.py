@@ -196,22 +196,26 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
 def _conjugate_gradients(product: Operator, inverse: Operator, b: Array, x: Array, least: Array,
                          limit: int) -> tuple[Array, Array]:
     r = b - product(x)
-    z = inverse(r)
 
     def going(state: Sequence[Array]) -> Array:
-        return (_size2(state[1]) > least ** 2) & (state[4] < limit)
+        *_, size, k = state
+        return (size > least ** 2) & (k < limit)
 
     def step(state: Sequence[Array]) -> tuple[Array, ...]:
-        x, r, p, weight, k = state
+        x, r, p, before, size, k = state
+        z = inverse(r)
+        weight = size if z is r else _dot(r, z).real
+        # In front of the product: XLA would copy a direction that is replaced after it is read.
+        p = z + astype(weight / before, p.dtype) * p
         image = product(p)
         along = astype(weight / _dot(p, image).real, p.dtype)
         x, r = x + along * p, r - along * image
-        z = inverse(r)
-        new = _dot(r, z).real
-        return x, r, z + astype(new / weight, p.dtype) * p, new, k + 1
+        return x, r, p, weight, _size2(r), k + 1
 
-    x, r, _, _, k = while_loop(going, step, (x, r, z, _dot(r, z).real, np.int32(0)))
-    return x, _info(sqrt(_size2(r)), least, k)
+    size = _size2(r)
+    none = zeros_like(size) + np.inf    # the weight before the first
+    x, *_, size, k = while_loop(going, step, (x, r, r, none, size, np.int32(0)))
+    return x, _info(sqrt(size), least, k)
 
 
 def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: float = 1e-5,

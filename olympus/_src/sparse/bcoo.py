@@ -80,8 +80,7 @@ class BCOO(OLYMPUSSparse):
       args: data [*batch, nse, *dense], and integers indices [*batch, nse, n_sparse]. A batch axis
         of one of them may have the size 1 for any size.
       shape: of the array: [*batch, *sparse, *dense].
-      indices_sorted: a promise that indices ascend lexicographically, padding last; products of
-        several columns are quicker by it.
+      indices_sorted: a promise that indices ascend lexicographically, padding last.
       unique_indices: a promise that no index is there twice.
 
     TypeError for indices of another dtype, ValueError for sizes that do not fit; under
@@ -230,7 +229,7 @@ def _flat_places(indices: np.ndarray, shape: Shape) -> np.ndarray:
 
 
 def _check_indices(indices: np.ndarray, info: SparseInfo) -> None:
-    """ValueError for indices that are negative, or that break what is promised of them."""
+    """ValueError for indices that are negative, or that break a promise of the array."""
     shape, is_sorted, unique, _ = info
     if indices.size and indices.min() < 0:
         where_it_is = tuple(int(i) for i in np.argwhere(indices < 0)[0])

@@ -1,149 +1,130 @@
-"""Products of large matrices on one CPU: with a vector, and with several columns.
+"""Products of a sparse array and a dense one on one CPU, by one loop over the stored elements.
 
-With a vector: XLA's scatter adds one product after the other, and waits for the last sum where the
-next product is of the same row. So long rows have two sums each, which take turns.
-
-Several columns: the kernel of jaxlib, which believes its indices: pointers must ascend from 0 to at
-most the number of elements, and columns be in the array. So each program asks whether those at hand
-are such, and whether rows are sorted where that is promised; where not, the plain form runs.
+Each iteration adds the products of a few elements to their rows. XLA:CPU (0.10.2) makes
+one function of the loop, since an iteration touches few bytes (`base/lib/executables.py`): 2 ns an
+element, and no array of indices or products between. The order of the indices does not matter, and
+XLA keeps every place that is read or written within its array.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from functools import reduce
+from operator import and_
 
-from ..base.lib import sparse_product_target
+import numpy as np
+
 from ..base.typing import Array, DType, IrValue
+from ..control_flow.while_loop import while_loop
 from ..core.kernels import Kernel
 from ..core.primitive import Builder
-from ..lax.barriers import optimization_barrier
-from ..lax.creation import broadcasted_iota, iota
-from ..lax.indexing import GatherDimensionNumbers, gather
-from ..numpy.arithmetic import minimum
+from ..lax.convert import bitcast_convert_type, convert_element_type
+from ..lax.shape import reshape, transpose
+from ..lax.slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
 from ..numpy.creation import zeros
-from ..numpy.joining import concatenate
-from ..numpy.reductions import cumsum
 from ..numpy.selection import where
 from ..types import dtypes
-from ..types.avals import ShapedArray, make_aval
-from .defined import Defined, add_at
+from ..types.shape import prod
 from .formats import Shape, SparseInfo
-from .products import Numbers, columns_of
+from .products import Numbers, bcoo_dot_general_p, bcsr_dot_general_p, row_places
 
-INT32 = dtypes.as_dtype("int32")
+INT32, UINT32 = dtypes.as_dtype("int32"), dtypes.as_dtype("uint32")
 _TERMS = ("int32", "int64", "float32", "float64", "complex64", "complex128")
-_LONG = 8       # elements in each row from which two sums are quicker than one
-_WIDTH = 8      # columns that the kernel multiplies by at once; others it does slowly
+_LEAST = 2048       # elements; of fewer both forms take as long
+_RUNS = 3           # parts of the elements, which take turns: no sum waits for the one before it
+_BYTES = 8192       # of rows of the result in an iteration: with the others' less than XLA's limit
 
 
-# A vector ----------------------------------------------------------------------------------------
-
-def _takes_turns(b: Builder, *parts: IrValue, dimension_numbers: Numbers,
-                 preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> bool:
-    data, indices, rhs = b.avals_in
-    ((lc, _), _) = dimension_numbers
-    return (len(lc) == rhs.ndim == data.ndim == 1 and indices.shape == (data.size, 2)
-            and indices.dtype.name in ("int32", "int64") and data.size >= 2**14
-            and data.dtype.name in _TERMS and rhs.dtype == data.dtype == b.avals_out[0].dtype
-            and 0 not in lhs_spinfo.shape and 2 * max(lhs_spinfo.shape) < 2**31)
+def _each(width: int, dtype: DType) -> int:
+    """How many elements an iteration takes; 0 where a row is too long for one."""
+    return min(_BYTES // (width * dtype.itemsize), 12)
 
 
-def _by_vector(b: Builder, *xs: IrValue, dimension_numbers: Numbers,
-               preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> IrValue:
-    (((met,), _), _) = dimension_numbers
-    height, width = lhs_spinfo.shape[1 - met], lhs_spinfo.shape[met]
+def _suits(b: Builder, *parts: IrValue, dimension_numbers: Numbers,
+           preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> bool:
+    (lc, rc), (lb, _) = dimension_numbers
+    data, indices, *pointers, rhs = b.avals_in
+    shape, out = lhs_spinfo.shape, b.avals_out[0]
+    rows = prod([size for d, size in enumerate(shape) if d not in lc])
+    return (data.ndim == 1 and indices.ndim + len(pointers) == 2 and not lb
+            and indices.shape[0] == data.size >= max(_LEAST, rows) and 0 < len(lc) < len(shape)
+            and 0 not in (*shape, *out.shape) and max(*shape, data.size) < 2**31 - 1
+            and data.dtype.name in _TERMS and rhs.dtype == data.dtype == out.dtype
+            and _each(rhs.size // prod([rhs.shape[i] for i in rc]), data.dtype) > 0)
 
-    def product(data: Array, indices: Array, x: Array) -> list[Array]:
-        nse, = data.shape
-        rows, columns = (columns_of(indices, (k,)) for k in (1 - met, met))
-        found = gather(x, columns, GatherDimensionNumbers((), (0,), (0,)), (1,),
-                       mode="promise_in_bounds")    # which XLA clamps
-        # One choice, after the product: what padding stores or finds may be infinite.
-        inside = (columns >= 0) & (columns < width)
-        terms = where(inside[:, 0], data * found, zeros((), data.dtype))
-        sums = 2 if nse >= _LONG * height else 1
-        if sums > 1:
-            turn = broadcasted_iota(rows.dtype, rows.shape, 0) % sums
-            rows = minimum(rows, height) * sums + turn
-        out = add_at((height * sums,), rows, terms)
-        return [out[::2] + out[1::2] if sums > 1 else out]
+
+def _by_elements(b: Builder, *xs: IrValue, dimension_numbers: Numbers,
+                 preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> IrValue:
+    (contracted, _), shape = dimension_numbers, lhs_spinfo.shape
+
+    def product(data: Array, *others: Array) -> list[Array]:
+        *parts, rhs = others
+        places = row_places(shape, 0, parts[1], parts[0]) if len(parts) == 2 else parts
+        out = _product(data, places, rhs, shape, contracted)
+        return [reshape(out, b.avals_out[0].shape)]
 
     return b.traced(product, xs, b.avals_in)[0]
 
 
-# Several columns ---------------------------------------------------------------------------------
+def _product(data: Array, places: Sequence[Array], rhs: Array, shape: Shape,
+             contracted: tuple[Sequence[int], Sequence[int]]) -> Array:
+    """The product [*kept, columns]; `places`: indices [nse, axes], or those of each axis, [nse]."""
+    (nse,), (lc, rc) = data.shape, contracted
+    kept = [d for d in range(len(shape)) if d not in lc]
+    free = [d for d in range(rhs.ndim) if d not in rc]
+    columns = prod([rhs.shape[d] for d in free])
+    # XLA lets LLVM unroll the last axis alone: since its size is 1, the loop over the columns
+    # remains one, of which LLVM makes vectors.
+    row = (columns, 1)
+    x = reshape(transpose(rhs, (*rc, *free)), (*[shape[d] for d in lc], *row))
+    places = [p if p.dtype.itemsize >= 4 else convert_element_type(p, INT32) for p in places]
+    each = _each(columns, data.dtype)
+    runs = _RUNS if each >= _RUNS else 1
+    block = each // runs        # neighbours that an iteration takes of each run
+    length = nse // (runs * block) * block
+    zero = UINT32.type(0)
 
-def _suits(b: Builder, *parts: IrValue, dimension_numbers: Numbers,
-           preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> bool:
-    data, indices, *_, rhs = b.avals_in
-    info, out = lhs_spinfo, b.avals_out[0]
-    ((lc, _), (lb, _)) = dimension_numbers
-    if (lc != (1,) or lb or len(info.shape) != 2 or rhs.ndim != 2 or data.ndim != 1
-            or indices.shape[0] != data.size or out.shape[1] < 2
-            or data.dtype.name not in _TERMS or not rhs.dtype == data.dtype == out.dtype
-            or 0 in info.shape or max(*info.shape, data.size) >= 2**31 - 1):
-        return False
-    if len(parts) == 3:     # rows are counted first, in as much time as four columns take
-        return info.indices_sorted and out.shape[1] >= _WIDTH and data.size * out.shape[1] >= 2**17
-    return data.size * out.shape[1] >= 2**14
+    def block_of(k: Array | np.uint32, size: int) -> list[Array]:
+        """Columns of places, and the values, of `size` elements from k on."""
+        if len(places) == 1:
+            found = dynamic_slice(places[0], (k, zero), (size, len(shape)))
+            columns = [found[:, d] for d in range(len(shape))]
+        else:
+            columns = [dynamic_slice(p, (k,), (size,)) for p in places]
+        return [*map(_unsigned, columns), dynamic_slice(data, (k,), (size,))]
 
+    def added(out: Array, *element: Array) -> Array:
+        """`out` and the product of an element, given by its place and its value, [1] each."""
+        *at, value = [reshape(x, ()) for x in element]
+        inside = [at[d] < at[d].dtype.type(shape[d]) for d in (*lc, *kept[1:])]
+        met, (first, *others) = [at[d] for d in lc], [at[d] for d in kept]
+        first = where(reduce(and_, inside), first, np.iinfo(first.dtype).max)
+        here, size = (first, *others, zero, zero), (*[1] * len(kept), *row)
+        x_there = dynamic_slice(x, (*met, zero, zero), (*[1] * len(lc), *row))
+        product = value * reshape(x_there, size)
+        return dynamic_update_slice(out, dynamic_slice(out, here, size) + product, here)
 
-def _bcoo_parts(shape: Shape, indices: Array) -> tuple[Array, Array, Array]:
-    """Whether the kernel may run, pointers, and columns."""
-    (height, width), rows, columns = shape, indices[:, 0], indices[:, 1]
-    # An index that is no row counts for none: its element follows the last pointer.
-    counts = add_at((height,), indices[:, :1], zeros(rows.shape, INT32) + 1)
-    fits = (columns >= 0) & (columns < width) | (rows >= height)
-    # In one pass: `all` of each would read the indices again.
-    fits = (fits[1:] & (rows[:-1] <= rows[1:])).all() & fits[0] & (rows[0] >= 0)
-    return fits, concatenate([zeros((1,), INT32), cumsum(counts)]), columns
+    def step(state: tuple[Array, Array]) -> tuple[Array, Array]:
+        k, out = state
+        blocks = [block_of(k + UINT32.type(run * length), block) for run in range(runs)]
+        for i in range(block):
+            for parts in blocks:
+                out = added(out, *[part[i:i + 1] for part in parts])
+        return k + UINT32.type(block), out
 
-
-def _bcsr_parts(shape: Shape, columns: Array, indptr: Array) -> tuple[Array, Array, Array]:
-    nse, width = columns.shape[0], shape[1]
-    fits = (columns >= 0) & (columns < width) | (iota(INT32, nse) >= indptr[-1])
-    return (fits.all() & (indptr[:-1] <= indptr[1:]).all() & (indptr[0] == 0)
-            & (indptr[-1] <= nse)), indptr, columns
-
-
-def _by_columns(b: Builder, *xs: IrValue, dimension_numbers: Numbers,
-                preferred_element_type: DType | None, lhs_spinfo: SparseInfo) -> IrValue:
-    prim: Defined = b.eqn.primitive
-    (_, (axis,)), _ = dimension_numbers
-    parts: Callable[..., tuple[Array, Array, Array]] = (
-        _bcoo_parts if len(xs) == 3 else _bcsr_parts)
-
-    def prepared(data: Array, *others: Array) -> list[Array]:
-        # Of an array that the program closes over, XLA would count the rows while it compiles, in
-        # microseconds each.
-        *places, rhs = others
-        found = parts(lhs_spinfo.shape, *optimization_barrier(places))
-        x = rhs if axis == 0 else rhs.T
-        if wide := -x.shape[1] % _WIDTH:
-            x = concatenate([x, zeros((x.shape[0], wide), x.dtype)], 1)
-        return [*[part.astype(INT32) for part in found], x]
-
-    fits, *operands = b.traced(prepared, xs, b.avals_in)
-    out: ShapedArray = b.avals_out[0]
-    rows, width = out.shape
-    wide = make_aval((rows, width + -width % _WIDTH), out.dtype)
-
-    def by_kernel() -> list[IrValue]:
-        # Without layouts XLA may hand over columns in a row's place, as `qr` gives them.
-        (found,) = b.custom_call(sparse_product_target(), [xs[0], *operands], [b.type(wide)],
-                                 layouts=([[0], [0], [0], [1, 0]], [[1, 0]]), shapes=[wide.shape])
-        return [found] if wide == out else b.traced(lambda x: [x[:, :width]], [found], [wide])
-
-    def plain() -> list[IrValue]:
-        definition = prim.flat({"dimension_numbers": dimension_numbers, "lhs_spinfo": lhs_spinfo,
-                                "preferred_element_type": preferred_element_type})
-        return b.traced(definition, xs, b.avals_in)
-
-    return b.case(fits, [plain, by_kernel], [b.type(out)])[0]
+    # Padding is added to one more row.
+    out = zeros((shape[kept[0]] + 1, *[shape[d] for d in kept[1:]], *row), data.dtype)
+    _, out = while_loop(lambda state: state[0] < UINT32.type(length), step, (zero, out))
+    for k in range(runs * length, nse):
+        out = added(out, *block_of(UINT32.type(k), 1))
+    return slice_in_dim(out, 0, shape[kept[0]])
 
 
-_KERNEL = Kernel("several columns", "XLA adds the products to the rows, a number at a time",
-                 _suits, _by_columns)
-_VECTOR = Kernel("a vector", "a sum waits for the product before, in the same row",
-                 _takes_turns, _by_vector)
-KERNELS = {"bcoo_dot_general": (_VECTOR, _KERNEL), "bcsr_dot_general": (_KERNEL,)}
+def _unsigned(index: Array) -> Array:
+    """Indices of which negative ones are large, too."""
+    return bitcast_convert_type(index, dtypes.as_dtype(f"uint{8 * index.dtype.itemsize}"))
+
+
+_LOOP = Kernel("a loop over elements", "XLA writes indices and products to memory for its scatter",
+               _suits, _by_elements)
+KERNELS = {bcoo_dot_general_p: (_LOOP,), bcsr_dot_general_p: (_LOOP,)}

@@ -79,9 +79,6 @@ def is_sparse(x: object) -> bool:
     Args:
       x: anything.
 
-    Returns:
-      A bool.
-
     >>> from olympus.experimental.sparse import eye, test_util
     >>> test_util.is_sparse(eye(2)), test_util.is_sparse(eye(2).todense())
     (True, False)

@@ -14,7 +14,7 @@ from typing import NamedTuple, TypeVar
 from ..base.docstrings import complete_docstrings
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, DType, PyTree
-from ..base.util import Noted, cut, wraps
+from ..base.util import WithAux, cut, wraps
 from ..control.call import call_p
 from ..control.cond import cond_p
 from ..control.remat import checkpoint_p
@@ -80,6 +80,9 @@ class SparsifyValue(NamedTuple):
     indptr_ref: int | None = None
     indices_sorted: bool | None = False
     unique_indices: bool | None = False
+    #: Of what was broadcast along sparse axes, the shape before. Products with sparse arrays take
+    #: it as it is; for all else it had to be stored once for each place.
+    narrow: tuple[int, ...] | None = None
 
     @property
     def ndim(self) -> int:
@@ -204,6 +207,11 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
     BCOO(float32[2, 2], nse=2)
     """
     def array(v: SparsifyValue) -> BCOO | BCSR | Array:
+        if v.narrow is not None:
+            raise NotImplementedError(
+                f"sparsify: a sparse array {v.narrow} broadcast to {v.shape} given; adding sparse "
+                "dimensions with lengths != 1 is not possible but for a product with a sparse "
+                "array; make the array's axes batches, by update_layout, or dense.")
         promises = {"indices_sorted": bool(v.indices_sorted),
                     "unique_indices": bool(v.unique_indices)}
         if v.is_bcsr():
@@ -234,7 +242,7 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
 
 def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
              params: dict[str, Hashable]) -> Sequence[SparsifyValue]:
-    """The results of an operation some operand of which is sparse."""
+    """The results of an operation with a sparse operand."""
     rules = sparse_rules_bcsr if any(v.is_bcsr() for v in values) else sparse_rules_bcoo
     rule = rules.get(prim)
     if rule is None:
@@ -313,9 +321,9 @@ def sparsify_raw(f: Callable[..., PyTree]) -> Callable[..., tuple[Sequence[Spars
             outs, out_tree = tree_flatten(f(*tree.unflatten(xs), **params))
             return [asarray(x) for x in outs], out_tree
 
-        noted = Noted(flat)
-        closed = stage(noted, spvalues_to_avals(spenv, leaves))
-        return eval_sparse(closed.olympuspr, closed.consts, leaves, spenv), noted.found
+        with_aux = WithAux(flat)
+        closed = stage(with_aux, spvalues_to_avals(spenv, leaves))
+        return eval_sparse(closed.olympuspr, closed.consts, leaves, spenv), with_aux.aux
 
     return run
 
@@ -468,8 +476,8 @@ def sparsify_subtrace(
             trace.alive = False
         return list(spenv._buffers), found
 
-    noted = Noted(run)
-    return noted, lambda: noted.found
+    with_aux = WithAux(run)
+    return with_aux, lambda: with_aux.aux
 
 
 def sparsify_fun(fun: Callable[..., Sequence[ArrayLike]], args: Sequence[BCOO | BCSR | ArrayLike]
@@ -491,9 +499,9 @@ def sparsify_fun(fun: Callable[..., Sequence[ArrayLike]], args: Sequence[BCOO | 
 
 def _with_tracers(f: Callable[..., PyTree], args: PyTree, params: dict[str, PyTree]) -> PyTree:
     leaves, tree = tree_flatten(args, is_leaf=_is_sparse)
-    noted = Noted(lambda *xs: tree_flatten(f(*tree.unflatten(xs), **params)))
-    outs = sparsify_fun(noted, leaves)
-    return noted.found.unflatten(outs)
+    with_aux = WithAux(lambda *xs: tree_flatten(f(*tree.unflatten(xs), **params)))
+    outs = sparsify_fun(with_aux, leaves)
+    return with_aux.aux.unflatten(outs)
 
 
 # Rules -------------------------------------------------------------------------------------------
@@ -582,7 +590,7 @@ def _stacked(broadcast: Callable[..., T], concatenate: Callable[..., T]) -> Call
 
 
 for _prim, _fun in {
-        broadcast_in_dim_p: layout.bcoo_broadcast_in_dim, concatenate_p: _concatenate,
+        concatenate_p: _concatenate,
         conv_general_dilated_p: _convolve, dot_general_p: bcoo_dot_general,
         dynamic_slice_p: lambda x, *starts, slice_sizes, **_: layout.bcoo_dynamic_slice(
             x, starts, slice_sizes),
@@ -653,13 +661,31 @@ def _sub(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue) -> list[Sparsif
     return _add(spenv, x, negative)
 
 
+def _stretched(spenv: SparsifyEnv, mat: BCOO, shape: tuple[int, ...]) -> SparsifyValue:
+    value = arrays_to_spvalues(spenv, mat)
+    return value if mat.shape == shape else value._replace(shape=shape, narrow=mat.shape)
+
+
+def _broadcast(spenv: SparsifyEnv, x: SparsifyValue, *, shape: tuple[int, ...],
+               broadcast_dimensions: Sequence[int], **params: Hashable) -> list[SparsifyValue]:
+    mat = spvalues_to_arrays(spenv, x)
+    sizes = dict(zip(broadcast_dimensions, mat.shape, strict=True))
+    dense = [*broadcast_dimensions[mat.n_batch + mat.n_sparse:], len(shape)][0]
+    first = [*broadcast_dimensions[mat.n_batch:], len(shape)][0]
+    sparse = [sizes.get(d, 1) if first <= d < dense else size for d, size in enumerate(shape)]
+    found = layout.bcoo_broadcast_in_dim(mat, shape=tuple(sparse),
+                                         broadcast_dimensions=broadcast_dimensions)
+    return [_stretched(spenv, found, shape)]
+
+
 def _mul(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue, **params: Hashable
          ) -> list[SparsifyValue]:
     if x.is_sparse() and y.is_sparse():
         if x.indices_ref == y.indices_ref and x.unique_indices:
             return [x._replace(data_ref=spenv._push(spenv.data(x) * spenv.data(y)))]
-        return [arrays_to_spvalues(
-            spenv, layout.bcoo_multiply_sparse(*spvalues_to_arrays(spenv, [x, y])))]
+        mats = spvalues_to_arrays(spenv, [v._replace(shape=v.narrow or v.shape, narrow=None)
+                                          for v in (x, y)])
+        return [_stretched(spenv, layout.bcoo_multiply_sparse(*mats), x.shape)]
     if y.is_sparse():
         x, y = y, x
     mat, v = spvalues_to_arrays(spenv, [x, y])
@@ -701,6 +727,7 @@ def _of_booleans(name: str, rule: Rule) -> Rule:
 
 
 sparse_rules_bcoo.update({add_p: _add, sub_p: _sub, mul_p: _mul, div_p: _div,
+                          broadcast_in_dim_p: _broadcast,
                           and_p: _of_booleans("and", _mul), or_p: _of_booleans("or", _add),
                           reduce_sum_p: _reduce_sum})
 

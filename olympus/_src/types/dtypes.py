@@ -371,9 +371,6 @@ def issubdtype(a: Any, b: DTypeLike | None) -> bool:
     Args:
       a, b: dtypes, scalar types, abstract ones among them, or names.
 
-    Returns:
-      A bool.
-
     >>> import numpy as np
     >>> issubdtype("bfloat16", np.floating), issubdtype("int32", np.inexact)
     (True, False)
@@ -466,9 +463,6 @@ def can_cast(from_: ArrayLike | DTypeLike, to: DTypeLike, casting: str = "safe")
       to: a dtype or its name.
       casting: "no", "equiv", "safe" (no value is lost), "same_kind" (float64 to float32 too) or
         "unsafe" (always); others are a ValueError.
-
-    Returns:
-      A Python bool.
 
     >>> onp.can_cast("int8", "float16"), onp.can_cast("float32", "int32", "same_kind")
     (True, False)

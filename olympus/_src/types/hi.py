@@ -83,12 +83,17 @@ class HiType(AbstractValue):
         return str(self)
 
     def attribute_of(self, tracer: Value, name: str) -> Value:
-        """The attribute of a traced value: an `aval_method` or `aval_property` of its type."""
+        """The attribute of a traced value: an `aval_method` or `aval_property` of its type, or
+        what the type itself has by this name.
+        """
         found = getattr(type(self), name, None)
         if isinstance(found, aval_property):
             return found.fget(tracer)
         if isinstance(found, aval_method):
             return functools.partial(found.fun, tracer)
+        found = getattr(self, name, self)
+        if found is not self and not callable(found):
+            return found
         if name in _OF_ARRAYS:
             self.__getattr__(name)
         raise AttributeError(f"a traced value of type {self} has no attribute {name!r}; give its "

@@ -387,9 +387,6 @@ def tree_all(tree: PyTree, *, is_leaf: IsLeaf = None) -> bool:
     Args:
       tree: a pytree of values with a truth.
 
-    Returns:
-      A bool.
-
     >>> tree_all([True, {"k": 1}]), tree_all([0])
     (True, False)
     """
@@ -428,9 +425,6 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     """Whether the structure is a single leaf or a node without children.
-
-    Returns:
-      A bool.
 
     >>> treedef_is_leaf(tree_structure(1)), treedef_is_leaf(tree_structure([1]))
     (True, False)

@@ -39,9 +39,6 @@ def keystr(keys: Iterable[object], *, simple: bool = False, separator: str = "")
       simple: whether to leave out brackets, quotes and dots.
       separator: what to put between keys.
 
-    Returns:
-      A str.
-
     >>> path = (SequenceKey(1), DictKey("k"), GetAttrKey("name"))
     >>> keystr(path), keystr(path, simple=True, separator="/")
     ("[1]['k'].name", '1/k/name')

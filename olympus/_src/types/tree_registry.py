@@ -139,9 +139,6 @@ def register_pytree_node(
     Args:
       flatten_func, unflatten_func, flatten_with_keys_func: as above.
 
-    Returns:
-      None.
-
     >>> class Pair:
     ...     def __init__(self, low, high):
     ...         self.low, self.high = low, high
@@ -168,9 +165,6 @@ def register_pytree_with_keys(
 
     Args:
       flatten_with_keys, unflatten_func, flatten_func: as above.
-
-    Returns:
-      None.
 
     >>> class Point:
     ...     def __init__(self, x, y):

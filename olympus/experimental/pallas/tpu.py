@@ -5,19 +5,25 @@ import typing as _typing
 from ..._src.base.util import publish as _publish
 from ..._src.kernels.debugging import reciprocal
 from ..._src.kernels.device_only import device_only as _device_only
+from ..._src.kernels.packing import (
+    einshape, pack_elementwise, stochastic_round, trace_value, unpack_elementwise,
+)
 from ..._src.kernels.pipeline import emit_pipeline
 from ..._src.kernels.prng import (
-    prng_random_bits, prng_seed, stateful_bernoulli, stateful_bits, stateful_normal,
-    stateful_uniform,
+    prng_random_bits, prng_seed, sample_block, stateful_bernoulli, stateful_bits, stateful_normal,
+    stateful_uniform, to_pallas_key,
 )
+from ..._src.kernels.scoped import get_barrier_semaphore
 from ..._src.kernels.semaphores import (
-    DeviceIdType, delay, make_async_copy, semaphore_read, semaphore_signal, semaphore_wait,
+    DeviceIdType, async_remote_copy, delay, make_async_copy, make_async_remote_copy, semaphore_read,
+    semaphore_signal, semaphore_wait,
 )
-from ..._src.kernels.specs import MemorySpace as _MemorySpace
-from ..._src.kernels.specs import PrefetchScalarGridSpec, SemaphoreType, semaphore
+from ..._src.kernels.specs import (
+    MemorySpace as _MemorySpace, PrefetchScalarGridSpec, SemaphoreType, semaphore,
+)
 from ..._src.kernels.tpu import (
-    CompilerParams, CoreType, GridDimensionSemantics, InterpretParams, MemorySpace,
-    SideEffectType, TensorCoreMesh, async_copy, bitcast, create_tensorcore_mesh, dma_semaphore,
+    CompilerParams, CoreType, GridDimensionSemantics, InterpretParams, MemorySpace, SideEffectType,
+    TensorCoreMesh, async_copy, bitcast, create_tensorcore_mesh, dma_semaphore,
     force_tpu_interpret_mode, is_tpu_device, load, reset_tpu_interpret_mode_state, roll,
     run_on_first_core, set_tpu_interpret_mode, store, sync_copy, touch,
     with_memory_space_constraint,
@@ -35,13 +41,15 @@ __all__ = [
     "ANY", "ARBITRARY", "CMEM", "CORE_PARALLEL", "CompilerParams", "CoreType", "DeviceIdType",
     "GridDimensionSemantics", "HBM", "HOST", "InterpretParams", "MemorySpace", "PARALLEL",
     "PrefetchScalarGridSpec", "SEMAPHORE", "SMEM", "SUBCORE_PARALLEL", "SemaphoreType",
-    "SideEffectType", "TensorCoreMesh", "VMEM", "VMEM_SHARED", "async_copy", "bitcast",
-    "create_tensorcore_mesh", "delay", "dma_semaphore", "emit_pipeline", "force_tpu_interpret_mode",
-    "is_tpu_device", "load", "make_async_copy", "prng_random_bits", "prng_seed", "reciprocal",
-    "reset_tpu_interpret_mode_state", "roll", "run_on_first_core", "semaphore", "semaphore_read",
-    "semaphore_signal", "semaphore_wait", "set_tpu_interpret_mode", "stateful_bernoulli",
-    "stateful_bits", "stateful_normal", "stateful_uniform", "store", "sync_copy", "touch",
-    "with_memory_space_constraint",
+    "SideEffectType", "TensorCoreMesh", "VMEM", "VMEM_SHARED", "async_copy", "async_remote_copy",
+    "bitcast", "create_tensorcore_mesh", "delay", "dma_semaphore", "einshape", "emit_pipeline",
+    "force_tpu_interpret_mode", "get_barrier_semaphore", "is_tpu_device", "load", "make_async_copy",
+    "make_async_remote_copy", "pack_elementwise", "prng_random_bits", "prng_seed", "reciprocal",
+    "reset_tpu_interpret_mode_state", "roll", "run_on_first_core", "sample_block", "semaphore",
+    "semaphore_read", "semaphore_signal", "semaphore_wait", "set_tpu_interpret_mode",
+    "stateful_bernoulli", "stateful_bits", "stateful_normal", "stateful_uniform",
+    "stochastic_round", "store", "sync_copy", "to_pallas_key", "touch", "trace_value",
+    "unpack_elementwise", "with_memory_space_constraint",
 ]
 
 if not _typing.TYPE_CHECKING:      # names that need the device, made when they are first named

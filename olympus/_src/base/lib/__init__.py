@@ -19,7 +19,7 @@ from olympus._src.base.lib.calls import (
     call_platform, capsule_address, has_custom_call, include_dir, is_batch_partitionable,
     lapack_names, lapack_target, pycapsule, python_callback_target,
     register_batch_partitionable, register_custom_call, register_custom_type, registered_calls,
-    registered_names, sparse_product_target,
+    registered_names,
 )
 from olympus._src.base.lib.clients import Client, make_cpu_client
 from olympus._src.base.lib.distributed import (

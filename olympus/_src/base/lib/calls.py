@@ -193,19 +193,6 @@ def lapack_target(kernel: str, dtype: np.dtype | type | str) -> str:
     return name
 
 
-@functools.cache
-def sparse_product_target() -> str:
-    """Register jaxlib's product of a matrix by rows and dense columns; its custom-call name.
-
-    Its operands are data, pointers, columns and the dense array, in this order. It believes its
-    indices: pointers must ascend from 0 to at most the size of data, and columns be in the array.
-    """
-    for name, capsule, api_version in importlib.import_module("jaxlib.cpu_sparse").registrations()[
-            "cpu"]:
-        register_custom_call(name, capsule, "cpu", api_version)
-    return "cpu_csr_sparse_dense_ffi"
-
-
 def python_callback_target(platform: str, partitioned: bool = False) -> str:
     """Return the custom-call name by which programs on `platform` call Python; `partitioned`: of
     many devices each calls it with its parts of the operands."""

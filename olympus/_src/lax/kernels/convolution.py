@@ -38,6 +38,9 @@ PARTS = 4       # of a sum, see `pieces`
 # Of one feature: products, and numbers of a vector's kernel, of fewer or more than which XLA is as
 # fast.
 LEAST_SINGLE, SHORT, LONG = 4096, 2, 40
+# Of three axes: float64 has fewer numbers in a vector, so XLA is as fast if not so many are added.
+LEAST_DEEP, MOST_IMAGES, FEATURES_DOUBLE = 65536, 16, 24
+FLOAT32, FLOAT64 = dtypes.as_dtype("float32"), dtypes.as_dtype("float64")
 
 
 def _products(b: Builder, spec: ConvDimensionNumbers) -> int:
@@ -115,6 +118,8 @@ def _is_single(b: Builder, *xs: IrValue, dimension_numbers: ConvDimensionNumbers
     spec, window = dimension_numbers, _sizes(dimension_numbers.rhs_spec[2:], rhs)
     return (batch_group_count == lhs.shape[spec.lhs_spec[1]] == rhs.shape[spec.rhs_spec[0]] == 1
             and _one_dtype(lhs, rhs, out) and _products(b, spec) >= LEAST_SINGLE
+            # XLA makes vectors of convolutions of float64 along one axis.
+            and (len(window) > 1 or out.dtype != FLOAT64)
             and SHORT < prod(window) <= (PLACES if len(window) > 1 else LONG))
 
 
@@ -261,7 +266,72 @@ def _grouped(b: Builder, lhs: IrValue, rhs: IrValue, **params: Hashable) -> IrVa
     return b.inline(_group_by_group, lhs, rhs, **params)
 
 
-KERNELS = {"conv_general_dilated": (
+# Three and more axes of space
+
+def _is_deep(b: Builder, *xs: IrValue, dimension_numbers: ConvDimensionNumbers,
+             feature_group_count: int, batch_group_count: int, lhs_dilation: Sizes,
+             **params: Hashable) -> bool:
+    spec, (lhs, rhs), out = dimension_numbers, b.avals_in, b.avals_out[0]
+    if lhs.ndim < 5 or feature_group_count * batch_group_count > 1 or not (
+            lhs.dtype == rhs.dtype == out.dtype in (FLOAT32, FLOAT64)):
+        return False
+    planes, depth = rhs.shape[spec.rhs_spec[2]], out.shape[spec.out_spec[2]]
+    return (_products(b, spec) >= LEAST_DEEP and min(planes, depth) <= PLACES
+            # The image that is made is no larger than so many of this one.
+            and depth * planes <= MOST_IMAGES * lhs.shape[spec.lhs_spec[2]]
+            and (lhs.dtype == FLOAT32 or {*lhs_dilation} == {1}
+                 and planes * rhs.shape[spec.rhs_spec[1]] >= FEATURES_DOUBLE))
+
+
+def _by_planes(b: Builder, lhs: IrValue, rhs: IrValue, **params: Hashable) -> IrValue:
+    return b.inline(_plane_by_plane, lhs, rhs, **params)
+
+
+def _plane_by_plane(lhs: Array, rhs: Array, *, dimension_numbers: ConvDimensionNumbers,
+                    window_strides: Sizes, padding: Pairs, lhs_dilation: Sizes,
+                    rhs_dilation: Sizes, **params: Hashable) -> Array:
+    """A convolution over one axis less: the kernel's planes are features, the image's a batch."""
+    (batch, channel, *space), spec = dimension_numbers.lhs_spec, dimension_numbers
+    x = transpose(lhs, (batch, *space, channel))
+    x = _padded(x, axes=(1,), padding=padding[:1], lhs_dilation=lhs_dilation[:1],
+                dtype=typeof(x).dtype)
+    to, of, *places = spec.rhs_spec
+    kernel = transpose(rhs, (*places[1:], places[0], of, to))
+    *window, planes, features, outputs = typeof(kernel).shape
+    flat, images = _planes_as_features(x, planes, window_strides[0], rhs_dilation[0])
+    last = len(space)
+    order = (0, last, *range(1, last))
+    found = conv_general_dilated_p.bind(
+        flat, reshape(kernel, (*window, planes * features, outputs)),
+        window_strides=window_strides[1:], padding=padding[1:], lhs_dilation=lhs_dilation[1:],
+        rhs_dilation=rhs_dilation[1:], dimension_numbers=ConvDimensionNumbers(
+            order, (last, last - 1, *range(last - 1)), order), **params)
+    count, *sizes = typeof(found).shape
+    found = reshape(found, (images, count // images, *sizes))
+    back = [0] * len(spec.out_spec)
+    for ours, its in enumerate((spec.out_spec[0], *spec.out_spec[2:], spec.out_spec[1])):
+        back[its] = ours
+    return transpose(found, back)
+
+
+def _planes_as_features(x: Array, planes: int, step: int, spread: int) -> tuple[Array, int]:
+    """[images * count, ..., planes * features] of [images, depth, ..., features], and `images`.
+
+    `count` times, from `step` planes further on, so many planes are taken, `spread` apart.
+    """
+    images, depth, *between, features = typeof(x).shape
+    count, last = (depth - (planes - 1) * spread - 1) // step + 1, len(between) + 1
+    if planes <= count:
+        parts = [_strided(x, (1,), (k * spread,), (count,), (step,)) for k in range(planes)]
+        flat = concatenate(parts, last + 1)
+    else:
+        parts = [reshape(_strided(x, (1,), (k * step,), (planes,), (spread,)),
+                         (images, 1, planes, *between, features)) for k in range(count)]
+        flat = transpose(concatenate(parts, 1), (0, 1, *range(3, last + 2), 2, last + 2))
+    return reshape(flat, (images * count, *between, planes * features)), images
+
+
+KERNELS = {conv_general_dilated_p: (
     Kernel("convolution of one feature", "XLA computes it one product at a time", _is_single,
            _depthwise),
     Kernel("convolution by Fourier transforms", "XLA computes it one product at a time", is_long,
@@ -271,4 +341,6 @@ KERNELS = {"conv_general_dilated": (
     Kernel("kernel of a depthwise convolution", "XLA computes a convolution in groups one product "
            "at a time", _is_depthwise_kernel, _depthwise_kernel),
     Kernel("convolution group by group", "XLA computes a convolution in groups one product at a "
-           "time, but each group by a library", _is_grouped, _grouped))}
+           "time, but each group by a library", _is_grouped, _grouped),
+    Kernel("convolution plane by plane", "XLA's convolution over three axes has no vectors of "
+           "planes", _is_deep, _by_planes))}

@@ -20,6 +20,7 @@ from ...types.shape import prod
 from ..bits import bitwise_and
 from ..comparison import eq, select
 from ..creation import full
+from ..cumulative import cumlogsumexp_p, cummax_p, cummin_p, cumprod_p, cumsum_p
 from ..families import Combine, add
 from ..shape import broadcast_in_dim
 from ..slicing import concatenate, dynamic_index_in_dim, dynamic_update_index_in_dim, slice_in_dim
@@ -34,7 +35,6 @@ NARROW, MANY = 16, 4096
 # 6 times, of logarithms of sums 13 times XLA's form's, in place of 1.5 and 3 times.
 BLOCK = 256
 CHUNK = 8       # numbers a step
-EXACT = frozenset(("cummax", "cummin"))     # they need one running value
 
 
 def _sizes(b: Builder, axis: int) -> tuple[int, int, int]:
@@ -56,7 +56,7 @@ def _loop(b: Builder, x: IrValue, *, axis: int, reverse: bool) -> IrValue:
     if dtype != aval.dtype:
         x = b.convert(x, aval.update(dtype=dtype))
     x = b.op("stablehlo.reshape", [x], None, given)
-    one_level = b.eqn.primitive.name in EXACT or dtype.kind in "iu"
+    one_level = not b.eqn.primitive.rounds or dtype.kind in "iu"
     x = (_along_rows if sizes[2] == 1 else _along_columns)(b, x, given, reverse, one_level)
     x = b.op("stablehlo.reshape", [x], None, out.update(dtype=dtype))
     return b.convert(x, out) if dtype != out.dtype else x
@@ -179,4 +179,4 @@ def _after(combine: Combine, identity: float, reverse: bool, totals: Array, foun
 
 _KERNEL = Kernel("one loop", "XLA computes windows, a number at a time", _is_long, _loop,
                  4.7)
-KERNELS = dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "cumlogsumexp"), (_KERNEL,))
+KERNELS = dict.fromkeys((cumsum_p, cumprod_p, cummax_p, cummin_p, cumlogsumexp_p), (_KERNEL,))

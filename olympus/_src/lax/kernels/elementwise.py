@@ -1,8 +1,9 @@
-"""Functions of float32, and of narrower floats, for which XLA:CPU calls the C library per element.
+"""Functions of floats for which XLA:CPU calls the C library per element.
 
-Here they are polynomials in float64, which XLA makes vectors of, rounded once: so they err by
-0.5 ULP of float32 and some thousandths. The coefficients interpolate at Chebyshev's nodes, with
-relative errors below 2**-33.
+Of float32 and of narrower floats, they are polynomials in float64 here, which XLA makes vectors of,
+rounded once: so they err by 0.5 ULP of float32 and some thousandths. The coefficients interpolate
+at Chebyshev's nodes, with relative errors below 2**-33. The formulas of float64 are in
+`float64.py`.
 """
 
 from __future__ import annotations
@@ -21,65 +22,74 @@ from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
-from ..arithmetic import RoundingMethod, abs, div, is_finite, mul, neg, round, round_to_zero, sub
+from ...types.avals import ShapedArray
+from ..arithmetic import abs, div, is_finite, mul, neg, rem_p, round_to_zero, sub
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic,
     shift_right_logical,
 )
 from ..comparison import eq, ge, gt, lt, ne, select
 from ..convert import bitcast_convert_type_p, in_dtype
-from ..creation import full
 from ..families import add
 from ..reduce import reduce_or
 from ..shape import zeros_of
-from ..transcendental import sqrt
+from ..transcendental import (
+    acos_p, asin_p, atan2_p, atan_p, cbrt_p, cos_p, exp2_p, log1p_p, log2_p, log10_p, pow_p, sin_p,
+    sinh_p, sqrt, tan_p,
+)
+from . import float64
+from .elementary import (
+    BIAS, FLOAT32, FLOAT64, INT32, INT64, MANTISSA, bits64, is_odd, like, nearest, of_bits64,
+    polynomial,
+)
 
-FLOAT32, FLOAT64, INT32, INT64 = map(dtypes.as_dtype, ("float32", "float64", "int32", "int64"))
 # Found with tools/kernel_table.py: of fewer elements, the C library's functions are as fast; those
 # that take it 3 ns, where the processor foresees their branches, and powers, from more on.
-LEAST, LEAST_QUICK, LEAST_POWERS = 1024, 16384, 65536
+LEAST, LEAST_DOUBLE, LEAST_QUICK, LEAST_POWERS = 1024, 4096, 16384, 65536
 
 
-def _is_narrow(b: Builder, *xs: IrValue, accuracy: Hashable = None, **params: Hashable) -> bool:
+def _is_narrow(least: int, b: Builder, *xs: IrValue, accuracy: Hashable = None, **params: Hashable
+               ) -> bool:
     """Whether a result of floats has enough elements and float64 has twice their digits."""
     out = b.avals_out[0]
-    return out.size >= LEAST and accuracy is None and dtypes.scalar_kind(out.dtype) == "f" and (
+    return out.size >= least and accuracy is None and dtypes.scalar_kind(out.dtype) == "f" and (
         16 <= dtypes.itemsize_bits(out.dtype) <= 32)
 
 
-def _are_many(least: int, b: Builder, *xs: IrValue, **params: Hashable) -> bool:
-    return b.avals_out[0].size >= least and _is_narrow(b, *xs, **params)
+def _is_double(least: int, b: Builder, *xs: IrValue, accuracy: Hashable = None, **params: Hashable
+               ) -> bool:
+    """Whether a result of float64 has enough elements."""
+    out = b.avals_out[0]
+    return out.size >= least and accuracy is None and out.dtype == FLOAT64
 
 
 def _by_formula(formula: Callable[..., Array], b: Builder, *xs: IrValue, **params: Hashable
                 ) -> IrValue:
-    out, wide = b.avals_out[0], b.avals_out[0].update(dtype=FLOAT32)
-    given = _in_float32(b, xs)
+    given, wide = _widened(b, xs)
+    return _as_wanted(b, _traced(b, formula, given, wide), wide)
+
+
+def _traced(b: Builder, formula: Callable[..., Array], given: Sequence[IrValue], wide: ShapedArray
+            ) -> IrValue:
     with config.enable_x64(True):       # else some functions take float64 for float32
-        (found,) = b.by_rule(formula, given, [wide] * len(xs))
-    return found if out.dtype == FLOAT32 else b.convert(found, out)
+        return b.by_rule(formula, given, [wide] * len(given))[0]
 
 
-def _in_float32(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
-    """The operands in float32, and in the shape of the result."""
-    xs, wide = b.expand(xs) if len(xs) > 1 else xs, b.avals_out[0].update(dtype=FLOAT32)
-    return [x if b.avals_out[0].dtype == FLOAT32 else b.convert(x, wide) for x in xs]
+def _widened(b: Builder, xs: Sequence[IrValue]) -> tuple[list[IrValue], ShapedArray]:
+    """The operands in float32, or in float64 as they are, and in the shape of the result."""
+    out = b.avals_out[0]
+    wide = out if out.dtype == FLOAT64 else out.update(dtype=FLOAT32)
+    xs = b.expand(xs) if len(xs) > 1 else xs
+    return [x if out.dtype == wide.dtype else b.convert(x, wide) for x in xs], wide
 
 
-def _polynomial(z: Array, coefficients: Sequence[float]) -> Array:
-    """Horner's scheme; the coefficient of the highest power is the last one."""
-    found = mul(z, coefficients[-1])
-    for c in coefficients[-2:0:-1]:
-        found = mul(add(found, c), z)
-    return add(found, coefficients[0])
+def _as_wanted(b: Builder, found: IrValue, wide: ShapedArray) -> IrValue:
+    out = b.avals_out[0]
+    return found if out.dtype == wide.dtype else b.convert(found, out)
 
 
 def _wide(x: Array) -> Array:
     return in_dtype(x, FLOAT64)
-
-
-def _like(value: float, x: Array) -> Array:
-    return full(typeof(x).shape, value, typeof(x).dtype)
 
 
 def _rounded(x: Array) -> Array:
@@ -141,40 +151,32 @@ def _turned(x: Array) -> tuple[Array, Array, Array]:
     later = [ge(w, start) for start in _STARTS]
     products = []
     for words in (*[_PIECES[i:i + len(_LAST)] for i in range(3)], _LAST):
-        word = _like(words[0], w)
+        word = like(words[0], w)
         for above, value in zip(later, words[1:], strict=True):
-            word = select(above, _like(value, w), word)
+            word = select(above, like(value, w), word)
         products.append(mul(w, word))
-    first, second = [sub(v, mul(_nearest(mul(v, 0.25)), 4.0)) for v in products[:2]]
-    k = _nearest(add(first, second))
+    first, second = [sub(v, mul(nearest(mul(v, 0.25)), 4.0)) for v in products[:2]]
+    k = nearest(add(first, second))
     rest = functools.reduce(add, [sub(first, k), second, *products[2:]])
     r = mul(rest, _HALF_PI)
     z = mul(r, r)
-    return mul(r, _polynomial(z, _SIN)), _polynomial(z, _COS), in_dtype(k, INT32)
-
-
-def _nearest(x: Array) -> Array:
-    return round(x, RoundingMethod.TO_NEAREST_EVEN)
-
-
-def _is_odd(k: Array) -> Array:
-    return eq(bitwise_and(k, 1), 1)
+    return mul(r, polynomial(z, _SIN)), polynomial(z, _COS), in_dtype(k, INT32)
 
 
 def _sin(x: Array) -> Array:
     s, c, k = _turned(x)
-    found = _rounded(select(_is_odd(k), c, s))
+    found = _rounded(select(is_odd(k), c, s))
     return _or_tiny(_signed(found, bitwise_xor(_bits(x), shift_left(k, 30))), x)
 
 
 def _cos(x: Array) -> Array:
     s, c, k = _turned(x)
-    return _signed(_rounded(select(_is_odd(k), s, c)), shift_left(add(k, 1), 30))
+    return _signed(_rounded(select(is_odd(k), s, c)), shift_left(add(k, 1), 30))
 
 
 def _tan(x: Array) -> Array:
     s, c, k = _turned(x)
-    odd = _is_odd(k)
+    odd = is_odd(k)
     found = div(select(odd, c, s), select(odd, s, c))
     return _or_tiny(_signed(_rounded(found), bitwise_xor(_bits(x), shift_left(k, 31))), x)
 
@@ -189,13 +191,13 @@ _ASIN = (1.0, 0.16666666665495086, 0.07500000598829049, 0.044642358484883155, 0.
 
 
 def _small_atan(v: Array) -> Array:
-    return mul(v, _polynomial(mul(v, v), _ATAN))
+    return mul(v, polynomial(mul(v, v), _ATAN))
 
 
 def _atan(x: Array) -> Array:
     w = _wide(abs(x))
     large = gt(w, 1.0)
-    found = _small_atan(div(select(large, _like(1.0, w), w), select(large, w, _like(1.0, w))))
+    found = _small_atan(div(select(large, like(1.0, w), w), select(large, w, like(1.0, w))))
     found = select(large, sub(_HALF_PI, found), found)
     return _or_tiny(_signed(_rounded(found), _bits(x)), x)
 
@@ -205,8 +207,8 @@ def _atan2(y: Array, x: Array) -> Array:
     steep = gt(a, c)
     high, low = select(steep, a, c), select(steep, c, a)
     # 0 over 0 is taken for 0 and infinity over infinity for 1.
-    ratio = div(low, select(eq(high, 0.0), _like(1.0, high), high))
-    ratio = select(bitwise_and(eq(low, high), gt(low, 0.0)), _like(1.0, low), ratio)
+    ratio = div(low, select(eq(high, 0.0), like(1.0, high), high))
+    ratio = select(bitwise_and(eq(low, high), gt(low, 0.0)), like(1.0, low), ratio)
     found = _small_atan(ratio)
     found = select(steep, sub(_HALF_PI, found), found)
     found = select(lt(_bits(x), 0), sub(math.pi, found), found)
@@ -217,7 +219,7 @@ def _arc(w: Array) -> tuple[Array, Array]:
     """The arcsine of w in [0, ½]; above, half the arccosine, and whether it is that."""
     large = gt(w, 0.5)
     z = select(large, mul(sub(1.0, w), 0.5), mul(w, w))
-    return mul(select(large, sqrt(z), w), _polynomial(z, _ASIN)), large
+    return mul(select(large, sqrt(z), w), polynomial(z, _ASIN)), large
 
 
 def _asin(x: Array) -> Array:
@@ -240,9 +242,9 @@ def _acos(x: Array) -> Array:
 def _cbrt(x: Array) -> Array:
     """Two steps of Halley's method from a third of the exponent, as in fdlibm's s_cbrt.c."""
     w = _size(x)
-    high = shift_right_logical(bitcast_convert_type_p.bind(w, new_dtype=INT64), 32)
+    high = shift_right_logical(bits64(w), 32)
     high = add(in_dtype(mul(_wide(in_dtype(high, INT32)), 1 / 3), INT32), 715094163)
-    t = bitcast_convert_type_p.bind(shift_left(in_dtype(high, INT64), 32), new_dtype=FLOAT64)
+    t = of_bits64(shift_left(in_dtype(high, INT64), 32))
     for _ in range(2):
         cube = mul(mul(t, t), t)
         t = mul(t, div(add(cube, mul(w, 2.0)), add(mul(cube, 2.0), w)))
@@ -257,15 +259,14 @@ _EXP2 = (0.9999999999595618, 0.6931471805568324, 0.24022651213498092, 0.05550410
 _LOG2 = (2.885390081777927, 0.9617966939243345, 0.5770780172463286, 0.4121984020482752,
          0.32061638813224547, 0.2614442493522915, 0.2429160853987535)
 _MOST = 256.0       # powers of 2 beyond are infinite, or 0, in float32
-_MANTISSA, _BIAS = 52, 1023
 
 
 def _power_of_2(w: Array) -> Array:
-    w = select(gt(w, _MOST), _like(_MOST, w), select(lt(w, -_MOST), _like(-_MOST, w), w))
-    k = _nearest(w)
+    w = select(gt(w, _MOST), like(_MOST, w), select(lt(w, -_MOST), like(-_MOST, w), w))
+    k = nearest(w)
     # By way of int32: there are no vectors of conversions of int64.
-    bits = shift_left(in_dtype(add(in_dtype(k, INT32), _BIAS), INT64), _MANTISSA)
-    return mul(_polynomial(sub(w, k), _EXP2), bitcast_convert_type_p.bind(bits, new_dtype=FLOAT64))
+    bits = shift_left(in_dtype(add(in_dtype(k, INT32), BIAS), INT64), MANTISSA)
+    return mul(polynomial(sub(w, k), _EXP2), of_bits64(bits))
 
 
 def _exp2(x: Array) -> Array:
@@ -281,43 +282,46 @@ def _sinh(x: Array) -> Array:
     w = _wide(abs(x))
     e = _power_of_2(mul(w, 1 / math.log(2)))
     found = mul(sub(e, div(1.0, e)), 0.5)
-    small = mul(w, _polynomial(mul(w, w), _SINH))
+    small = mul(w, polynomial(mul(w, w), _SINH))
     return _or_tiny(_signed(_rounded(select(lt(w, _FEW), small, found)), _bits(x)), x)
 
 
 def _log2(w: Array) -> Array:
     """The logarithm of a positive number: the exponent, and a series for a mantissa near 1."""
-    bits = bitcast_convert_type_p.bind(w, new_dtype=INT64)
+    bits = bits64(w)
     high = in_dtype(shift_right_logical(bits, 32), INT32)
-    e = shift_right_arithmetic(sub(high, _ROOT_BITS), _MANTISSA - 32)
-    m = sub(bits, shift_left(in_dtype(e, INT64), _MANTISSA))
-    m = bitcast_convert_type_p.bind(m, new_dtype=FLOAT64)
+    e = shift_right_arithmetic(sub(high, _ROOT_BITS), MANTISSA - 32)
+    m = sub(bits, shift_left(in_dtype(e, INT64), MANTISSA))
+    m = of_bits64(m)
     s = div(sub(m, 1.0), add(m, 1.0))
-    return add(_wide(e), mul(s, _polynomial(mul(s, s), _LOG2)))
+    return add(_wide(e), mul(s, polynomial(mul(s, s), _LOG2)))
 
 
 _ROOT_BITS = int(np.float64(math.sqrt(0.5)).view(np.int64)) >> 32
 
 
+def _are_alike(fits: Callable[..., bool], least: int, b: Builder, *xs: IrValue) -> bool:
+    return fits(least, b) and b.avals_in[1].dtype == b.avals_in[0].dtype
+
+
 def _is_power(b: Builder, *xs: IrValue) -> bool:
     """Whether the exponent is not one of those for which XLA multiplies or takes a root."""
     exponent = b.eqn.invars[1]
-    return _are_many(LEAST_POWERS, b) and b.avals_in[1].dtype == b.avals_in[0].dtype and not (
-        type(exponent) is Literal and float(exponent.val) % 0.5 == 0)
+    return not (type(exponent) is Literal and float(exponent.val) % 0.5 == 0)
 
 
 def _pow(x: Array, y: Array) -> Array:
     w, v = _size(x), _size(y)
     v = select(lt(_bits(y), 0), neg(v), v)
-    log = select(eq(w, 0.0), _like(-math.inf, w), select(is_finite(w), _log2(w), w))
+    log = select(eq(w, 0.0), like(-math.inf, w), select(is_finite(w), _log2(w), w))
     one = bitwise_or(eq(w, 1.0), eq(v, 0.0))
-    found = _power_of_2(select(one, _like(0.0, w), mul(v, log)))
-    whole = eq(v, _nearest(v))
+    found = _power_of_2(select(one, like(0.0, w), mul(v, log)))
+    whole = eq(v, nearest(v))
     ordinary = bitwise_and(is_finite(w), gt(w, 0.0))
     no_power = bitwise_and(bitwise_and(lt(_bits(x), 0), ordinary), bitwise_not(whole))
     half = mul(v, 0.5)
-    odd = bitwise_and(whole, ne(half, _nearest(half)))
-    found = select(no_power, _like(math.nan, w), found)
+    odd = bitwise_and(whole, ne(half, nearest(half)))
+    found = select(no_power, like(math.nan, w), found)
     return _signed(_rounded(found), select(odd, _bits(x), zeros_of(typeof(_bits(x)))))
 
 
@@ -328,27 +332,30 @@ _MOST_HALVES = 8
 def _is_half(b: Builder, *xs: IrValue) -> bool:
     """Whether the exponent is -½ or another half of an odd number, but not ½, which XLA knows."""
     base, exponent = b.eqn.invars
-    if not _is_narrow(b) or type(exponent) is not Literal or type(base) is Literal or (
-            b.avals_in[1].dtype != b.avals_in[0].dtype):
+    if type(exponent) is not Literal or type(base) is Literal:
         return False
     value = float(exponent.val)
     return builtins.abs(value) < _MOST_HALVES and value % 1 == 0.5 and value != 0.5
 
 
-def _half_power(b: Builder, *xs: IrValue) -> IrValue:
+def _half_power(formula: Callable[..., Array], b: Builder, *xs: IrValue) -> IrValue:
     exponent = b.eqn.invars[1]
     assert type(exponent) is Literal
-    fun = functools.partial(_power, exponent=float(exponent.val))
-    wide = b.avals_out[0].update(dtype=FLOAT32)
+    given, wide = _widened(b, xs)
+    fun = functools.partial(formula, exponent=float(exponent.val))
     with config.enable_x64(True):
-        return b.traced(fun, _in_float32(b, xs)[:1], [wide])[0]
+        (found,) = b.traced(fun, given[:1], [wide])
+    if float(exponent.val) < 0:
+        # For several readers XLA would keep the quotient in float64, or compute it for each.
+        found = b.hold(found, wide)
+    return _as_wanted(b, found, wide)
 
 
 def _power(x: Array, *, exponent: float) -> Array:
     """Zeros and -inf have no sign (C23, F.10.4.5)."""
     w = _size(x)
     ordinary = bitwise_and(is_finite(w), gt(w, 0.0))
-    w = select(bitwise_and(lt(_bits(x), 0), ordinary), _like(math.nan, w), w)
+    w = select(bitwise_and(lt(_bits(x), 0), ordinary), like(math.nan, w), w)
     found = sqrt(w)
     for _ in range(int(builtins.abs(exponent))):
         found = mul(found, w)
@@ -370,52 +377,72 @@ def _rem(x: Array, y: Array) -> Array:
 
 def _has_large_quotient(x: Array, y: Array) -> Array:
     v = abs(x)
-    large = bitwise_and(ge(v, mul(abs(y), LARGEST_QUOTIENT)), bitwise_and(
+    return bitwise_and(ge(v, mul(abs(y), LARGEST_QUOTIENT)), bitwise_and(
         is_finite(x), bitwise_and(gt(v, 0.0), gt(abs(y), 0.0))))
-    return in_dtype(reduce_or(large, tuple(range(typeof(x).ndim))), INT32)
 
 
 def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], b: Builder,
                 *xs: IrValue, **params: Hashable) -> IrValue:
     """The formula, but the rule of the primitive for all elements where one is an exception."""
-    out, wide = b.avals_out[0], b.avals_out[0].update(dtype=FLOAT32)
-    given = b.expand(xs) if len(xs) > 1 else xs
-    narrow = _in_float32(b, xs)
-    avals = [wide] * len(xs)
-    (which,) = b.by_rule(exception, narrow, avals)
+    plain = b.expand(xs) if len(xs) > 1 else xs
+    given, wide = _widened(b, xs)
+    which = b.by_rule(functools.partial(_any, exception), given, [wide] * len(xs))[0]
 
     def usual() -> list[IrValue]:
-        with config.enable_x64(True):
-            (found,) = b.by_rule(formula, narrow, avals)
-        return [found if out.dtype == FLOAT32 else b.convert(found, out)]
+        return [_as_wanted(b, _traced(b, formula, given, wide), wide)]
 
     def other() -> list[IrValue]:
-        return [b.eqn.primitive.lower(b, *given, **params)]
+        return [b.eqn.primitive.lower(b, *plain, **params)]
 
-    return b.case(which, [usual, other], [b.type(out)])[0]
+    return b.case(which, [usual, other], [b.type(b.avals_out[0])])[0]
 
 
-def _formula(name: str, saves: float, formula: Callable[..., Array], least: int = LEAST
-             ) -> tuple[Kernel, ...]:
-    return (Kernel(name, _SLOW, functools.partial(_are_many, least),
-                   functools.partial(_by_formula, formula), saves),)
+def _any(exception: Callable[..., Array], *xs: Array) -> Array:
+    """1 if an element is an exception, else 0."""
+    return in_dtype(reduce_or(exception(*xs), tuple(range(typeof(xs[0]).ndim))), INT32)
+
+
+def _narrow(name: str, saves: float, formula: Callable[..., Array], least: int = LEAST) -> Kernel:
+    return Kernel(name, _SLOW, functools.partial(_is_narrow, least),
+                  functools.partial(_by_formula, formula), saves)
+
+
+def _double(saves: float, formula: Callable[..., Array], least: int = LEAST_DOUBLE,
+            exception: Callable[..., Array] | None = None) -> Kernel:
+    emit = functools.partial(_by_formula, formula) if exception is None else functools.partial(
+        _where_none, formula, exception)
+    return Kernel("polynomial with a rest", _SLOW, functools.partial(_is_double, least), emit,
+                  saves)
 
 
 _SLOW = "XLA calls the C library for each element"
 _POLYNOMIAL = "polynomial in float64"
 KERNELS = {
-    "sin": _formula(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
-    "cos": _formula(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
-    "tan": _formula(_POLYNOMIAL, 12.7, _tan),
-    "asin": _formula(_POLYNOMIAL, 14.5, _asin),
-    "acos": _formula(_POLYNOMIAL, 20, _acos),
-    "atan": _formula(_POLYNOMIAL, 10.7, _atan),
-    "atan2": _formula(_POLYNOMIAL, 23.9, _atan2),
-    "cbrt": _formula("Halley's method in float64", 12.7, _cbrt),
-    "pow": (Kernel("root and products in float64", _SLOW, _is_half, _half_power, 3.8),
-            Kernel(_POLYNOMIAL, _SLOW, _is_power, functools.partial(_by_formula, _pow),
-                   1.9)),
-    "exp2": _formula(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
-    "sinh": _formula(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
-    "rem": (Kernel("quotient in float64", _SLOW, functools.partial(_are_many, LEAST_POWERS),
+    sin_p: (_narrow(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
+            _double(9.2, float64.sin, LEAST_QUICK, float64.is_large_angle)),
+    cos_p: (_narrow(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
+            _double(12.0, float64.cos, LEAST_QUICK, float64.is_large_angle)),
+    tan_p: (_narrow(_POLYNOMIAL, 12.7, _tan),
+            _double(12.5, float64.tan, LEAST_QUICK, float64.is_large_angle)),
+    asin_p: (_narrow(_POLYNOMIAL, 14.5, _asin), _double(12.2, float64.asin)),
+    acos_p: (_narrow(_POLYNOMIAL, 20, _acos), _double(16.0, float64.acos)),
+    atan_p: (_narrow(_POLYNOMIAL, 10.7, _atan), _double(5.3, float64.atan)),
+    atan2_p: (_narrow(_POLYNOMIAL, 23.9, _atan2), _double(15.0, float64.atan2)),
+    cbrt_p: (_narrow("Halley's method in float64", 12.7, _cbrt), _double(12.3, float64.cbrt)),
+    pow_p: (Kernel("root and products in float64", _SLOW,
+                   functools.partial(_are_alike, _is_narrow, LEAST),
+                   functools.partial(_half_power, _power), 3.8, suits=_is_half),
+            Kernel(_POLYNOMIAL, _SLOW, functools.partial(_are_alike, _is_narrow, LEAST_POWERS),
+                   functools.partial(_by_formula, _pow), 1.9, suits=_is_power),
+            Kernel("root and products with a rest", _SLOW,
+                   functools.partial(_are_alike, _is_double, LEAST_DOUBLE),
+                   functools.partial(_half_power, float64.half_power), 7.6, suits=_is_half)),
+    exp2_p: (_narrow(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
+             _double(1.8, float64.exp2, LEAST_QUICK)),
+    sinh_p: (_narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
+             _double(3.0, float64.sinh, LEAST_QUICK)),
+    log1p_p: (_double(2.0, float64.log1p, LEAST_QUICK),),
+    log2_p: (_double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK),),
+    log10_p: (_double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK),),
+    rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
                    functools.partial(_where_none, _rem, _has_large_quotient), 12.9),)}

@@ -23,7 +23,7 @@ from ..indexing import take_along
 from ..reduce import reduce_sum
 from ..shape import Dims, broadcast_in_dim, reshape
 from ..slicing import dynamic_update_slice, index_in_dim, slice_in_dim
-from ..sort import partition_p, rank_of, ranked_p, sort_p
+from ..sort import partition_p, rank_of, ranked_p, sort_p, top_k_p
 from ..stack import stack
 from .ranks import KEYS, LEAST, LEAST_ROW, MOST
 
@@ -147,5 +147,5 @@ def _largest(b: Builder, x: IrValue, *, k: int, axis: int) -> Sequence[IrValue]:
 
 
 _WHY = "a sort orders all elements"
-KERNELS = {"partition": (Kernel("parts by ranks", _WHY, _are_few, _by_ranks),),
-           "top_k": (Kernel("the largest part, sorted", _WHY, _are_many, _largest),)}
+KERNELS = {partition_p: (Kernel("parts by ranks", _WHY, _are_few, _by_ranks),),
+           top_k_p: (Kernel("the largest part, sorted", _WHY, _are_many, _largest),)}

@@ -16,6 +16,7 @@ from ...types import dtypes
 from ...types.shape import prod
 from ..arithmetic import mul
 from ..comparison import eq, select
+from ..contract import dot_general_p, free_axes
 from ..families import add
 from ..shape import broadcast_in_dim, reshape, transpose, zeros_of
 from ..slicing import slice_in_dim
@@ -24,11 +25,6 @@ Dims = tuple[int, ...]
 DimensionNumbers = tuple[tuple[Dims, Dims], tuple[Dims, Dims]]
 # Found with tools/kernel_table.py: XLA is as fast for larger matrices, and for few.
 LARGEST, LEAST_BATCH, LEAST_ELEMENTS = 8, 64, 4096
-
-
-def _free(ndim: int, *taken: Dims) -> Dims:
-    gone = sum(taken, ())
-    return tuple([i for i in range(ndim) if i not in gone])
 
 
 def _sizes(shape: Sequence[int], axes: Dims) -> int:
@@ -43,7 +39,7 @@ def _is_small(b: Builder, lhs: IrValue, rhs: IrValue, *, dimension_numbers: Dime
             dtypes.is_complex(out.dtype)):      # whose zeros have signs in either part
         return False
     batch, k = _sizes(x.shape, lb), _sizes(x.shape, lc)
-    m, n = _sizes(x.shape, _free(x.ndim, lc, lb)), _sizes(y.shape, _free(y.ndim, rc, rb))
+    m, n = _sizes(x.shape, free_axes(x.ndim, lc, lb)), _sizes(y.shape, free_axes(y.ndim, rc, rb))
     return (batch >= LEAST_BATCH and out.size >= LEAST_ELEMENTS and k > 1
             and 2 < max(m, k, n) <= LARGEST)
 
@@ -65,7 +61,7 @@ def made_before(x: IrValue) -> bool:
 def _outer_products(x: Array, y: Array, *, dimension_numbers: DimensionNumbers) -> Array:
     (lc, rc), (lb, rb) = dimension_numbers
     given, other = typeof(x).shape, typeof(y).shape
-    rows, columns = _free(len(given), lc, lb), _free(len(other), rc, rb)
+    rows, columns = free_axes(len(given), lc, lb), free_axes(len(other), rc, rb)
     batch, k = [_sizes(given, axes) for axes in (lb, lc)]
     m, n = _sizes(given, rows), _sizes(other, columns)
     x = reshape(transpose(x, (*lb, *rows, *lc)), (batch, m, k))
@@ -81,6 +77,6 @@ def _outer_products(x: Array, y: Array, *, dimension_numbers: DimensionNumbers) 
                            *[other[i] for i in columns]))
 
 
-KERNELS = {"dot_general": (
+KERNELS = {dot_general_p: (
     Kernel("outer products", "XLA computes products of small matrices one by one", _is_small,
            _small, 30.6),)}

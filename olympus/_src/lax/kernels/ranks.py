@@ -26,6 +26,7 @@ from ..families import add
 from ..reduce import largest, reduce_min_p, reduce_sum, smallest
 from ..shape import broadcast_in_dim, transpose
 from ..slicing import index_in_dim, pad
+from ..sort import ranked_p
 from ..stack import stack
 from .reductions import FEW, pieces
 
@@ -165,5 +166,5 @@ def _converted(x: Array, dtype: DType) -> Array:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
-KERNELS = {"ranked": (Kernel("ranks by counting", "a sort orders all elements", _are_few,
+KERNELS = {ranked_p: (Kernel("ranks by counting", "a sort orders all elements", _are_few,
                              _by_bits),)}

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 
 from ...base.typing import Array, DType, IrValue
 from ...core.kernels import Kernel
@@ -23,9 +23,10 @@ from ..comparison import eq, ne, select
 from ..creation import broadcasted_iota, full
 from ..families import Combine, add
 from ..reduce import (
-    BOOL, Reduction, reduce_and, reduce_max_p, reduce_min_p, reduce_or, reduce_sum, smallest,
+    BOOL, Reduction, argmax_p, argmin_p, reduce_and_p, reduce_max_p, reduce_min_p, reduce_or_p,
+    reduce_sum, reduce_xor_p, smallest,
 )
-from ..shape import broadcast_in_dim, reshape, zeros_of
+from ..shape import broadcast_in_dim, reduce_sum_p, reshape, zeros_of
 from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim
 
 Dims = tuple[int, ...]
@@ -41,11 +42,18 @@ FEW_COLUMNS, LEAST_ROW = 3, 64
 WHOLE, PIECES = 64, 16
 # Pieces of a count; sixteen streams are slow from 10⁷ elements on.
 FEW, LEAST_COUNT = 8, 262144
-# For arrays searched for an extremum: elements and the size of the axis.
+# Booleans: elements, and of a row; columns XLA combines as fast.
+LEAST_BOOLEANS, LEAST_RUN = 32768, 64
+# For arrays searched for an extremum: elements, and the size of the axis, which may be short in
+# front of others, but not as the last one, least of all of integers.
 LEAST_SEARCHED, LEAST_AXIS = 16384, 8
+LEAST_LAST = {"f": 17, "i": 64, "u": 64}
 # For vectors cut into blocks: elements, and a block's.
 LEAST_CUT, CUT = 16384, 256
 
+# What XLA fuses with a sum.
+COMPUTED = frozenset(f"stablehlo.{name}" for name in (
+    "add", "divide", "multiply", "negate", "select", "subtract"))
 INT32 = dtypes.as_dtype("int32")
 
 
@@ -151,6 +159,18 @@ def _of_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -
         aval.size >= LEAST_ELEMENTS)
 
 
+def _of_few_long(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    """Whether there are long columns, few in a row."""
+    aval = b.avals_in[0]
+    return axes == (0,) and 1 < aval.shape[-1] <= FEW_COLUMNS and aval.ndim > 2 and (
+        aval.shape[0] >= LEAST_ROW and _of_columns(b, x, axes=axes))
+
+
+def _is_computed(b: Builder, x: IrValue, **params: Hashable) -> bool:
+    """Whether the columns are computed, each of which may be computed alone."""
+    return getattr(x.owner, "name", "") in COMPUTED
+
+
 def _add_few_columns(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
     return b.by_rule(functools.partial(_column_sums, axes), [x], b.avals_in)[0]
 
@@ -165,12 +185,15 @@ def _column_sums(axes: Dims, x: Array) -> Array:
     return concatenate(columns, len(shape) - 1 - len(axes))
 
 
-def _of_narrow(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
-    """Whether all of an array of integers is added that were narrower, or booleans."""
+def _of_integers(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> bool:
+    """Whether all of an array of integers is added."""
     aval = b.avals_in[0]
-    if len(axes) != aval.ndim or aval.size < LEAST_COUNT or (
-            dtypes.scalar_kind(aval.dtype) not in "iu"):
-        return False
+    return len(axes) == aval.ndim and aval.size >= LEAST_COUNT and (
+        dtypes.scalar_kind(aval.dtype) in "iu")
+
+
+def _was_narrower(b: Builder, x: IrValue, **params: Hashable) -> bool:
+    """Whether the integers were narrower, or booleans."""
     # The owner of an argument is a block.
     operands: list[IrValue] = [*getattr(x.owner, "operands", ())]
     return getattr(x.owner, "name", "") == "stablehlo.convert" and _bits(operands[0]) < _bits(x)
@@ -181,38 +204,39 @@ def _bits(x: IrValue) -> int:
 
 
 def _count(b: Builder, x: IrValue, *, axes: Dims, **params: Hashable) -> IrValue:
-    return _flat_pieces(b, add, lambda x: reduce_sum(x, (0,)), x)
+    """All elements added in pieces, and the last piece's."""
+    def fun(x: Array) -> Array:
+        x = reshape(x, (1, typeof(x).size, 1))
+        x = pieces(add, -(-typeof(x).size // FEW), 1, x)
+        return reduce_sum(reshape(x, (typeof(x).size,)), (0,))
+
+    return b.traced(fun, [x], b.avals_in)[0]
 
 
 def _of_booleans(b: Builder, x: IrValue, *, axes: Dims) -> bool:
     aval = b.avals_in[0]
-    return aval.dtype == BOOL and len(axes) == aval.ndim and aval.size >= LEAST_COUNT
+    sizes = _run(aval.shape, axes) if axes else None
+    return sizes is not None and aval.dtype == BOOL and aval.size >= LEAST_BOOLEANS and (
+        sizes[1] >= LEAST_RUN and sizes[2] == 1)
 
 
-def _any(b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
-    return _flat_pieces(b, bitwise_or, lambda x: reduce_or(x, (0,)), x)
-
-
-def _all(b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
-    return _flat_pieces(b, bitwise_and, lambda x: reduce_and(x, (0,)), x)
-
-
-def _flat_pieces(b: Builder, combine: Combine, reduce: Callable[[Array], Array], x: IrValue
-                 ) -> IrValue:
-    """All elements combined in pieces, and the last piece's."""
-    def fun(x: Array) -> Array:
-        x = reshape(x, (1, typeof(x).size, 1))
-        x = pieces(combine, -(-typeof(x).size // FEW), 1, x)
-        return reduce(reshape(x, (typeof(x).size,)))
-
-    return b.traced(fun, [x], b.avals_in)[0]
+def _any_or_all(combine: Combine, reduction: Reduction, b: Builder, x: IrValue, *, axes: Dims
+                ) -> IrValue:
+    """In pieces of bytes, level by level, and the few that are left one by one."""
+    before, n, _ = sizes = _run(b.avals_in[0].shape, axes) or (1, 1, 1)
+    x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, BOOL))
+    x, n = by_pieces(b, combine, x, sizes, BOOL, LEAST_RUN // 2)
+    (x,) = b.traced(lambda x: reduction.bind(x, axes=(1,)), [x], [make_aval((before, n, 1), BOOL)])
+    return b.op("stablehlo.reshape", [x], None, b.avals_out[0])
 
 
 # Places of extrema
 
 def _is_searched(b: Builder, x: IrValue, *, axes: Dims, index_dtype: DType) -> bool:
     aval = b.avals_in[0]
-    return aval.size >= LEAST_SEARCHED and aval.shape[axes[0]] >= LEAST_AXIS and (
+    kind, last = dtypes.scalar_kind(aval.dtype), prod(aval.shape[axes[0] + 1:]) == 1
+    least = LEAST_LAST.get(kind, LEAST_AXIS) if last else LEAST_AXIS
+    return aval.size >= LEAST_SEARCHED and aval.shape[axes[0]] >= least and (
         dtypes.itemsize_bits(aval.dtype) >= 8)
 
 
@@ -301,19 +325,23 @@ def _searches(what: str, extremum: Reduction) -> tuple[Kernel, ...]:
                    functools.partial(_place, extremum), 5.1))
 
 
+_BYTES = "XLA makes no vectors of booleans"
 _SLOW = "XLA reads one column after another"
 KERNELS = {
-    "reduce_sum": (
+    reduce_sum_p: (
+        Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_long,
+               _add_few_columns, 0.6, suits=_is_computed),
         Kernel("sum of slices", _SLOW, _of_columns, _add_columns, 8.0),
         Kernel("sum of short rows by slices", "XLA makes no vectors along a short axis",
                _of_short_rows, _add_short_rows, 1.4),
         Kernel("sum of each column", "XLA makes no vectors along a short axis", _of_few_columns,
                _add_few_columns, 0.6),
-        Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_narrow,
-               _count)),
-    "reduce_or": (Kernel("any in pieces", "XLA makes no vectors of booleans", _of_booleans, _any),),
-    "reduce_and": (Kernel("all in pieces", "XLA makes no vectors of booleans", _of_booleans,
-                          _all),),
-    "reduce_xor": (),
-    "argmax": _searches("maximum", reduce_max_p),
-    "argmin": _searches("minimum", reduce_min_p)}
+        Kernel("count in pieces", "XLA makes no vectors of numbers that become wider", _of_integers,
+               _count, suits=_was_narrower)),
+    reduce_or_p: (Kernel("any in pieces", _BYTES, _of_booleans, functools.partial(
+        _any_or_all, bitwise_or, reduce_or_p)),),
+    reduce_and_p: (Kernel("all in pieces", _BYTES, _of_booleans, functools.partial(
+        _any_or_all, bitwise_and, reduce_and_p)),),
+    reduce_xor_p: (),
+    argmax_p: _searches("maximum", reduce_max_p),
+    argmin_p: _searches("minimum", reduce_min_p)}

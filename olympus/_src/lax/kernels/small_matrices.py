@@ -19,6 +19,9 @@ from ..arithmetic import abs, div, mul, sub
 from ..bits import bitwise_and
 from ..comparison import eq, gt, select
 from ..creation import full
+from ..linalg.cholesky import cholesky_p
+from ..linalg.lu import lu_p, lu_solve_p
+from ..linalg.solve import triangular_solve_p
 from ..shape import reshape
 from ..slicing import concatenate, slice
 from ..transcendental import sqrt
@@ -209,8 +212,8 @@ def _lower_factor(x: Array) -> Array:
 
 _SLOW = "LAPACK is called for each matrix"
 KERNELS = {
-    "lu": (Kernel("LU by entries", _SLOW, _is_small, _lu, 15.0),),
-    "lu_solve": (Kernel("solution by entries", _SLOW, _is_small_solution, _lu_solve),),
-    "triangular_solve": (Kernel("triangular solution by entries", _SLOW, _is_small_triangle,
+    lu_p: (Kernel("LU by entries", _SLOW, _is_small, _lu, 15.0),),
+    lu_solve_p: (Kernel("solution by entries", _SLOW, _is_small_solution, _lu_solve),),
+    triangular_solve_p: (Kernel("triangular solution by entries", _SLOW, _is_small_triangle,
                                 _triangular_solve),),
-    "cholesky": (Kernel("Cholesky by entries", _SLOW, _is_small, _cholesky, 5.4),)}
+    cholesky_p: (Kernel("Cholesky by entries", _SLOW, _is_small, _cholesky, 5.4),)}

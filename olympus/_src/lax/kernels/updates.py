@@ -15,7 +15,11 @@ from ...base.lib import mlir
 from ...base.typing import IrOperation, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
-from ..indexing import ScatterDimensionNumbers
+from ..indexing import (
+    ScatterDimensionNumbers, scatter_add_p, scatter_max_p, scatter_min_p, scatter_p, scatter_sub_p,
+)
+from ..scatter_product import scatter_mul_p
+from ..slicing import dynamic_update_slice_p
 
 # Found with tools/kernel_table.py: of fewer elements, or a smaller part, a copy takes as long.
 LEAST, PART = 512, 2
@@ -35,17 +39,25 @@ STAYS = frozenset(f"stablehlo.{name}" for name in (
     "shift_right_logical", "sign", "sine", "sqrt", "subtract", "tan", "tanh", "xor"))
 
 
+def _is_large(b: Builder, *xs: IrValue) -> bool:
+    return _is_part(b, 1)
+
+
 def _is_stencil(b: Builder, x: IrValue, update: IrValue, *starts: IrValue) -> bool:
-    return _is_large(b, 1) and _reads_elsewhere(b, x, update, starts)
+    return _reads_elsewhere(b, x, update, starts)
 
 
-def _is_one_window(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, *,
-                   dimension_numbers: ScatterDimensionNumbers, **params: Hashable) -> bool:
-    return b.avals_in[1].ndim == 1 and _is_large(b, 2) and _reads_elsewhere(
-        b, x, updates, [indices], dimension_numbers.scatter_dims_to_operand_dims)
+def _is_one_window(b: Builder, *xs: IrValue, **params: Hashable) -> bool:
+    return b.avals_in[1].ndim == 1 and _is_part(b, 2)
 
 
-def _is_large(b: Builder, update: int) -> bool:
+def _is_scattered_stencil(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, *,
+                          dimension_numbers: ScatterDimensionNumbers, **params: Hashable) -> bool:
+    return _reads_elsewhere(b, x, updates, [indices],
+                            dimension_numbers.scatter_dims_to_operand_dims)
+
+
+def _is_part(b: Builder, update: int) -> bool:
     size = b.avals_in[update].size
     return size >= LEAST and size * PART >= b.avals_in[0].size
 
@@ -125,6 +137,7 @@ def _scatter(b: Builder, x: IrValue, indices: IrValue, updates: IrValue, **param
 _NAME = "update in memory"
 _WHY = "XLA fuses an update with what reads its target elsewhere"
 KERNELS = {
-    "dynamic_update_slice": (Kernel(_NAME, _WHY, _is_stencil, _update, 0.8),),
-    **dict.fromkeys(("scatter", "scatter-add", "scatter-sub", "scatter-min", "scatter-max",
-                     "scatter-mul"), (Kernel(_NAME, _WHY, _is_one_window, _scatter, 0.8),))}
+    dynamic_update_slice_p: (Kernel(_NAME, _WHY, _is_large, _update, 0.8, _is_stencil),),
+    **dict.fromkeys((scatter_p, scatter_add_p, scatter_sub_p, scatter_min_p, scatter_max_p,
+                     scatter_mul_p), (Kernel(_NAME, _WHY, _is_one_window, _scatter, 0.8,
+                                             _is_scattered_stencil),))}

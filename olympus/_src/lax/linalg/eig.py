@@ -107,7 +107,7 @@ class Eig(MatrixOperation):
 
 
 def _is_cusolvers(implementation: EigImplementation | None, left: bool) -> bool:
-    """Whether cuSOLVER is asked for, or has what is: right eigenvectors."""
+    """Whether cuSOLVER is asked for, or computes all that is: right eigenvectors."""
     return implementation is EigImplementation.CUSOLVER or implementation is None and not left
 
 

@@ -16,7 +16,7 @@ from ..arithmetic import abs, div, mul, neg, reciprocal, sign, square, sub
 from ..bits import bitwise_not
 from ..comparison import gt, le, select
 from ..convert import convert_element_type
-from ..families import FLOATING, Elementwise, add, binary, elementwise
+from ..families import FLOATING, Elementwise, Partial, add, binary, elementwise
 from ..transcendental import exp, rsqrt
 from .series import Computed
 
@@ -211,17 +211,27 @@ class Bessel(Elementwise):
     fusion = "long"
     pace = 20.0
 
-    def lower(self, b: Builder, x: IrValue) -> IrValue:
-        return b.inline(self.series, x)
+    def __init__(self, name: str, series: Callable[[Array], Array], slope: Partial) -> None:
+        super().__init__(name, name, FLOATING, [slope])
+        self.series = series
 
-    def series(self, x: Array) -> Array:
+    def lower(self, b: Builder, x: IrValue) -> IrValue:
+        return b.inline(self.value, x)
+
+    def value(self, x: Array) -> Array:
         """The value in terms of arithmetic."""
         dtype = typeof(x).dtype
         if dtypes.itemsize_bits(dtype) < 32:
             return convert_element_type(self.series(convert_element_type(x, "float32")), dtype)
-        if self.name == "bessel_i0e":
-            return _two_ranges(_I0_NEAR, _I0_FAR, x, None)
-        return mul(sign(x), _two_ranges(_I1_NEAR, _I1_FAR, x, lambda size: size))
+        return self.series(x)
+
+
+def _i0e(x: Array) -> Array:
+    return _two_ranges(_I0_NEAR, _I0_FAR, x, None)
+
+
+def _i1e(x: Array) -> Array:
+    return mul(sign(x), _two_ranges(_I1_NEAR, _I1_FAR, x, lambda size: size))
 
 
 def _i1e_slope(t: Array, y: Array, x: Array) -> Array:
@@ -232,9 +242,9 @@ def _i1e_slope(t: Array, y: Array, x: Array) -> Array:
     return mul(t, select(away, slope, 0.5))
 
 
-bessel_i0e_p = Bessel("bessel_i0e", "bessel_i0e", FLOATING, [
-    lambda t, y, x: mul(t, sub(bessel_i1e(x), mul(sign(x), y)))])
-bessel_i1e_p = Bessel("bessel_i1e", "bessel_i1e", FLOATING, [_i1e_slope])
+bessel_i0e_p = Bessel("bessel_i0e", _i0e,
+                      lambda t, y, x: mul(t, sub(bessel_i1e(x), mul(sign(x), y))))
+bessel_i1e_p = Bessel("bessel_i1e", _i1e, _i1e_slope)
 
 
 def bessel_i0e(x: ArrayLike) -> Array:

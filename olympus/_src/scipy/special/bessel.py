@@ -156,14 +156,14 @@ def _k(order: int, x: Array, scaled: bool) -> Array:
     return where(legal, where(near, value, far), where(x == 0.0, math.inf, math.nan))
 
 
-def _upwards(step: Any, n: Array, x: Array, where_to: Array, first: Array, second: Array) -> Array:
+def _upwards(step: Any, n: Array, x: Array, active: Array, first: Array, second: Array) -> Array:
     """The value at n of a recurrence whose values at 0 and 1 are given."""
     def body(i: Array, state: Sequence[Array], constants: Sequence[Array]) -> Any:
         (low, high), (order, z) = state, constants
         k = i + 1.0
         return k + 1.0 < order, (high, step(k, z, low, high))
 
-    high = iterate(body, where_to & (n > 1.0), (first, second), (n, x), 100_000)[1]
+    high = iterate(body, active & (n > 1.0), (first, second), (n, x), 100_000)[1]
     return where(n == 0.0, first, high)
 
 

@@ -98,17 +98,17 @@ def _exact_series(tol: float) -> Any:
     return step
 
 
-def _gauss(tol: float, where_to: Array, a: Array, b: Array, c: Array, x: Array
+def _gauss(tol: float, active: Array, a: Array, b: Array, c: Array, x: Array
            ) -> tuple[Array, Array]:
     """(value, whether digits of it are lost)."""
     one, zero = x * 0.0 + 1.0, x * 0.0
-    _, total, most = iterate(_series(tol * 0.25), where_to, (one, one, one), (a, b, c, x), _STEPS)
-    cancels = where_to & (most > 2.0 * absolute(total))
+    _, total, most = iterate(_series(tol * 0.25), active, (one, one, one), (a, b, c, x), _STEPS)
+    cancels = active & (most > 2.0 * absolute(total))
     state = (one, zero, one, zero)
     exact = iterate(_exact_series(tol * 0.25), cancels, state, (a, b, c, x), _STEPS)
     value = where(cancels, exact[2], total)
     # The largest term has 104 bits.
-    return value, where_to & ~(most <= tol * 2.0 ** 100 * absolute(value))
+    return value, active & ~(most <= tol * 2.0 ** 100 * absolute(value))
 
 
 def _slope_series(tol: float) -> Any:
@@ -128,10 +128,10 @@ def _slope_series(tol: float) -> Any:
     return step
 
 
-def _gauss_slope(tol: float, where_to: Array, abc: Sequence[Array], x: Array,
+def _gauss_slope(tol: float, active: Array, abc: Sequence[Array], x: Array,
                  direction: Sequence[Array]) -> tuple[Array, Array]:
     one, zero = x * 0.0 + 1.0, x * 0.0
-    out = iterate(_slope_series(tol * 0.25), where_to, (one, one, zero, zero),
+    out = iterate(_slope_series(tol * 0.25), active, (one, one, zero, zero),
                   (*abc, x, *direction), _STEPS)
     return out[1], out[3]
 
@@ -205,7 +205,7 @@ def _taylor_step(tol: float) -> Any:
     return step
 
 
-def _led(tol: float, where_to: Array, road: _Road, direction: Sequence[Array]
+def _led(tol: float, active: Array, road: _Road, direction: Sequence[Array]
          ) -> tuple[Array, Array]:
     """The function at the end of a road and its derivative along (da, db, dc).
 
@@ -216,13 +216,13 @@ def _led(tol: float, where_to: Array, road: _Road, direction: Sequence[Array]
     start = 2.0 * (1.0 + absolute(c)) / ((1.0 + absolute(a)) * (4.0 + absolute(b)))
     x = minimum(minimum(where(c > 0.0, start, 0.5), road.end), 0.5)
     both = [stack((v, v + 1.0)) for v in (a, b, c)]
-    (y, above), (dy, dabove) = _gauss_slope(tol, stack((where_to, where_to)), both, stack((x, x)),
+    (y, above), (dy, dabove) = _gauss_slope(tol, stack((active, active)), both, stack((x, x)),
                                             [stack((v, v)) for v in direction])
     slope = a * b / c * above
     dslope = ((da * b + db * a) / c - a * b * dc / (c * c)) * above + a * b / c * dabove
     h, _ = road.step(x, 1.0 - x)
     u, v, du, dv = y, h * slope, dy, h * dslope
-    out = iterate(_taylor_step(tol), where_to,
+    out = iterate(_taylor_step(tol), active,
                   (x, 1.0 - x, x * 0.0, u, v, u + v, v, du, dv, du + dv, dv),
                   (da, db, dc - da - db, *road), _STEPS)
     arrived = ((out[0] == road.end) & (out[1] == road.rest)) | (absolute(out[5]) == math.inf)

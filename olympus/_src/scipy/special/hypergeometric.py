@@ -45,12 +45,12 @@ def _kummer_step(tol: float) -> Any:
     return step
 
 
-def _kummer(tol: float, where_to: Array, a: Array, b: Array, x: Array
+def _kummer(tol: float, active: Array, a: Array, b: Array, x: Array
             ) -> tuple[Array, Array, Array]:
     """(value, d/da, d/db) of the series for x >= 0 of at most some hundreds."""
     one, zero = a * 0.0 + 1.0, a * 0.0
     state = (one, one, zero, zero, zero, zero)
-    out = iterate(_kummer_step(tol), where_to, state, (a, b, x), 3000)
+    out = iterate(_kummer_step(tol), active, state, (a, b, x), 3000)
     return out[1], out[4], out[5]
 
 
@@ -67,10 +67,10 @@ def _value_step(tol: float) -> Any:
     return step
 
 
-def _series(tol: float, where_to: Array, a: Array, b: Array, x: Array) -> tuple[Array, Array]:
+def _series(tol: float, active: Array, a: Array, b: Array, x: Array) -> tuple[Array, Array]:
     """(value, the largest term) of the series for x >= 0."""
     one = x * 0.0 + 1.0
-    _, value, most = iterate(_value_step(tol), where_to, (one, one, one), (a, b, x), 3000)
+    _, value, most = iterate(_value_step(tol), active, (one, one, one), (a, b, x), 3000)
     return value, most
 
 
@@ -104,19 +104,19 @@ def _taylor_step(tol: float) -> Any:
     return step
 
 
-def _led(tol: float, where_to: Array, a: Array, b: Array, x: Array) -> Array:
+def _led(tol: float, active: Array, a: Array, b: Array, x: Array) -> Array:
     """e to the -x/2 times the function at x > 0, from where its power series does not cancel.
 
     NaN where the way is too long.
     """
     start = minimum(2.0 * (1.0 + absolute(b)) / (4.0 + absolute(a)), x)
-    value, above = _series(tol, stack((where_to, where_to)), stack((a, a + 1.0)),
+    value, above = _series(tol, stack((active, active)), stack((a, a + 1.0)),
                            stack((b, b + 1.0)), stack((start, start)))[0]
     fall = exp(-0.5 * start)
     y, slope = fall * value, fall * (a / b * above - 0.5 * value)
     first = _stride(a, b, start, x)[0] * slope
     zero = start * 0.0
-    out = iterate(_taylor_step(tol), where_to, (start, zero, zero, y, first, y + first, first),
+    out = iterate(_taylor_step(tol), active, (start, zero, zero, y, first, y + first, first),
                   (a, b, x), 200_000)
     return where((out[0] == x) | (absolute(out[5]) == math.inf), out[5], math.nan)
 
@@ -130,7 +130,7 @@ def _split(a: ArrayLike, b: ArrayLike, x: ArrayLike) -> tuple:
     return fine, legal, negative, where(negative, q - p, p), q, absolute(z)
 
 
-def _polynomial(where_to: Array, a: Array, b: Array, x: Array) -> Array:
+def _polynomial(active: Array, a: Array, b: Array, x: Array) -> Array:
     """The function of a = -n by the recurrence of Laguerre's polynomials (DLMF 18.9.1)."""
     def step(k: Array, state: Sequence[Array], constants: Sequence[Array]
              ) -> tuple[Array, tuple[Array, Array]]:
@@ -139,7 +139,7 @@ def _polynomial(where_to: Array, a: Array, b: Array, x: Array) -> Array:
         return n + 1.0 < -a, (high, ((2.0 * n + b - x) * high - n * low) / (b + n))
 
     one = x * 0.0 + 1.0
-    return iterate(step, where_to, (one, 1.0 - x / b), (a, b, x), 1_000_000)[1]
+    return iterate(step, active, (one, 1.0 - x / b), (a, b, x), 1_000_000)[1]
 
 
 def hyp1f1_of(tol: float, a: ArrayLike, b: ArrayLike, x: ArrayLike) -> Array:
