@@ -103,6 +103,9 @@ def case_a_copy_that_not_all_devices_start_is_refused():
     def turns(send):
         lax.while_loop(lambda i: i < lax.axis_index("x"), lambda i: (send(), i + 1)[1], 0)
 
+    def later(send):        # from its second turn on, the loop's carry tells the devices apart
+        lax.fori_loop(0, 3, lambda i, mine: (pl.when(mine < 3)(send), lax.axis_index("x"))[1], 0)
+
     for decide in (lambda send: pl.when(lax.axis_index("x") == 3)(send), turns,
                    lambda send: olympus.jit(lambda i: pl.when(i + 1 > 3)(send))(
                        lax.axis_index("x"))):
@@ -111,6 +114,8 @@ def case_a_copy_that_not_all_devices_start_is_refused():
                          lambda decide=decide, check_vma=check_vma: mapped(functools.partial(
                              one, decide=decide), check_vma=check_vma)(X))
             assert "pallas_cases.py:" in text and "start it outside" in text
+    error(NotImplementedError, "depends on the device",     # types see it, too
+          lambda: mapped(functools.partial(one, decide=later), check_vma=False)(X))
     # All devices agree on a step of the grid, and on what they gathered.
     def agreed(x, o, sent, received):
         me = lax.axis_index("x")

@@ -11,6 +11,7 @@ A copy in a branch that only some devices take would wait for the others without
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
+from operator import or_
 from typing import Any
 
 from ..base import source
@@ -20,7 +21,7 @@ from ..control.cond import cond_p
 from ..control.while_primitive import while_p
 from ..control_flow.while_loop import fori_loop
 from ..core.context import DeviceAxis, ctx
-from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn
+from ..core.ir import Atom, ClosedOlympuspr, Literal
 from ..core.trace import typeof
 from ..lax.collectives.axes import axis_index, axis_index_p
 from ..lax.collectives.moves import all_gather, all_gather_p
@@ -106,17 +107,10 @@ def check_branches(closed: ClosedOlympuspr) -> None:
         _walk(closed, [False] * len(closed.olympuspr.invars))
 
 
-def _bodies(eqn: OlympusprEqn) -> list[ClosedOlympuspr]:
-    found = []
-    for value in eqn.params.values():
-        found += [p for p in (value if isinstance(value, tuple) else (value,))
-                  if isinstance(p, ClosedOlympuspr)]
-    return found
-
-
 def _communicates(closed: ClosedOlympuspr) -> bool:
-    return any(eqn.primitive is all_gather_p or any(map(_communicates, _bodies(eqn)))
-               for eqn in closed.eqns)
+    return any(eqn.primitive is all_gather_p or any(
+        _communicates(body) for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars))
+        for eqn in closed.eqns)
 
 
 def _walk(closed: ClosedOlympuspr, differs: Sequence[bool]) -> list[bool]:
@@ -127,21 +121,26 @@ def _walk(closed: ClosedOlympuspr, differs: Sequence[bool]) -> list[bool]:
         return type(atom) is not Literal and atom in own
 
     for eqn in closed.eqns:
-        ins = list(map(has, eqn.invars))
-        decides = eqn.primitive is cond_p and ins[0]
-        bodies = _bodies(eqn)
-        for body in bodies:
-            n = len(body.olympuspr.invars)      # operands of several bodies come in front of them
-            found = _walk(body, ins[len(ins) - n:] if eqn.primitive is cond_p else
-                          ins[:n] if len(ins) >= n else [any(ins)] * n)
-            decides |= eqn.primitive is while_p and body is eqn.params["cond_olympuspr"] and any(
-                found)
-        if decides and any(map(_communicates, bodies)):
+        prim, params, ins = eqn.primitive, eqn.params, list(map(has, eqn.invars))
+        bodies = prim.applied(params, ins)
+        if not bodies:
+            if prim is axis_index_p or (any(ins) and prim is not all_gather_p):
+                own.update(eqn.outvars)
+            continue
+        found = [_walk(body, its) for _, body, its in bodies]
+        if prim.repeats:        # what an iteration makes of a carry decides the next one
+            before, count = sum(map(len, prim.cut(params, ins)[:2])), len(prim.cut(params, ins)[2])
+            while (carry := [*map(or_, ins[before:before + count], found[-1])]) != (
+                    ins[before:before + count]):
+                ins[before:before + count] = carry
+                found = [_walk(body, its) for _, body, its in prim.applied(params, ins)]
+        decides = prim is cond_p and ins[0] or prim is while_p and found[0][0]
+        if decides and any(_communicates(body) for _, body, _ in bodies):
             raise NotImplementedError(
-                f"pallas_call: {eqn.primitive.name} at {source.summarize(eqn.source)} depends on "
+                f"pallas_call: {prim.name} at {source.summarize(eqn.source)} depends on "
                 "the device, and a copy or signal to another device is inside; all devices must "
                 "start it, or it would wait for the others without an end;\n  start it outside, "
                 "to the device itself where nothing is to be sent.")
-        if eqn.primitive is axis_index_p or (any(ins) and eqn.primitive is not all_gather_p):
-            own.update(eqn.outvars)
+        outs = zip(*(found[1:] if prim is while_p else found), strict=True)
+        own.update([v for v, told in zip(eqn.outvars, outs, strict=True) if decides or any(told)])
     return [has(v) for v in closed.olympuspr.outvars]
