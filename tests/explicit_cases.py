@@ -416,6 +416,18 @@ def case_gradients_of_batches_are_summed_over_devices_once():
             [olympus.grad(loss)(w, xs[0]) for w in (ws, -ws)]), rtol=2e-5, atol=1e-5)
 
 
+def case_rows_of_groups_may_be_cut():
+    rng = np.random.default_rng(0)
+    x, w, sizes = rng.normal(size=(8, 4)), rng.normal(size=(3, 4, 2)), np.array([3, 0, 4])
+    loss = lambda x, w: (lax.ragged_dot(x, w, sizes) ** 2).sum()
+    want = [lax.ragged_dot(x, w, sizes), *olympus.grad(loss, (0, 1))(x, w)]
+    x, w = olympus.device_put(x, explicit("x")), olympus.device_put(w, explicit(None, None, "y"))
+    found = [lax.ragged_dot(x, w, sizes), *olympus.jit(olympus.grad(loss, (0, 1)))(x, w)]
+    for one, other, dims in zip(found, want, ("8@x,2@y", "8@x,4", "3,4,2@y"), strict=True):
+        np.testing.assert_allclose(one, other, 1e-5, 1e-6)
+        assert str(olympus.typeof(one)) == f"float32[{dims}]", one.aval
+
+
 def case_axes_change_their_types_for_a_function():
     x = olympus.device_put(X, on("x", "y"))
     with olympus.set_mesh(on().mesh):

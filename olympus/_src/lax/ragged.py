@@ -35,7 +35,7 @@ from .reduce import reduce_or
 from .shape import (
     broadcast_axis, broadcast_in_dim, move_axis, reduce_sum, reshape, shifted, transpose, zeros_of,
 )
-from .sharding import as_typed, settled
+from .sharding import as_typed, settled, undecided
 from .slicing import concatenate, dynamic_slice, pad, slice_in_dim
 
 Dims = tuple[int, ...]
@@ -103,7 +103,7 @@ def _check(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray,
 
 
 class Roles(NamedTuple):
-    """What the axes of a ragged contraction's operands are for."""
+    """The roles of the axes of a ragged contraction's operands."""
 
     contracting: tuple[Dims, Dims]
     batch: tuple[Dims, Dims]
@@ -147,10 +147,10 @@ def _numbers(contracting: tuple[Dims, Dims], batch: tuple[Dims, Dims], ragged: i
 
 def _entries(operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: Params
             ) -> list[tags.Entries]:
-    """Batch axes, then the free ones; contracted and ragged axes, and that of groups, are whole."""
+    """Batch axes, then the free ones; contracted axes and the axis of groups are whole."""
     x, y, sizes = operands
     roles = roles_of(len(x.shape), len(y.shape), params["ragged_dot_dimension_numbers"])
-    tags.whole(x, (*roles.contracting[0], roles.ragged))
+    tags.whole(x, roles.contracting[0])
     tags.whole(y, roles.contracting[1])
     tags.whole(sizes, range(len(sizes.shape)))
     batch = tags.merged([tags.Operand((), tuple([z.entries[i] for i in axes]), z.mesh)
@@ -231,6 +231,9 @@ class RaggedDot(Primitive):
         wanted = x if left else y
         if preferred_element_type is not None or {x.dtype, y.dtype} != {wanted.dtype}:
             preferred_element_type = wanted.dtype
+        if wanted.tagged:   # where the cotangent is cut follows from the operand alone
+            ct, sizes = undecided(ct), undecided(sizes)
+            lhs, rhs = [v if type(v) is Linear else undecided(v) for v in (lhs, rhs)]
         out = rule(ct, lhs, rhs, sizes, roles, preferred_element_type=preferred_element_type,
                    **params)
         out = as_typed(out, wanted.to_cotangent_aval())
