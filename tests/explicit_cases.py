@@ -428,6 +428,15 @@ def case_rows_of_groups_may_be_cut():
         assert str(olympus.typeof(one)) == f"float32[{dims}]", one.aval
 
 
+def case_tangents_of_tangents_need_no_devices():
+    """A tangent of no mesh, beside a result of `shard_map`, when nothing records the program."""
+    double = olympus.shard_map(lambda x: x * 2, mesh=explicit().mesh, in_specs=P(), out_specs=P())
+    inner = lambda y: olympus.jvp(lambda x: double(onp.float32(3)) + x * x, (y,), (1.0,))
+    for f in (lambda y: inner(y)[0], lambda y: inner(y)[1]):
+        out, tangent = olympus.jvp(f, (2.0,), (1.0,))
+        assert (out, tangent) in ((10, 4), (4, 2)), (out, tangent)
+
+
 def case_axes_change_their_types_for_a_function():
     x = olympus.device_put(X, on("x", "y"))
     with olympus.set_mesh(on().mesh):

@@ -14,6 +14,7 @@ from ..core import reuse, tags
 from ..core.context import ThreadState, ctx
 from ..core.ir import OlympusprEqn
 from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, linear_jvp
+from ..core.staging import recorder
 from ..core.trace import Tracer, typeof
 from ..types.avals import Aval, ShapedArray, ShapeDtypeStruct
 from ..types.layout import Format, Layout
@@ -409,7 +410,7 @@ def as_typed(x: T, aval: ShapedArray) -> T:
         x = move(x, aval.memory_space)
     if not aval.explicit or typeof(x).sharding == aval.sharding:
         return x
-    if not typeof(x).sharded and ctx.trace is ThreadState.trace and not aval.sums[0]:
+    if not typeof(x).sharded and recorder(ctx.trace) is None and not aval.sums[0]:
         return x    # an array of no mesh: a type does not name the devices to put it on
     return reshard_p.bind(x, sharding=aval.sharding)
 
