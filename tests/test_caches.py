@@ -693,6 +693,7 @@ CACHES = {
     ("types/dtypes.py", "_PROMOTED"): "dtypes, x64, mode | process | as many as there are",
     ("lax/families.py", "_range"): "dtype | process | 256",
     ("lax/contract.py", "_cotangent_plan"): "dimension numbers, ranks | process | 1024",
+    ("lax/ragged.py", "roles_of"): "dimension numbers, ranks | process | 1024",
     ("core/templates.py", "_exact"): "type | process | the library's, 1024 that were met",
     ("numpy/array_methods.py", "_accepted"): "type | process | the library's, 1024 that were met",
     ("core/templates.py", "_templates"): (

@@ -420,7 +420,7 @@ def pool_threads():
     """The threads of XLA's pools that have a name, those within a computation."""
     found = set()
     for thread in os.listdir("/proc/self/task"):
-        with contextlib.suppress(FileNotFoundError):    # it has just ended
+        with contextlib.suppress(FileNotFoundError, ProcessLookupError):    # it has just ended
             if Path(f"/proc/self/task/{thread}/comm").read_text().strip() == "tf_XLAEigen":
                 found.add(int(thread))
     return found

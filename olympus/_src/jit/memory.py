@@ -55,6 +55,7 @@ class CacheMemory(NamedTuple):
       nbytes: of the tables, keys and arrays; not of other objects' contents.
 
     >>> import olympus
+    >>> y = olympus.jit(olympus.numpy.sin)(1.0)     # which is traced, lowered and compiled
     >>> sum(row.entries for row in olympus.memory_report().caches) > 0
     True
     """
