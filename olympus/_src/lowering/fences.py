@@ -377,8 +377,8 @@ class _Pass:
         x, y = eqn.invars[0], eqn.invars[-1]
         p, q = self._of(x), self._of(y)
         base, number = value_of(p), value_of(q)
-        if isinstance(base, REAL) and isinstance(number, REAL) and (
-                base < 0 and number % 1):
+        if len(eqn.invars) == 2 and isinstance(base, REAL) and isinstance(number, REAL) and (
+                -math.inf < base < 0 and number % 1 and not is_infinite(number)):
             self._note_constant(eqn, math.nan)
             return
         bits = POWER
