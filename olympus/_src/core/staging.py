@@ -19,10 +19,10 @@ from ..base.source import Source
 from ..base.typing import Array, ArrayLike, Params
 from ..types.avals import HIGH, Aval, ShapedArray
 from .context import ROOT, outermost
-from .effects import Effect, of_equations
+from .effects import Effect
 from .ir import (
     NO_DEBUG_INFO, NO_EFFECTS, Atom, ClosedOlympuspr, DebugInfo, Literal, Olympuspr, OlympusprEqn,
-    Var, variables,
+    Var, effects_of_equations, variables,
 )
 from .leaks import check_leaks, note_origins
 from .primitive import Primitive
@@ -239,7 +239,8 @@ class StagingTrace(Trace):
             info = info._replace(result_paths=result_paths)
         constvars = [var for _, var in self.consts.values()]
         inputs = [t._bound for t in self.inputs]
-        effects = of_equations([*constvars, *inputs], self.eqns) if self.effectful else NO_EFFECTS
+        effects = (effects_of_equations([*constvars, *inputs], self.eqns) if self.effectful
+                   else NO_EFFECTS)
         if self.height >= GIVEN:
             make_room(self.height + 1)
         pr = Olympuspr(constvars, inputs, outvars, self.eqns, effects, info, self.height + 1)

@@ -15,7 +15,8 @@ from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, Shapes, not_linear
+from ..core.facts import Shapes
+from ..core.primitive import Axis, Builder, Linear, Primitive, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -15,7 +15,8 @@ from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DimSize, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
-from ..core.primitive import Axis, Builder, GivenFacts, Linear, Primitive, Tangent, linear_jvp
+from ..core.facts import GivenFacts
+from ..core.primitive import Axis, Builder, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -16,9 +16,8 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DType, IrValue, StaticScalar
 from ..base.util import memoize
 from ..core import reuse, tags
-from ..core.primitive import (
-    Axis, Builder, Cotangent, GivenFacts, Linear, Primitive, Tangent, Zero, not_linear,
-)
+from ..core.facts import GivenFacts
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, Zero, not_linear
 from ..core.trace import is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -251,7 +250,7 @@ def elementwise(name: str, op: str, kinds: str, *partials: Partial, linear: tupl
       result: the result's dtype of the operands', if another.
       transposes: per operand, the cotangent of the result's; default: the partials.
       arity: how many operands it takes, if there are no partials.
-      facts: in which it differs from the family, by their names in `core.primitive.Facts`.
+      facts: in which it differs from the family, by their names in `core.facts.Facts`.
     """
     return Elementwise(name, op, kinds, partials or None, linear, result, transposes, arity,
                        **facts)

@@ -18,8 +18,9 @@ from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import lazy_module, memoize
 from ..core import tags
+from ..core.facts import Indexed, Shapes
 from ..core.ir import ClosedOlympuspr, Olympuspr
-from ..core.primitive import Axis, Builder, Cotangent, Indexed, Linear, Shapes, Tangent, Zero
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import literal, typeof
 from ..types import dtypes

@@ -14,8 +14,9 @@ from typing import NamedTuple
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import ByKey, lazy_module, memoize
 from ..core import tags
+from ..core.facts import Shapes
 from ..core.primitive import (
-    Axis, Builder, Cotangent, Linear, Primitive, Shapes, Tangent, Transposed, Zero, not_linear,
+    Axis, Builder, Cotangent, Linear, Primitive, Tangent, Transposed, Zero, not_linear,
 )
 from ..core.trace import literal, typeof
 from ..types import dtypes

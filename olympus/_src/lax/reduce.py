@@ -12,7 +12,8 @@ from ..base.docstrings import complete_docstrings, described_like
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module
 from ..core import tags
-from ..core.primitive import Axis, Builder, Primitive, Shapes, Tangent, Zero
+from ..core.facts import Shapes
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.staging import stage
 from ..core.trace import is_array, literal, typeof
 from ..types import dtypes

@@ -10,9 +10,8 @@ from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import lazy_module
 from ..core import reuse, tags
-from ..core.primitive import (
-    Axis, Builder, Cotangent, Indexed, Linear, Primitive, Shapes, Tangent, linear_jvp,
-)
+from ..core.facts import Indexed, Shapes
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -13,7 +13,8 @@ from typing import Any
 
 from ..base.typing import Array, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, Shapes, linear_jvp
+from ..core.facts import Shapes
+from ..core.primitive import Axis, Builder, Linear, Primitive, linear_jvp
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

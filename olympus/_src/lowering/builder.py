@@ -33,10 +33,10 @@ from .attributes import (
     location, quoted_name, tensor_type, value_attr,
 )
 from .context import ModuleContext, emit_header
-from .emitter import BOOL, OWN, Block, Emitter
+from .emitter import BOOL, OWN, Block, Emitter, Mark
 from .manual import ManualAxes, groups_attr
 from .marks import KEPT, dictionary, elsewhere, marks_of
-from .platforms import Mark, PlatformOpen, rule_of
+from .platforms import PlatformOpen, rule_of
 from .recipes import has_recipes, note_recipe
 from .rule_programs import LONG, OfArrays, rule_program, staged
 from .tokens import TokenSet

@@ -52,6 +52,29 @@ class Block:
         self.token: Any = None              # of the last ordered effect, if there was one
 
 
+class Mark:
+    """The end of a block and its knowledge, so that a rule's beginnings can be taken back."""
+
+    __slots__ = ("block", "last", "counts")
+
+    def __init__(self, block: Block) -> None:
+        self.block, ops = block, block.ip.block.operations
+        self.last = len(ops)
+        assert block.sizes is not None
+        tables: list[dict[Any, IrValue]] = [
+            block.scalars, block.repeated, block.sizes.values, block.sizes.vectors]
+        self.counts = [(table, len(table)) for table in tables]
+
+    def restore(self) -> None:
+        # The last first: an operation that is erased must have no readers left.
+        for op in list(self.block.ip.block.operations)[self.last:][::-1]:
+            op.operation.erase()
+        # Otherwise these only grow, and dicts keep their order: new entries are last.
+        for table, count in self.counts:
+            for key in list(table)[count:]:
+                del table[key]
+
+
 class Emitter:
     """Emits operations at the end of a block.
 

@@ -12,7 +12,8 @@ from typing import Any, Unpack
 
 from ..base.typing import Array, ArrayLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Builder, GivenFacts, Primitive
+from ..core.facts import GivenFacts
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.trace import typeof
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical

@@ -18,8 +18,9 @@ from ...base import config
 from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue
 from ...base.util import memoize
 from ...core import tags
+from ...core.facts import GivenFacts
 from ...core.ir import ClosedOlympuspr
-from ...core.primitive import Builder, GivenFacts, Primitive
+from ...core.primitive import Builder, Primitive
 from ...core.staging import stage
 from ...core.trace import typeof
 from ...types import dtypes

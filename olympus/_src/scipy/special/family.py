@@ -12,8 +12,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Unpack
 
 from ...base.typing import Array, ArrayLike
+from ...core.facts import GivenFacts
 from ...core.ir import Literal
-from ...core.primitive import GivenFacts, Primitive, Zero
+from ...core.primitive import Primitive, Zero
 from ...core.trace import typeof
 from ...lax.families import FLOATING, Partial
 from ...lax.special.series import Computed, log1p_minus
