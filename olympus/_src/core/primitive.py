@@ -300,6 +300,8 @@ class Facts:
     hands_on_nan: bool = False
     divides: bool = False
     looked_into: bool = False
+    # For `control.agreement`: whether collectives of its body are copies and signals of a kernel.
+    exchanges: bool = False
 
     # For the time and the cost of programs: nanoseconds that an element takes, alone on one core
     # (`tools/dispatch_table.py` measured them), infinite if not known; whether it is a sum of
