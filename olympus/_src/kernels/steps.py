@@ -61,13 +61,14 @@ class Steps:
     """How `InterpretParams` change the steps of a grid: their order, and who is told of each.
 
     orders: for each axis its indices in the order of the steps, None for their own.
+    one_memory: whether an input and its alias are one memory.
     """
 
-    __slots__ = ("orders", "recorder")
+    __slots__ = ("orders", "recorder", "one_memory")
 
     def __init__(self, orders: Sequence[np.ndarray | None] = (),
-                 recorder: Callable[..., object] | None = None) -> None:
-        self.orders, self.recorder = orders, recorder
+                 recorder: Callable[..., object] | None = None, one_memory: bool = False) -> None:
+        self.orders, self.recorder, self.one_memory = orders, recorder, one_memory
 
     @classmethod
     def of(cls, how: object, compiler_params: object, size: Sequence[Size]) -> Steps:
@@ -79,7 +80,8 @@ class Steps:
             orders = [rng.permutation(n).astype(INT32) if isinstance(n, int) and n > 1 and getattr(
                 kind, "value", kind) == "parallel" else None
                       for n, kind in zip(size, kinds, strict=False)]
-        return cls(orders, getattr(how, "grid_point_recorder", None))
+        return cls(orders, getattr(how, "grid_point_recorder", None),
+                   hasattr(how, "dma_execution_mode"))
 
     def at(self, ids: Sequence[Array]) -> Sequence[Array]:
         """The place in the grid of the step that the loop counts by `ids`."""
