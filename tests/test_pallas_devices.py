@@ -331,6 +331,32 @@ def test_parallel_axes_run_in_an_order_that_a_seed_draws(kinds: Any) -> None:
     assert [int(found[i, j]) for i, j, _ in seen] == list(range(24))
 
 
+@pytest.mark.parametrize(("cores", "each"), [(2, 2), (3, 2), (5, 1)])
+def test_each_core_has_scratch_and_copies_of_inputs_of_its_own(cores: int, each: int) -> None:
+    seen: list[int] = []
+
+    def kernel(x: Any, array: Any, o: Any, count: Any) -> None:
+        x[...] += 1
+        array[...] += 1
+        number_steps(o, count)
+        o[...] += 100 * x[...] + 10000 * array[...]
+
+    how = pltpu.InterpretParams(num_cores_or_threads=cores, uninitialized_memory="zero",
+                                grid_point_recorder=lambda place, core: seen.append(int(core)))
+    found = np.asarray(pl.pallas_call(
+        kernel, olympus.ShapeDtypeStruct((4, 3), onp.int32), grid=(2, 2, 3), interpret=how,
+        in_specs=[pl.no_block_spec, pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((1, 1), lambda i, j, k: (2 * i + j, k)),
+        scratch_shapes=[pl.ANY((), onp.int32)], compiler_params=pltpu.CompilerParams(
+            dimension_semantics=("parallel", "parallel", "arbitrary")))(
+                onp.zeros((), onp.int32), onp.zeros((), onp.int32)))
+    olympus.effects_barrier()
+    steps = np.arange(12).reshape(4, 3)     # in all; an array is the memory of all cores
+    own = steps % (3 * each)
+    np.testing.assert_array_equal(found, own + 100 * (own + 1) + 10000 * (steps + 1))
+    assert seen == (steps // (3 * each)).ravel().tolist()
+
+
 def test_memory_may_begin_as_zero() -> None:
     def kernel(x: Any, o: Any, never: Any, scratch: Any) -> None:
         o[...] = x[...] + scratch[...] + pl.run_scoped(lambda r: r[...], pl.ANY((4,), onp.float32))

@@ -39,7 +39,7 @@ class Shared:
     @property
     def whole(self) -> bool:
         """Whether the kernel sees the memory itself in both."""
-        return _is_array(self.reads) and _is_array(self.writes)
+        return is_array(self.reads) and is_array(self.writes)
 
     @property
     def stays(self) -> bool:
@@ -87,8 +87,9 @@ def shared(aliases: Mapping[int, int], scalars: int, mappings: Sequence[BlockMap
     """
     found = [Shared(i, scalars + inputs + o, mappings[i - scalars], mappings[inputs + o])
              for i, o in aliases.items() if i >= scalars]
-    return [x for x in found if x.stays or _is_array(x.reads)]
+    return [x for x in found if x.stays or is_array(x.reads)]
 
 
-def _is_array(m: BlockMapping) -> bool:
+def is_array(m: BlockMapping) -> bool:
+    """Whether a kernel sees an operand's array itself, and no block of it."""
     return m.program is None and getattr(m.memory_space, "value", None) in _OF_ARRAYS

@@ -29,6 +29,7 @@ from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.discharge import discharge, written
 from ..jit.jit import jit
+from ..lax.comparison import select
 from ..lax.shape import as_array
 from ..numpy import refs as _methods_of_references  # noqa: F401  which installs them
 from ..types.avals import ShapedArray, make_aval
@@ -37,7 +38,7 @@ from ..types.shape import SymbolicDim
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
-from .aliases import shared
+from .aliases import is_array, shared
 from .blocks import BlockMapping, not_taken, written_at
 from .grid import around, interpreted
 from .semaphores import content_aval, first_content
@@ -288,9 +289,15 @@ class _Call:
         into = [one.target for i, one in aliases.items() if changed[i] and not one.stays]
         carried = [i for i, c in enumerate(changed) if c and i not in aliases or i in into]
         lasts = [[tags.pvary(x, self.vma) for x in one.first()] for one in self.shared]
+        start = [*[contents[i] for i in carried], *[x for xs in lasts for x in xs]]
+        common = [i for i, m in enumerate(self.mappings, len(scalars))
+                  if i >= len(scalars) + n_in or is_array(m)]
 
         def step(ids: Sequence[Array], state: Sequence[Array]) -> list[Array]:
-            ids, now = self.steps.at(ids), [*contents]
+            (ids, first), now = self.steps.at(ids), [*contents]
+            if first is not None:       # scratch and copies of inputs are each core's own
+                state = [x if i in common else select(first, x0, x) for i, x0, x in zip(
+                    [*carried, *[-1] * (len(state) - len(carried))], start, state, strict=True)]
             kept, *last = cut(state, len(carried), *map(len, lasts))
             for i, x in zip(carried, kept, strict=True):
                 now[i] = x
@@ -312,8 +319,7 @@ class _Call:
                     *[x for xs in last for x in xs]]
 
         size = [next(given) if n is None else n for n in self.grid]
-        end = over_grid(step, size, [*[contents[i] for i in carried],
-                                     *[x for xs in lasts for x in xs]])[:len(carried)]
+        end = over_grid(step, size, start)[:len(carried)]
         for i, x in zip(carried, end, strict=True):
             contents[i] = x
         here = len(scalars) + n_in
