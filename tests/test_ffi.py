@@ -410,11 +410,12 @@ def test_64_bit_results_are_promised_without_x64(library):
 
 
 DTYPES = ["bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16",
-          "float32", "complex64", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"]
+          "float32", "complex64", "float8_e4m3fn", "float8_e5m2", "int4", "uint4", "int2", "uint2",
+          "float4_e2m1fn"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (5,), (0,), (2, 3)], ids=str)
+@pytest.mark.parametrize("shape", [(), (5,), (0,), (2, 3), (700,)], ids=str)
 def test_arrays_of_every_dtype_go_through_a_handler(library, dtype, shape):
     x = onp.arange(max(int(np.prod(shape)), 1))[:int(np.prod(shape))].reshape(shape) % 2
     x = x.astype(dtype)
@@ -723,6 +724,20 @@ def test_a_buffer_callback_writes_its_results_in_place(dtype, shape):
     call = buffers.buffer_callback(same, given)
     for way in (lambda f: f, olympus.jit):
         assert np.array_equal(np.asarray(way(call)(given)), np.asarray(given))
+
+
+@pytest.mark.parametrize("dtype, wide", [("int2", "int8"), ("uint4", "uint8"),
+                                         ("float4_e2m1fn", "float8_e4m3fn")])
+def test_elements_of_less_than_a_byte_are_not_written_beyond_a_buffers_end(dtype, wide):
+    def same(ctx, out, x):
+        assert x.dtype == out.dtype == wide
+        np.asarray(out)[...] = np.asarray(x)
+
+    given = (onp.arange(3 * 700).reshape(3, 700) % 2).astype(dtype)
+    call = buffers.buffer_callback(same, given[0], vmap_method="expand_dims")
+    for way in (lambda f: f, olympus.jit):
+        out = way(olympus.vmap(call))(given)
+        assert out.dtype == given.dtype and np.array_equal(np.asarray(out), np.asarray(given))
 
 
 def test_a_buffer_callback_takes_and_gives_trees():
