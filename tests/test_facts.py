@@ -1,4 +1,4 @@
-"""Facts about operations (`core.primitive.Facts`): every primitive is asked for every one."""
+"""Facts about operations (`core.facts.Facts`): every primitive is asked for every one."""
 
 import importlib
 import itertools
@@ -13,9 +13,10 @@ from test_checkify import HANDING_ON
 
 import olympus
 from olympus import lax
-from olympus._src.core.primitive import Facts
+from olympus._src.core.facts import Facts
 from olympus._src.lax.families import Elementwise, elementwise
 from olympus._src.lax.special.series import Computed
+from olympus._src.lowering.fences import _plan
 from olympus.extend.core import Primitive
 
 TYPES = typing.get_type_hints(Facts)
@@ -26,6 +27,9 @@ PARAMS: dict[str, dict[str, Any]] = {
     "round": {"rounding_method": lax.RoundingMethod.TO_NEAREST_EVEN}}
 # Functions of one operand that are NaN at single numbers, so that they have no domain.
 NAN_WITHIN = {"digamma"}
+# Numbers that functions have rules for, alone and in pairs.
+NUMBERS = [np.nan, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, 1e30, -3.5]
+OPERANDS = {n: np.array([*itertools.product(NUMBERS, repeat=n)], np.float32).T for n in (1, 2)}
 
 
 @pytest.fixture(scope="module")
@@ -76,17 +80,22 @@ def test_a_fact_that_there_is_not_is_refused():
         elementwise("neg", "stablehlo.negate", "f", makes_nans=False)
 
 
-@pytest.mark.slow
-def test_elementwise_operations_say_what_they_do_with_nan(primitives):
-    """Where a NaN is an operand, and where none is, at numbers that functions have rules for."""
+@pytest.fixture(scope="module")
+def on_floats(primitives) -> list[Any]:
+    """Elementwise operations and their results on OPERANDS."""
     asked = [p for p in primitives if isinstance(p, Elementwise) and not isinstance(p, Computed)
              and "f" in p.kinds]
-    numbers = [np.nan, 0.0, -0.0, 1.0, -1.0, 0.5, 2.0, np.inf, -np.inf, 1e30, -3.5]
-    operands = {n: np.array([*itertools.product(numbers, repeat=n)], np.float32).T for n in (1, 2)}
-    given = {n: np.isnan(xs).any(0) for n, xs in operands.items()}
     results = olympus.jit(lambda: [
-        p.bind(*operands[p.arity or 0], **PARAMS.get(p.name, {})) for p in asked])()
-    for prim, result in zip(asked, results, strict=True):
+        p.bind(*OPERANDS[p.arity or 0], **PARAMS.get(p.name, {})) for p in asked])()
+    return [*zip(asked, results, strict=True)]
+
+
+@pytest.mark.slow
+def test_elementwise_operations_say_what_they_do_with_nan(on_floats):
+    """Where a NaN is an operand, and where none is, at numbers that functions have rules for."""
+    operands = OPERANDS
+    given = {n: np.isnan(xs).any(0) for n, xs in operands.items()}
+    for prim, result in on_floats:
         if result.dtype == np.float32:
             found, given_here = np.isnan(np.asarray(result)), given[prim.arity or 0]
             assert prim.hands_on_nan == (not (given_here & ~found).any()), prim
@@ -95,6 +104,25 @@ def test_elementwise_operations_say_what_they_do_with_nan(primitives):
             if prim.arity == 1 and prim.name not in NAN_WITHIN:
                 x, (least, most) = np.float64(operands[1][0]), prim.domain or (-np.inf, np.inf)
                 np.testing.assert_array_equal(found, ~((x >= least) & (x <= most)), str(prim))
+
+
+@pytest.mark.slow
+def test_the_known_number_of_a_result_is_the_number_that_the_operation_gives(on_floats):
+    def constants() -> list[Any]:
+        """Each operation on constants."""
+        full = {x.tobytes(): lax.full((2,), x) for x in OPERANDS[1][0]}
+        return [p.bind(*[full[x.tobytes()] for x in xs], **PARAMS.get(p.name, {}))
+                for p, _ in on_floats for xs in OPERANDS[p.arity or 0].T]
+
+    known = _plan(olympus.make_olympuspr(constants)(), True).numbers
+    results = [x for _, result in on_floats for x in np.asarray(result)]
+    cases = [(p.name, *xs) for p, _ in on_floats for xs in OPERANDS[p.arity or 0].T]
+    seen = 0
+    for case, number, result in zip(cases, known, results, strict=True):
+        if number is not None:
+            seen += 1
+            np.testing.assert_array_equal(np.asarray(number, result.dtype), result, str(case))
+    assert seen > 500
 
 
 def test_other_operations_that_hand_a_nan_on_have_a_row(primitives):

@@ -373,6 +373,16 @@ NAN = {
     "a maximum": lambda x: onp.exp(onp.max(onp.full(8, onp.nan, x.dtype)) - x),
     "a norm": lambda x: onp.exp(x / onp.linalg.norm(onp.full(8, onp.nan, x.dtype))),
     "a sign": lambda x: onp.exp(x * onp.sign(onp.full(8, onp.nan, x.dtype))),
+    "a dividend": lambda x: onp.exp(lax.div(onp.asarray(onp.nan, x.dtype), x)),
+    "a remainder": lambda x: onp.exp(lax.rem(x, onp.asarray(onp.nan, x.dtype))),
+    "a bound": lambda x: onp.exp(onp.minimum(onp.maximum(x, onp.nan), 9)),
+    "a clamp": lambda x: onp.exp(lax.clamp(onp.asarray(onp.nan, x.dtype), onp.tile(x, 9), x)),
+    "padding": lambda x: onp.exp(onp.pad(onp.tile(x, 3), 2, constant_values=onp.nan))[:2],
+    "a part": lambda x: onp.exp(onp.full(9, onp.nan, x.dtype).at[1:3].set(x))[3:],
+    "a joined sum": lambda x: onp.exp(onp.sum(onp.append(onp.full(2, onp.nan, x.dtype), x))),
+    "cumulated": lambda x: onp.exp(onp.cumsum(onp.full(9, onp.nan, x.dtype))),
+    "a product of vectors": lambda x: onp.exp(onp.tile(x, 9) @ onp.full(9, onp.nan, x.dtype)),
+    "a choice of constants": lambda x: onp.exp(onp.where(x > 0, onp.nan, onp.ones(8, x.dtype))),
     "a root given": lambda x: olympus.jit(lambda x, c: onp.exp(x + c))(
         x, onp.sqrt(onp.full(8, -1, x.dtype))),
     "a root as result": lambda x: onp.exp(x * olympus.jit(

@@ -21,9 +21,9 @@ from typing import Any, NamedTuple
 
 from ..base.typing import Array, ArrayLike, IrValue, MappedAxis, Params, Reference, T, Value
 from ..base.util import cut, lazy_module, merged
-from ..core.effects import Effect, input_effects, of_body
+from ..core.effects import Effect, input_effects
 from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr, OlympusprEqn
+from ..core.ir import ClosedOlympuspr, OlympusprEqn, effects_of_body
 from ..core.primitive import Axis, Builder, Higher, Primitive, Tangent, Zero, spread_tangents
 from ..core.reuse import Cells, Use
 from ..core.trace import typeof
@@ -60,8 +60,9 @@ class HasBodies(Higher, abstract=True):
     def effects(self, avals: Sequence[Aval], params: Params) -> frozenset[Effect]:
         # An effect on an input names its place: each program is told where its inputs are among
         # ours.
-        found = [of_body(body, its) for _, body, its in self.applied(params, range(len(avals)))]
-        return found[0] if len(found) == 1 else frozenset().union(*found)
+        effects = [effects_of_body(body, its)
+                   for _, body, its in self.applied(params, range(len(avals)))]
+        return effects[0] if len(effects) == 1 else frozenset().union(*effects)
 
     def infer(self, *avals: Aval, **params: Hashable) -> list[ShapedArray]:
         (_, body, _), = self.applied(params, avals)

@@ -77,12 +77,12 @@ class While(Loop):
                 ("the body", params["body_olympuspr"], [*b_consts, *carry])]
 
     def cells(self, use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells]:
-        found = super().cells(use, cells, eqn)
+        carried = super().cells(use, cells, eqn)
         # The condition says, once more, that it is over.
-        rest = [*cells[:len(cells) - len(found)], *found]
+        rest = [*cells[:len(cells) - len(carried)], *carried]
         _, cond, its = self.applied(eqn.params, rest)[0]
         use.call(cond, its)
-        return found
+        return carried
 
     def lower(self, b: Builder, *args: IrValue, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
               body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Hashable

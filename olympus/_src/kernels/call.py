@@ -39,7 +39,6 @@ from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
 from .blocks import BlockMapping, not_taken, written_at
 from .grid import around, interpreted
-from .remote import check_branches, mesh_axes
 from .semaphores import content_aval, first_content
 from .specs import GENERATOR, INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
 from .steps import Steps, as_index, over_grid
@@ -47,6 +46,8 @@ from .steps import Steps, as_index, over_grid
 
 class PallasCall(Call):
     """params: olympuspr, the loop over the grid; name; interpret; cost_estimate; metadata."""
+
+    exchanges = True
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, name: str,
               interpret: bool, **params: Hashable) -> Sequence[IrValue]:
@@ -252,8 +253,6 @@ class _Call:
         if debug:
             print(f"The kernel of pallas_call {name_of(self.kernel)} at "
                   f"{written_at(self.kernel)}:\n{closed}")
-        if mesh_axes():
-            check_branches(closed)
         first = len(closed.invars) - len(refs)
         changed = list(written(closed)[first:])
         pure = discharge(closed, [False] * first + [True] * len(refs), [False] * first + changed)

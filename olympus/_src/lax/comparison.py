@@ -267,6 +267,7 @@ class Clamp(Primitive):
     algebra = "clamp"
     spread = staticmethod(tags.elementwise)
     transpose = None
+    hands_on_nan = True
     makes_nan = False
     fusion = "fused"
     pace = 0.3

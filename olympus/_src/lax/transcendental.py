@@ -16,8 +16,9 @@ import numpy as np
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, IrValue
 from ..base.util import lazy_module
+from ..core.facts import GivenFacts
 from ..core.ir import Literal
-from ..core.primitive import Builder, GivenFacts
+from ..core.primitive import Builder
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

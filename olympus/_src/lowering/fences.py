@@ -33,6 +33,7 @@ from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, V
 from ..core.primitive import Primitive
 from ..types import dtypes
 from ..types.avals import Aval, is_float0, make_aval
+from .glances import ALONE, ANY, BROADCASTS, ONE, PAIR, QUOTIENTS, Glances
 from .instead import beside_computed, nan_p, plus_zero_p
 from .known_numbers import (
     Inexact, Number, Reciprocals, converted, has_no_reciprocal, has_reciprocals, is_infinite,
@@ -128,20 +129,23 @@ class _Pass:
                          for v in pr.constvars if self.inexact[v.aval])
 
     def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
-        made, get, steps, glances = self.made, self.made.get, _STEPS, _Glances()
+        made, get, steps, glances = self.made, self.made.get, _STEPS, Glances()
         inexact, others = self.inexact, self._glance
         for eqn in self.pr.eqns:
             # A glance decides on most equations, without calls; the steps are for the others.
             operands = eqn.invars
             glance, kind, neutral, alone, together = glances[prim := eqn.primitive]
-            if glance == _ANY:
+            if glance == ANY:
                 for x in operands:
-                    if type(x) is not Literal and (p := get(x)) is not None and p[0] & alone:
+                    if type(x) is Literal:
+                        if x.val != x.val:
+                            break
+                    elif (p := get(x)) is not None and p[0] & alone:
                         break
                 else:
                     if operands and type(operands[0]) is not Literal:
                         continue
-            elif glance == _PAIR:
+            elif glance == PAIR:
                 x, y = operands
                 aval = x.aval
                 if type(x) is Literal or type(y) is Literal:
@@ -171,13 +175,13 @@ class _Pass:
                             if p[0] & q[0] & SPREAD:
                                 made[eqn.outvars[0]] = SPREADS
                             continue
-            elif glance == _ONE:
+            elif glance == ONE:
                 x = operands[0]
                 if type(x) is not Literal and x not in made and inexact[x.aval]:
                     if kind:
                         made[eqn.outvars[0]] = kind, None
                     continue
-            elif glance == _BROADCASTS:
+            elif glance == BROADCASTS:
                 x = operands[0]
                 if type(x) is not Literal:
                     if x not in made:
@@ -196,7 +200,7 @@ class _Pass:
         """Whether a glance at a quotient or an extremum was enough."""
         made, operands = self.made, eqn.invars
         x, y = operands[0], operands[-1]
-        if glance == _QUOTIENTS:
+        if glance == QUOTIENTS:
             aval = x.aval
             if type(y) is Literal:
                 if type(number := y.val) in REAL and number and aval.shape and (
@@ -206,9 +210,11 @@ class _Pass:
                     if p is None or not (bits := p[0]) & ~SPREAD:
                         made[eqn.outvars[0]] = SCALED | bits, 1 / number
                         return True
-            elif self.inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden):
+            elif self.inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden) and (
+                    type(x) is not Literal or x.val == x.val):
                 p, q = made.get(x), made.get(y)
-                if (q is None or not q[0] & DIVISORS) and (p is None or not p[0] & QUOTIENT):
+                if (q is None or not q[0] & DIVISORS) and (
+                        p is None or not p[0] & (CONSTANT | QUOTIENT)):
                     made[eqn.outvars[0]] = DIVIDED
                     return True
         else:
@@ -377,8 +383,8 @@ class _Pass:
         x, y = eqn.invars[0], eqn.invars[-1]
         p, q = self._of(x), self._of(y)
         base, number = value_of(p), value_of(q)
-        if isinstance(base, REAL) and isinstance(number, REAL) and (
-                base < 0 and number % 1):
+        if len(eqn.invars) == 2 and isinstance(base, REAL) and isinstance(number, REAL) and (
+                -math.inf < base < 0 and number % 1 and not is_infinite(number)):
             self._note_constant(eqn, math.nan)
             return
         bits = POWER
@@ -438,6 +444,8 @@ class _Pass:
 
     def _clamp(self, eqn: OlympusprEqn) -> None:
         least, x, most = eqn.invars
+        if self._is_nan(eqn):
+            return
         self._other(eqn)
         out = eqn.outvars[0]
         bits, number = self.made.get(out, UNKNOWN)
@@ -488,11 +496,24 @@ class _Pass:
         if len({self.moved.get(x, x) for x in cases}) == 1:     # XLA drops such a choice
             self.made[out] = self._of(cases[0])
             return
+        # LLVM computes functions of a choice of constants for each of them.
+        nan = [a for a in cases if is_nan(value_of(self._of(a)))]
+        if nan and id(eqn) in self._before_functions and False not in [
+                self._of(a)[0] & FOLDED > 0 for a in cases]:
+            self._hide(eqn, *nan)
         bits, number = self._joined(cases)
         if not self._of(which)[0] & FIXED:
             bits = bits & ALIKE if out.aval.shape else bits & (FIXED | FOLDED)
         if bits:
             self.made[out] = bits, number
+
+    @functools.cached_property
+    def _before_functions(self) -> Set[int]:
+        """The equations before the last elementwise one of many instructions, by identity."""
+        eqns = self.pr.eqns
+        last = max([i for i, eqn in enumerate(eqns)
+                    if eqn.primitive.elementwise and eqn.primitive.pace >= 1], default=0)
+        return {id(eqn) for eqn in eqns[:last]}
 
     def _other(self, eqn: OlympusprEqn) -> None:
         prim, operands = eqn.primitive, eqn.invars
@@ -502,11 +523,16 @@ class _Pass:
             self._fence(eqn, *self._those(operands, read))
         if self._is_constant(eqn):
             return
+        if prim.elementwise:
+            if self._is_nan(eqn):
+                return
+        elif nan := [a for a in operands if is_nan(value_of(self._of(a)))]:
+            self._hide(eqn, *nan)
         made = self._joined(operands)
         if Var not in map(type, operands):
             self.made.update(dict.fromkeys(eqn.outvars, COMPUTED))
         elif prim.elementwise:
-            kind = _ALONE.get(algebra, 0)
+            kind = ALONE.get(algebra, 0)
             if algebra == "exponential" and made[0] & MERGED:
                 kind |= INVERTIBLE
             self._note(eqn, kind, made[0])
@@ -666,7 +692,6 @@ class _Pass:
         x, y = value_of(p), value_of(q)
         nan = is_nan(x), is_nan(y)
         out = eqn.outvars[0]
-        in_bits = not dtypes.is_complex(out.aval.dtype) and out.aval.dtype.itemsize > 1
         if x is not None and y is not None:
             number = operation(x, y)
             if number is None:
@@ -675,16 +700,35 @@ class _Pass:
                 self._note_constant(eqn, rounded(number, out.aval.dtype))
         elif True not in nan:
             computed = p if p[0] & FOLDED else q
-            if may_be_zero(computed) and p[0] & FOLDED != q[0] & FOLDED and in_bits and (
-                    not eqn.params) and self._may_be_nan(eqn.invars[computed is not p]):
+            if may_be_zero(computed) and p[0] & FOLDED != q[0] & FOLDED and not eqn.params and (
+                    _in_bits(out.aval) and self._may_be_nan(eqn.invars[computed is not p])):
                 self._lower_as(eqn, beside_computed[eqn.primitive.algebra], *eqn.invars,
                                *(eqn.invars if computed is p else eqn.invars[::-1]))
             return False
-        elif not in_bits:
-            self.held.add(out)
         else:
-            self._lower_as(eqn, nan_p, eqn.invars[nan[0]])
+            self._lower_as_nan(eqn, eqn.invars[nan[0]])
         return True
+
+    def _is_nan(self, eqn: OlympusprEqn) -> bool:
+        """Whether an operand of an operation that hands NaN on is NaN; it is hidden then."""
+        prim, operands, aval = eqn.primitive, eqn.invars, eqn.outvars[0].aval
+        if not (len(operands) > 1 and prim.hands_on_nan and self.inexact[aval]) or (
+                True not in [is_nan(value_of(self._of(a))) for a in operands]):
+            return False
+        for x in operands:
+            if x.aval.dtype == aval.dtype and x.aval.shape == aval.shape and (
+                    value_of(self._of(x)) is None):
+                self._lower_as_nan(eqn, x)
+                return True
+        return False
+
+    def _lower_as_nan(self, eqn: OlympusprEqn, x: Atom) -> None:
+        """Lower an equation as NaN whose bits are computed from an operand."""
+        out = eqn.outvars[0]
+        if _in_bits(out.aval):
+            self._lower_as(eqn, nan_p, x)
+        else:
+            self.held.add(out)
 
     def _may_be_nan(self, root: Atom) -> bool:
         """Whether a value that XLA computes of constants may be NaN, as its operations tell."""
@@ -801,50 +845,12 @@ class _Pass:
             primitive=primitive, invars=[*operands], params={}))
 
 
-# What an elementwise operation without algebra may leave of its operands.
-_LASTING = FIXED | NARROWED | SPREAD | SIGNED
-# The glances at an equation: none; at its operands, of which few facts matter, or all; at one of
-# floats, of which all do; at two; at those of quotients, broadcasts, and extrema.
-_NONE, _ANY, _ONE, _PAIR, _QUOTIENTS, _BROADCASTS, _BOUNDS = range(7)
-_GLANCES = {"": _ANY, "broadcast": _BROADCASTS, "choice": _ANY, "extremum": _BOUNDS, "move": _ANY,
-            "negation": _ANY, "part": _ANY, "quotient": _QUOTIENTS}
-# Operations on two operands: their result if one is a number, or a scalar; the number with which
-# they are the other operand; what matters to them by itself; what does if both are among it.
-_PAIRS: dict[str, tuple[int, float | None, int, int]] = {
-    "comparison": (0, None, FIXED | SIGNED, 0),
-    "difference": (SHIFTED, 0, FIXED, 0),
-    "product": (SCALED, 1, FIXED, (
-        EXPONENTIAL | REPEATED | SCALED | (EXPONENTIAL | SCALED) << MINUS)),
-    "sum": (SHIFTED, 0, FIXED, SCALED)}
-# The facts of a result of floats whose operand has no known facts.
-_ALONE = {"absolute": 0, "conversion": 0, "exponential": EXPONENTIAL, "logarithm": 0,
-          "logistic": QUOTIENT,    # 1 / (1 + exp(-x))
-          "root": ROOT, "sign": 0, "square": 0}
-
-
-class _Glances(dict[Primitive, tuple[int, int, float | None, int, int]]):
-    """The glance at the equations of a primitive, and these facts of pairs."""
-
-    def __missing__(self, prim: Primitive) -> tuple[int, int, float | None, int, int]:
-        algebra = prim.algebra
-        if algebra in _PAIRS:
-            kind, neutral, alone, together = _PAIRS[algebra]
-            found = _PAIR, kind, neutral, alone, together
-        elif algebra in _ALONE:
-            found = _ONE, _ALONE[algebra], None, 0, 0
-        else:
-            alone = _LASTING if prim.elementwise and not algebra else -1
-            found = _GLANCES.get(algebra, _NONE), 0, None, alone, 0
-        self[prim] = found
-        return found
-
-
 # What an operation reads of its operands, where that is only what computed them.
 _READ = {"clamp": SIGNED, "comparison": SIGNED, "exclusive_or": SIGNED,
          "extremum": SIGNED, "logarithm": INVERTIBLE | POWER | QUOTIENT | ROOT,
          "sign": SIGNED}
 _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
-    **dict.fromkeys(("", *_READ, *_ALONE), _Pass._other),
+    **dict.fromkeys(("", *_READ, *ALONE), _Pass._other),
     "absolute": _Pass._absolute, "broadcast": _Pass._broadcast, "called": _Pass._call,
     "choice": _Pass._choice, "clamp": _Pass._clamp, "comparison": _Pass._comparison,
     "conversion": _Pass._conversion,
@@ -854,6 +860,11 @@ _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
     "negation": _Pass._negation, "part": _Pass._part, "power": _Pass._power,
     "product": _Pass._product,
     "quotient": _Pass._quotient, "square": _Pass._square, "sum": _Pass._sum}
+
+
+def _in_bits(aval: Aval) -> bool:
+    """Whether `nan_p` can make a NaN of a type."""
+    return not dtypes.is_complex(aval.dtype) and aval.dtype.itemsize > 1
 
 
 def _is_one(size: DimSize) -> bool:
