@@ -825,14 +825,16 @@ def mutable_caches():
 
     for path in sorted(root.rglob("*.py")):
         where = str(path.relative_to(root / "_src")) if "_src" in path.parts else path.name
-        tree = ast.parse(path.read_text())
+        text = path.read_text()
+        tree = ast.parse(text)
         top = {id(node) for node in tree.body}
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 if any(maker(d) in makers for d in node.decorator_list) and id(node) in top:
                     yield where, node.name
-                if any(isinstance(n, ast.Call) and ast.unparse(n.func) == "Owned.memo"
-                       for n in ast.walk(node)):
+                if "Owned.memo(" in text and any(
+                        isinstance(n, ast.Call) and ast.unparse(n.func) == "Owned.memo"
+                        for n in ast.walk(node)):
                     yield where, node.name
             elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]
