@@ -1,5 +1,6 @@
 """Names of kernels for TPUs and GPUs: parameters, atomic operations, names that need a device."""
 
+import dataclasses
 from typing import Any
 
 import eight_devices
@@ -213,6 +214,82 @@ def test_a_pipeline_runs_on_blocks_that_may_leave() -> None:
     for got, want in zip(*[olympus.grad(loss(f), (0, 1))(x, y) for f in (pipelined, onp.matmul)],
                          strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-4)
+
+
+@olympus.tree_util.register_dataclass
+@dataclasses.dataclass(frozen=True)
+class Doubling(pltpu.BufferedRef):
+    """A buffer that copies twice the block, by a copy of its own."""
+
+    def copy_in(self, src_ref: Any, grid_indices: Any) -> None:
+        i, j = grid_indices
+        pltpu.make_async_copy(src_ref.at[pl.ds(i * 2, 2), pl.ds(j * 3, 3)], self.current_ref,
+                              self.sem_recvs.at[self.current_copy_in_slot]).start()
+        self.current_ref[...] *= 2
+
+
+@pytest.mark.slow
+def test_a_pipeline_runs_again_on_buffers_that_were_made_once() -> None:
+    x, y = (np.random.RandomState(i).randn(3, 4, 5).astype(np.float32) for i in range(2))
+    block = pl.BlockSpec((2, 3), lambda i, j: (i, j))
+
+    def body(x: Any, y: Any, o: Any) -> None:
+        o[...] = x[...] * y[...] + pl.program_id(1)
+
+    run, make = pltpu.emit_pipeline_with_allocations(
+        body, grid=(2, 2), in_specs=[block, block], out_specs=[block])
+
+    # The last block leaves the arrays. Buffers are scratch of the outer kernel, or are scoped.
+    def scratch(x: Any, y: Any, o: Any, *buffers: Any) -> None:
+        i = pl.program_id(0)
+        run(x.at[i], y.at[i], o.at[i], allocations=buffers)
+
+    def scoped(x: Any, y: Any, o: Any) -> None:
+        parts = [ref.at[pl.program_id(0)] for ref in (x, y, o)]
+        pl.run_scoped(lambda buffers: run(*parts, allocations=buffers), make(*parts))
+
+    def call(kernel: Any, *scratch: Any) -> Any:
+        return lambda x, y: pl.pallas_call(kernel, olympus.ShapeDtypeStruct(x.shape, x.dtype),
+                                           grid=3, scratch_shapes=scratch, interpret=True)(x, y)
+
+    rows = (pltpu.BufferedRef.input(block, np.float32), pltpu.BufferedRef.input(
+        block, np.float32, buffer_count=3), pltpu.BufferedRef.output(block, np.float32))
+    late = np.arange(5) // 3
+    stacked = onp.stack([x, -x])
+    np.testing.assert_allclose(olympus.vmap(call(scratch, *rows), (0, None))(stacked, y),
+                               stacked * y + late, rtol=1e-6)
+
+    def loss(x: Any, y: Any) -> Any:
+        out = call(scoped)(x, y)
+        return (out ** 2).sum(), out
+
+    grads, out = olympus.jit(olympus.grad(loss, (0, 1), has_aux=True))(x, y)
+    np.testing.assert_allclose(out, x * y + late, rtol=1e-6)
+    for got, other in zip(grads, (y, x), strict=True):
+        np.testing.assert_allclose(got, 2 * (x * y + late) * other, rtol=1e-5)
+
+    # In and out through one buffer; a subclass; what is no buffer for it.
+    def add(o: Any) -> None:
+        o[...] += 1
+
+    def in_place(x: Any, o: Any, buffer: Any) -> None:
+        o[...] = x[...]
+        pltpu.emit_pipeline(add, grid=(2, 2), out_specs=[block])(o, allocations=[buffer])
+
+    both = pl.pallas_call(in_place, olympus.ShapeDtypeStruct((4, 6), np.float32), interpret=True,
+                          scratch_shapes=[pltpu.BufferedRef.input_output(block, np.float32)])
+    z = np.arange(24, dtype=np.float32).reshape(4, 6)
+    np.testing.assert_array_equal(both(z), z + 1)
+    own = (Doubling.input(block, np.float32), *rows[1:])
+    z = np.tile(z, (3, 1, 1))
+    np.testing.assert_allclose(call(scratch, *own)(z, z), 2 * z * z + np.arange(6) // 3)
+    for make_wrong, message in (
+            (lambda: call(scratch, *rows[:2])(x, y), "2 as the number of allocations"),
+            (lambda: pltpu.BufferedRef.output(block, np.float32, 3), "buffer_count=3"),
+            (lambda: pltpu.BufferedRef.input(pl.BlockSpec(), np.float32), "with a block shape"),
+            (lambda: make(x), "1 references given for 3 specs")):
+        with pytest.raises(ValueError, match=message):
+            make_wrong()
 
 
 def test_bitcast_changes_rows() -> None:

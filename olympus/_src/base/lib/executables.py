@@ -84,7 +84,9 @@ def _compile_options(
     made.num_partitions = build.num_partitions = num_partitions
     ids = np.array([d.id for d in devices], np.int32).reshape(num_replicas, num_partitions)
     build.device_assignment = _jax.DeviceAssignment.create(ids)
-    build.use_spmd_partitioning = num_partitions > 1
+    # libtpu splits 64-bit integers better behind its partitioner, also for one device.
+    build.use_spmd_partitioning = num_partitions > 1 or getattr(
+        devices[0], "platform", "") == "tpu"
     build.use_shardy_partitioner = num_partitions > 1
     flags = {name: value.value if isinstance(value, enum.Enum) else value
              for name, value in (options or {}).items()}
