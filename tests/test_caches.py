@@ -643,6 +643,7 @@ CACHES = {
     ("runtime/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
     ("runtime/compile.py", "programs"): "identity, Context, devices, options | process"
         " | 4096",
+    ("runtime/hosts.py", "functions"): "calls of the host | weak",
     ("runtime/disk_cache.py", "_cpu_features"): "none | process | one",
     ("runtime/disk_cache.py", "_directory"): "path, bounds | process | 8",
     ("runtime/disk_cache.py", "_libraries"): "directory | process | as many as are set",
