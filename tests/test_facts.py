@@ -1,4 +1,4 @@
-"""Facts about operations (`core.primitive.Facts`): every primitive is asked for every one."""
+"""Facts about operations (`core.facts.Facts`): every primitive is asked for every one."""
 
 import importlib
 import itertools
@@ -13,7 +13,7 @@ from test_checkify import HANDING_ON
 
 import olympus
 from olympus import lax
-from olympus._src.core.primitive import Facts
+from olympus._src.core.facts import Facts
 from olympus._src.lax.families import Elementwise, elementwise
 from olympus._src.lax.special.series import Computed
 from olympus._src.lowering.fences import _plan

@@ -46,7 +46,7 @@ REASONS = {
         r"transform\.py:(_applied|_integer_pow|_add|_div|_scan|array|run):",
     "a kernel runs on one core of the host here":
         r"device_only\.py:needs_device:|cores\.py:kernel:|semaphores\.py:(_here|semaphore_signal):",
-    "devices would wait for each other without an end": r"remote\.py:_walk:",
+    "devices would wait for each other without an end": r"agreement\.py:_refusal:",
     "a mask, reference function or kernel that JAX refuses there, too":
         r"attention_kernel\.py:_attention_fwd:|decoding\.py:gqa:|norms\.py:softmax:|"
         r"pipeline\.py:_place:|"

@@ -211,12 +211,12 @@ def _(L):
     return run(L, lambda x: L.np.histogram(x, 100)[0], normal(1_000_000), check=False)
 
 
-@group.case("places of what is true of 10⁶", JIT)
+@group.case("places of the true ones of 10⁶", JIT)
 def _(L):
     return run(L, lambda x: L.np.nonzero(x, size=1_000_000)[0], normal(1_000_000) > 0, check=False)
 
 
-@group.case("places of what is true of 10⁶", NUMPY)
+@group.case("places of the true ones of 10⁶", NUMPY)
 def _(L):
     return run(L, lambda x: L.np.nonzero(x)[0], normal(1_000_000) > 0, check=False)
 

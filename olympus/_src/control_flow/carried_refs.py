@@ -1,7 +1,7 @@
-"""References among the values that loops carry, inside of kernels.
+"""References in the carry of a loop inside a kernel.
 
-A loop carries contents, and a reference is a place. So a loop closes over the references in its
-carry, and its body, which finds them at their places, returns each at its place.
+A loop carries arrays, so it closes over the references in its carry. The body gets each reference
+at its place in the carry, and must return it there.
 
 Outside of kernels a loop whose body returns a reference is refused, as a jitted function is.
 """
@@ -19,7 +19,7 @@ from ..types.tree import tree_flatten
 
 
 class _Kernels(threading.local):
-    """How many kernels, one in another, this thread stages."""
+    """The number of nested kernels that this thread is staging."""
 
     staged = 0
 
@@ -28,33 +28,33 @@ kernels = _Kernels()
 
 
 class Places:
-    """The references in a value, by the numbers of their leaves."""
+    """The references in a value, by the indices of their leaves."""
 
-    __slots__ = ("tree", "held")
+    __slots__ = ("tree", "refs")
 
     def __init__(self, value: PyTree) -> None:
         leaves, self.tree = tree_flatten(value)
-        self.held: dict[int, Reference] = {
+        self.refs: dict[int, Reference] = {
             i: x for i, x in enumerate(leaves) if is_place(x)}
 
     def without(self, value: PyTree) -> PyTree:
-        """A value of this structure with None for each reference."""
+        """The value with None in place of each reference."""
         leaves: list[PyTree] = self.tree.flatten_up_to(value)
-        for i in self.held:
+        for i in self.refs:
             leaves[i] = None
         return self.tree.unflatten(leaves)
 
     def joined(self, value: PyTree) -> PyTree:
-        """The value with the references at their places."""
-        return self.tree.unflatten([self.held.get(i, x) for i, x in enumerate(
+        """The value with the references back in their places."""
+        return self.tree.unflatten([self.refs.get(i, x) for i, x in enumerate(
             self.tree.flatten_up_to(value))])
 
     def returned(self, what: str, fun: Callable[..., PyTree], value: PyTree) -> PyTree:
-        """What a body returned, without the references; TypeError unless each is at its place."""
+        """A body's result without the references; TypeError unless each is at its place."""
         leaves, tree = tree_flatten(value)
         if tree != self.tree:
             return value        # which the loop refuses, by its structure
-        for i, ref in self.held.items():
+        for i, ref in self.refs.items():
             if leaves[i] is not ref:
                 raise TypeError(
                     f"{what}: {described(fun)} returned {_shown(leaves[i])} as "
@@ -69,7 +69,7 @@ def places_of(value: PyTree) -> Places | None:
     if not kernels.staged:
         return None
     places = Places(value)
-    return places if places.held else None
+    return places if places.refs else None
 
 
 def _shown(x: PyTree) -> str:
@@ -86,11 +86,11 @@ def closed_over(what: str, fun: Callable[..., PyTree], places: Places, at: int =
     """
     @functools.wraps(fun)
     def body(*args: PyTree) -> PyTree:
-        found = fun(*args[:at], places.joined(args[at]), *args[at + 1:])
+        result = fun(*args[:at], places.joined(args[at]), *args[at + 1:])
         if not pair:
-            return places.returned(what, fun, found)
-        if not isinstance(found, (tuple, list)) or len(found) != 2:
-            return found        # which the loop refuses
-        return places.returned(what, fun, found[0]), found[1]
+            return places.returned(what, fun, result)
+        if not isinstance(result, (tuple, list)) or len(result) != 2:
+            return result       # which the loop refuses
+        return places.returned(what, fun, result[0]), result[1]
 
     return body

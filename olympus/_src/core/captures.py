@@ -256,7 +256,7 @@ class _Walk:
         self.home: Any = None       # the module of the function that is guarded
         self.asked = False          # whether anything was looked at by `attributes`
         self._loose: set[str] = set()
-        self._bare: list[types.ModuleType] = []     # those of libraries that are values
+        self._bare: list[types.ModuleType] = []     # library modules that are values
         self._seen: dict[int, Any] = {}
         self._looked: set[tuple[int, Any]] = set()
         # Parts of the watch.

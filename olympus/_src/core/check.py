@@ -14,8 +14,8 @@ from ..base import errors, source
 from ..types.avals import ShapedArray
 from ..types.mesh import get_abstract_mesh, mesh_of_types
 from ..types.sharding import axes_of, entry_of, told_axes
-from .effects import Effect, of_equations
-from .ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var
+from .effects import Effect
+from .ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, effects_of_equations
 from .trace import typeof
 
 
@@ -52,7 +52,7 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
         if problem:
             raise errors.OlympusprTypeError(f"check_olympuspr: an output is {problem}.")
     # More effects than equations have are allowed, they only keep more order; fewer lose some.
-    effects = of_equations([*olympuspr.constvars, *olympuspr.invars], olympuspr.eqns)
+    effects = effects_of_equations([*olympuspr.constvars, *olympuspr.invars], olympuspr.eqns)
     if not effects <= olympuspr.effects:
         raise errors.OlympusprTypeError(
             f"check_olympuspr: equations have the effects {_names(effects)}, the program "
@@ -198,7 +198,7 @@ def _strict(aval: object) -> object:
         aval = aval.update(vma=frozenset([n for n in aval.vma if sizes.get(n) != 1]))
     if not aval.explicit:
         return aval.update(weak_type=False, sharding=None)
-    where, told = aval.sharding, told_axes(aval.sharding.mesh, True)
+    where, strict_axes = aval.sharding, told_axes(aval.sharding.mesh, True)
     spec = where.spec.update(partitions=[
-        entry_of([n for n in axes_of(e) if n in told]) for e in where.spec])
+        entry_of([n for n in axes_of(e) if n in strict_axes]) for e in where.spec])
     return aval.update(weak_type=False, sharding=where.update(spec=spec))

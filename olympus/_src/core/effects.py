@@ -6,14 +6,9 @@ have run.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Hashable, Sequence
-from operator import attrgetter
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from ..base import lib
-
-if TYPE_CHECKING:
-    from .ir import ClosedOlympuspr, OlympusprEqn
 
 
 class Effect:
@@ -80,45 +75,6 @@ class InputEffect(Effect):
 def input_effects(effects: frozenset[Effect]) -> list[InputEffect]:
     """Those that name an input."""
     return [e for e in effects if isinstance(e, InputEffect)]
-
-
-_effects = attrgetter("effects")
-
-
-def of_equations(inputs: Sequence[Hashable], eqns: Sequence[OlympusprEqn]) -> frozenset[Effect]:
-    """The union of the effects of a program's equations; an input's by its place among `inputs`.
-
-    What an equation does to a value that another equation made is the program's own affair.
-    """
-    effects = frozenset().union(*filter(None, map(_effects, eqns)))
-    # Usually none names an input, and the union is all.
-    if not input_effects(effects):
-        return effects
-    place = {v: i for i, v in enumerate(inputs)}
-    return frozenset([moved for eqn in eqns for e in eqn.effects
-                      if (moved := _reindexed(e, lambda i, eqn=eqn: place.get(eqn.invars[i])))])
-
-
-def of_body(closed: ClosedOlympuspr, operands: Sequence[int] | None = None) -> frozenset[Effect]:
-    """The effects of an equation that applies a program.
-
-    Args:
-      closed: the program.
-      operands: per input of it, which operand that is; left out, operands are the inputs.
-    """
-    if not closed.effects:
-        return closed.effects
-    lead = len(closed.consts)   # constants are nobody's operands
-    return frozenset([moved for e in closed.effects if (moved := _reindexed(
-        e, lambda i: None if i < lead else i - lead if operands is None else operands[i - lead]))])
-
-
-def _reindexed(effect: Effect, where: Callable[[int], int | None]) -> Effect | None:
-    """The effect as its surroundings see it; None if they do not."""
-    if not isinstance(effect, InputEffect):
-        return effect
-    index = where(effect.index)
-    return None if index is None else effect.at(index)
 
 
 class DebugEffect(Effect):

@@ -27,11 +27,11 @@ from ..types.dtypes import converted
 from ..types.shape import SymbolicDim
 from . import printing
 from .context import ROOT, Scope, current_context
-from .effects import Effect, of_equations
+from .effects import Effect, InputEffect, input_effects
 
 _refs: Any = lazy_module("olympus._src.types.refs")     # for values of users' types
 _DERIVED_LIMIT = 256
-_primitive = attrgetter("primitive")
+_primitive, _effects = attrgetter("primitive"), attrgetter("effects")
 NO_EFFECTS: frozenset[Effect] = frozenset()
 
 
@@ -144,10 +144,10 @@ Atom = Var | Literal
 def read(atoms: Iterable[Atom], env: Mapping[Var, T]) -> list[T]:
     """The values of operands: a literal stands for itself."""
     # A loop, since a comprehension is a second frame, for every equation of every pass.
-    found: list[Any] = []
+    values: list[Any] = []
     for atom in atoms:
-        found.append(atom if type(atom) is Literal else env[atom])
-    return found
+        values.append(atom if type(atom) is Literal else env[atom])
+    return values
 
 
 def numbers(values: Iterable[object]) -> list[Any]:
@@ -289,7 +289,7 @@ class Olympuspr:
         fields = {**{name: getattr(self, name) for name in names}, **changes}
         # An InputEffect names an input by its place: other inputs, other effects.
         if "effects" not in changes and (self.effects or "eqns" in changes):
-            fields["effects"] = of_equations(
+            fields["effects"] = effects_of_equations(
                 [*fields["constvars"], *fields["invars"]], fields["eqns"])
         return Olympuspr(**fields)
 
@@ -390,12 +390,12 @@ def _has_high(pr: Olympuspr) -> bool:
     if high_types(pr) or any(v.aval.is_high for v in pr.constvars):
         return True
     # Tests the primitives first: a program has a set of them.
-    found = [prim for prim in pr.primitives if prim.in_parts is not None or prim.programs]
-    if not found:
+    candidates = [prim for prim in pr.primitives if prim.in_parts is not None or prim.programs]
+    if not candidates:
         return False
-    if any(prim.programs == () for prim in found):
+    if any(prim.programs == () for prim in candidates):
         return True
-    return any(body.is_high for eqn in pr.eqns if eqn.primitive in found
+    return any(body.is_high for eqn in pr.eqns if eqn.primitive in candidates
                for body in eqn.primitive.bodies(eqn.params) if type(body) is ClosedOlympuspr)
 
 
@@ -441,3 +441,41 @@ def _rearranged(closed: ClosedOlympuspr, inputs: tuple[int, ...], outputs: tuple
     pr = closed.olympuspr
     return closed.replace(olympuspr=pr.replace(
         invars=[pr.invars[i] for i in inputs], outvars=[pr.outvars[i] for i in outputs]))
+
+
+def effects_of_equations(inputs: Sequence[Var], eqns: Sequence[OlympusprEqn]
+                         ) -> frozenset[Effect]:
+    """The union of the effects of a program's equations; an input's by its place among `inputs`.
+
+    Effects on intermediate values are not effects of the program.
+    """
+    effects = frozenset().union(*filter(None, map(_effects, eqns)))
+    # Usually none names an input, and the union is all.
+    if not input_effects(effects):
+        return effects
+    place = {v: i for i, v in enumerate(inputs)}
+    return frozenset([outer for eqn in eqns for e in eqn.effects
+                      if (outer := _reindexed(e, lambda i, eqn=eqn: place.get(eqn.invars[i])))])
+
+
+def effects_of_body(closed: ClosedOlympuspr, operands: Sequence[int] | None = None
+                    ) -> frozenset[Effect]:
+    """The effects of an equation that applies a program.
+
+    Args:
+      closed: the program.
+      operands: for each of its inputs, the index of the operand; left out, operands are the inputs.
+    """
+    if not closed.effects:
+        return closed.effects
+    lead = len(closed.consts)   # constants are nobody's operands
+    return frozenset([outer for e in closed.effects if (outer := _reindexed(
+        e, lambda i: None if i < lead else i - lead if operands is None else operands[i - lead]))])
+
+
+def _reindexed(effect: Effect, where: Callable[[int], int | None]) -> Effect | None:
+    """The effect on the operand or input at `where(index)`; None if `where` gives None."""
+    if not isinstance(effect, InputEffect):
+        return effect
+    index = where(effect.index)
+    return None if index is None else effect.at(index)

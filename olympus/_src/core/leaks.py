@@ -11,15 +11,13 @@ import sys
 import types
 from collections.abc import Iterable
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..base import errors, source
 from ..base.config import check_tracer_leaks
 from ..base.typing import Params, T
+from .facts import Facts
 from .trace import Trace, Tracer, printed_name
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
 
 
 def note_origins(trace: Trace) -> dict[int, str] | None:
@@ -63,9 +61,9 @@ def _noted(tracer: Tracer, notes: dict[int, str]) -> str:
 def _holder(x: object, ours: list[object], depth: int = 3) -> str:
     """The name of an object that keeps `x` alive; for a container, also of its own holder."""
     # No closure reads `x` here: its cell would be found.
-    found = gc.get_referrers(x)
-    ours.append(found)      # lists of this search refer to their items
-    for holder in found:
+    referrers = gc.get_referrers(x)
+    ours.append(referrers)      # lists of this search refer to their items
+    for holder in referrers:
         if isinstance(holder, types.FrameType) or _among(holder, ours):
             continue
         if isinstance(holder, types.CellType):
@@ -122,7 +120,7 @@ class Noting(Trace):
         super().__init__(*args)
         self.notes: dict[int, str] = {}
 
-    def process(self, prim: Primitive, args: tuple, params: Params) -> object:
+    def process(self, prim: Facts, args: tuple, params: Params) -> object:
         out = super().process(prim, args, params)
         origin = f"made by {prim} at {source.summarize(source.user_frame())}"
         self.notes.update((id(x), origin) for x in (out if prim.multiple_results else [out]))

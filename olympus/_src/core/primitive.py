@@ -10,14 +10,11 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import math
 import sys
 import types
 from collections.abc import Callable, Hashable, Iterable, Iterator, MutableMapping, Sequence
 from operator import attrgetter
-from typing import (
-    TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, Self, TypeAlias, TypedDict, Unpack, final,
-)
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias, Unpack, final
 from weakref import WeakSet
 
 from ..base.config import remove_size_one_mesh_axis_from_type
@@ -26,11 +23,11 @@ from ..base.typing import Array, ArrayLike, DimSize, F, IrValue, Params, T
 from ..base.util import ByKey, Memo
 from ..types.avals import HIGH, MUTABLE, AbstractValue, Aval, ShapedArray, is_float0
 from ..types.mesh import mesh_of_types
-from ..types.shape import prod
 from ..types.tree_registry import register_pytree_node
 from .effects import Effect
+from .facts import GivenFacts
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, derived, numbers
-from .tags import by_body, check_varying, tagged
+from .tags import TagRules, by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 
 if TYPE_CHECKING:
@@ -220,157 +217,7 @@ def _operands_of(infer: object) -> int | None:
     return None if code.co_flags & inspect.CO_VARARGS else code.co_argcount - 1     # self
 
 
-Shapes: TypeAlias = Sequence[Sequence[int]]
-# How XLA:CPU fuses an operation into its readers:
-Fusion = Literal[
-    "",         # not at all, as far as is known
-    "called",   # as the operations of its program, which becomes part of the caller
-    "fused",    # as an elementwise one
-    "long",     # so, written out in many operations by its lowering, or by XLA before it fuses
-    "costly",   # so, but XLA takes it to be expensive, and computes it once for several readers
-    "moves",    # it takes elements from other places
-    "spreads",  # it repeats elements, or makes them up
-    "splits",   # it has several results, each a part
-    "reduces"]  # it combines elements along the axes of its param `axes`
-
-
-class Indexed(NamedTuple):
-    """The indices of an operation.
-
-    first: the operand that has them, or the first of several, one for each axis.
-    axes: the axis that each component along the last axis of that operand is of; None: there are
-      several operands.
-    window: the size along each axis that is read or written at an index.
-    """
-
-    first: int
-    axes: Sequence[int] | None
-    window: Sequence[int]
-
-
-class Facts:
-    """What passes ask about an operation besides its rules, and what one that states none answers.
-
-    Classes state their facts as attributes; members of a family are given those in which they
-    differ by name: `elementwise("exp", …, pace=1.0)`.
-    """
-
-    numpy_name: str = ""    # NumPy's name of its function, for messages; "": the same
-    # Operands and results.
-    multiple_results: bool = False
-    arity: int | None = None    # how many operands it takes; None: any number
-    elementwise: bool = False   # operands have the result's shape, or are rank-0 literals
-    scalars: bool = False       # and, among those, whether any operand may be of rank 0
-    takes_refs: bool = False    # whether an operand may be a reference
-    open: bool = False      # whether its params may be any hashable values: compared by their bits
-    foreign: bool = False   # whether functions of users are called by its rules, or when it runs
-    endless: bool = False   # whether it may run for ever, depending on its operands
-    effectful: bool = False     # whether it defines `effects`
-    # Its params that are programs, or tuples of programs and None; None: whichever are.
-    programs: tuple[str, ...] | None = ()
-    # Its params that `lower` reads; None: all. Programs that differ in others are compiled once.
-    lowered: tuple[str, ...] | None = None
-    # Whether `lower` emits one operation at most, on all of its operands, as params and types say.
-    single: bool = False
-    # Derivatives: in which operands it is linear, each on its own; whether it is, in all that have
-    # the result's dtype, together: of sums it gives the sum of the results; operands that it is
-    # piecewise constant in: jvp skips their tangents.
-    linear: tuple[int, ...] = ()
-    additive: bool = False
-    flat_in: tuple[int, ...] = ()
-    # For `lowering.fences`: how a compiler that simplifies algebra sees it; "": nothing that is
-    # merged with the operations before or after it.
-    algebra: str = ""
-    # Of one operand: it is NaN where that is real and not between these.
-    domain: tuple[float, float] | None = None
-    multiplies: bool = False    # whether it multiplies elements of its operand with each other
-    # For `lowering.holds`: how XLA:CPU fuses it; whether it cuts parts out of axes, or joins parts;
-    # whether each device runs its body, on parts as `mesh`, `in_specs` and `out_specs` among the
-    # params say.
-    fusion: Fusion = ""
-    along: str = ""     # its param that has the axis or axes of `moved_axes`
-    resizes: bool = False
-    per_device: bool = False
-    replaces: bool = False  # whether its result is its first operand with other elements at places
-    # For `interpreters.checks`: whether a result may be NaN though no operand is (elsewhere the NaN
-    # was looked at where it was made); whether a NaN in a floating operand is one in the floating
-    # results, which `hands_on` tells by the params too; whether it divides by its second operand,
-    # which may be 0; whether checks look into its one body, which it runs once.
-    makes_nan: bool = True
-    hands_on_nan: bool = False
-    divides: bool = False
-    looked_into: bool = False
-
-    # For the time and the cost of programs: nanoseconds that an element takes, alone on one core
-    # (`tools/dispatch_table.py` measured them), infinite if not known; whether it is a sum of
-    # products, for which processors have units of their own; how a ring of devices computes it:
-    # (bytes of an operand, devices) -> bytes on each link, steps. Of its bodies that are `applied`,
-    # whether one runs or all; whether they run several times.
-    pace: float = math.inf
-    contracts: bool = False
-    ring: Callable[[int, int], tuple[int, int]] | None = None
-    branches: bool = False
-    repeats: bool = False
-
-    def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed | None:
-        """Where it reads or writes its first operand at computed places: for checks of indices."""
-        return None
-
-    def hands_on(self, params: Params) -> bool:
-        """Whether an equation with these params gives a NaN wherever a floating operand has one."""
-        return self.hands_on_nan
-
-    def moved_axes(self, params: Params, shapes: Shapes) -> Sequence[int]:
-        """The axes along which it moves or combines elements; shapes of operands and a result."""
-        given: Any = params[self.along] if self.along else ()
-        return given if isinstance(given, tuple) else (given,)
-
-    def summed_axes(self, params: Params) -> Sequence[int] | None:
-        """The axes of its first operand along which it sums products of two; None: it does not."""
-        return None
-
-    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
-        """About how many nanoseconds it takes on one core, for shapes of operands and results."""
-        return self.pace * max(map(prod, [*ins, *outs]), default=0)
-
-    def times(self, params: Params) -> int | None:
-        """How often its bodies run; None if that is not known."""
-        return None
-
-    def given(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
-        """Those of `xs`, as many as operands, that all runs of a body are given."""
-        return xs
-
-    def unchanged(self, params: Params, xs: Sequence[T]) -> Sequence[T]:
-        """Those of `xs`, as many as operands, that a loop carries and never changes."""
-        return ()
-
-    def remedy(self, avals: Sequence[ShapedArray], params: Params) -> str:
-        """What to write instead where it is far below a CPU's speed; "": nothing is known.
-
-        docs/pictures.md has the measurements. Scatters and writes in loops have no remedy: XLA does
-        them in place, and no other form that was tried is faster.
-        """
-        return ""
-
-
-class GivenFacts(TypedDict, total=False):
-    """The facts in which members of a family differ, as their constructors take them."""
-
-    additive: bool
-    algebra: str
-    divides: bool
-    domain: tuple[float, float]
-    fusion: Fusion
-    hands_on_nan: bool
-    kernels: Any
-    kernels_from: int
-    makes_nan: bool
-    numpy_name: str
-    pace: float
-
-
-class Primitive(Facts):
+class Primitive(TagRules):
     """Subclass (or call a family's constructor) to declare an operation.
 
     infer(*avals, **params)                 -> aval, or list of avals if `multiple_results`
@@ -408,12 +255,6 @@ class Primitive(Facts):
     vmap_named: Any     # of collectives: the rule along the axis of their own
     on_tape: Any        # of calls of functions with rules of the user's, which `what` names
     what: str
-    # For tags, unknown to `infer`; see `core.tags`.
-    settled_by = ""     # where to say how the result is cut, if types leave it open
-    refuses = ""        # of operands that are cut otherwise, as errors say it: "…: "
-    spread: Any = None      # (operands, outs, params) -> entries per result
-    varying: Any = None     # (axes along which an operand varies, params) -> those of the results
-    memory: Any = None  # (operands, outs) -> the space of each result; None: the operands' space
     # Of checks, for `interpreters.checks`: (checks, operands, params) -> results, with checked
     # bodies; None where no body can fail.
     checked: Any = None
@@ -428,10 +269,12 @@ class Primitive(Facts):
     # For references: (operands, params) -> results, on cells (`core/cells.py`) in place of
     # references. `on_cells` is the rule of operations on references, `on_set` of writes whose
     # result nobody reads; `discharged` of primitives with bodies, which takes references off the
-    # bodies and binds again.
+    # bodies and binds again. `hands_on(params, operands)` flags those that, if they are references,
+    # a rule gets that runs later.
     on_cells: Any = None
     on_set: Any = None
     discharged: Any = None
+    hands_on: Any = None
     # (params, count) -> for which operands `transpose` takes, in place of `Linear`, a reference to
     # which it adds the cotangent.
     adds: Any = None

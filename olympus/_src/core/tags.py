@@ -19,7 +19,7 @@ same on all of them. Results vary as the operands, unless the operation says oth
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 from ..base.errors import ShardingTypeError, said
 from ..base.typing import Array, ArrayLike, DimSize, Params
@@ -30,11 +30,9 @@ from ..types.memory import Space
 from ..types.mesh import AbstractMesh, mesh_of_types
 from ..types.shape import definitely_equal, less, mod, prod
 from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry_of
+from .facts import Facts
 from .ir import Literal
 from .trace import is_literal, typeof
-
-if TYPE_CHECKING:
-    from .primitive import Primitive
 
 Entries = tuple[Entry, ...]
 
@@ -57,7 +55,17 @@ class Sums(NamedTuple):
 _NO_SUMS = Sums(frozenset(), frozenset())
 
 
-def tagged(prim: Primitive, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
+class TagRules(Facts):
+    """The rules by which results get tags, which `infer` does not know."""
+
+    settled_by = ""     # where to say how the result is sharded, if types leave it open
+    refuses = ""        # how operands must be sharded, for errors: "…: "
+    spread: Any = None      # (operands, outs, params) -> entries per result
+    varying: Any = None     # (axes along which an operand varies, params) -> those of the results
+    memory: Any = None  # (operands, outs) -> the space of each result; None: the operands' space
+
+
+def tagged(prim: TagRules, avals: Sequence[Aval], outs: Any, params: Params) -> Any:
     """The avals `outs` that `prim` infers, with the tags that its operands give them."""
     # Every inference comes by here. Nearly all programs have no tags, and leave after this loop.
     for a in avals:
@@ -73,11 +81,11 @@ def tagged(prim: Primitive, avals: Sequence[Aval], outs: Any, params: Params) ->
     mesh = _mesh(prim, arrays)
     shardings: Sequence[Any] = [None] * len(plain)
     if mesh is not None:
-        found = (_result_entries(prim, mesh, avals, plain, params) if mesh.explicit_axes else
+        specs = (_result_entries(prim, mesh, avals, plain, params) if mesh.explicit_axes else
                  [()] * len(plain))     # XLA decides
-        sums = _sums(prim, arrays, plain, found)
+        sums = _sums(prim, arrays, plain, specs)
         shardings = [NamedSharding(mesh, PartitionSpec(*entries, **sums._asdict()))
-                     for entries in found]
+                     for entries in specs]
     vma = arrays[0].vma if arrays else frozenset()      # `check_varying`: all have these
     if prim.varying is not None:
         vma = prim.varying(vma, params)
@@ -87,7 +95,7 @@ def tagged(prim: Primitive, avals: Sequence[Aval], outs: Any, params: Params) ->
     return results if prim.multiple_results else results[0]
 
 
-def _spaces(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Aval]) -> list[Space]:
+def _spaces(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval]) -> list[Space]:
     """In which memory results are: where the operands are."""
     there = [a for a in arrays if a.shape]
     for a in there:
@@ -112,7 +120,7 @@ def in_memory_inferred(operands: Sequence[ShapedArray], outs: Sequence[ShapedArr
 class VaryingError(ValueError):
     """Operands vary along different axes; whoever records an operation casts them."""
 
-    def __init__(self, prim: Primitive, avals: Sequence[Aval]) -> None:
+    def __init__(self, prim: TagRules, avals: Sequence[Aval]) -> None:
         super().__init__(prim, avals)       # the text is for those that nobody casts
 
     def __str__(self) -> str:
@@ -121,18 +129,18 @@ class VaryingError(ValueError):
                 "cast them with lax.pcast(…, to='varying').")
 
 
-def check_varying(prim: Primitive, avals: Sequence[Aval]) -> None:
+def check_varying(prim: TagRules, avals: Sequence[Aval]) -> None:
     """VaryingError unless operands vary along the same axes.
 
     Those along which one is reduced are so of all, too, unless they vary: else a device would have
     a whole cotangent for one, and a term for the other.
     """
-    found, reduced = None, frozenset()
+    common, reduced = None, frozenset()
     for a in avals:
         if type(a) is ShapedArray:
-            if found is None:
-                found = a.vma
-            elif a.vma is not found and a.vma != found and prim.spread is not by_body:
+            if common is None:
+                common = a.vma
+            elif a.vma is not common and a.vma != common and prim.spread is not by_body:
                 raise VaryingError(prim, avals)
             if a.sharded:
                 reduced |= _reduced([a])
@@ -218,7 +226,7 @@ def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:
             for x, a, array in zip(found, avals, arrays, strict=True)]
 
 
-def _mesh(prim: Primitive, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
+def _mesh(prim: TagRules, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     """The mesh of the results, the one around if no operand has any; none of operands that XLA
     spreads over several."""
     meshes: list[Any] = list(dict.fromkeys([a.sharding.mesh for a in arrays if a.sharded]))
@@ -249,7 +257,7 @@ def _mesh(prim: Primitive, arrays: Sequence[ShapedArray]) -> AbstractMesh | None
     return None if around is None or around.manual_axes or around.empty else around
 
 
-def _result_entries(prim: Primitive, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
+def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
                     params: Params) -> list[Entries]:
     """The entries of each result; ShardingTypeError names the operation and its operands."""
     if not outs:
@@ -265,19 +273,19 @@ def _result_entries(prim: Primitive, mesh: AbstractMesh, avals: Sequence[Any], o
                                     "operands that are not cut are required; reshard them.")
         return [(None,) * a.ndim for a in outs]
     try:
-        found = prim.spread(operands, outs, params)
-        for a, entries in zip(outs, found, strict=True):
+        results = prim.spread(operands, outs, params)
+        for a, entries in zip(outs, results, strict=True):
             _check(prim.name, mesh, a.shape, entries)
     except ShardingTypeError as error:
         if type(error) is _IncompatibleError:
             given = given.replace(":", " got incompatible shardings for broadcasting:", 1)
         more = f" Or say how the result is cut: {prim.settled_by}." if prim.settled_by else ""
         raise ShardingTypeError(f"{given}{said(error)}{more}") from None
-    return found
+    return results
 
 
-def _sums(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
-          found: Sequence[Entries]) -> Sums:
+def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
+          results: Sequence[Entries]) -> Sums:
     """Along which axes results are unreduced, and along which reduced.
 
     Operands that are sums not taken yet may be added, moved and scaled; for all else there is a
@@ -321,7 +329,7 @@ def _sums(prim: Primitive, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
             raise ShardingTypeError(
                 f"{given}one is reduced along {quoted(reduced)}, and {a} is not, nor is it cut "
                 "along all of these; use olympus.reshard first.")
-    cut = frozenset(n for entries in found for e in entries for n in axes_of(e))
+    cut = frozenset(n for entries in results for e in entries for n in axes_of(e))
     return Sums(unreduced, reduced - cut - unreduced)
 
 

@@ -120,11 +120,11 @@ class _VmapRule(Rules):
 
 
 class _NothingMapped(Exception):
-    """A rule has no outputs that are not mapped of operands that are not."""
+    """A rule gives no unmapped outputs where no operand is mapped."""
 
 
 class _Asked(threading.local):
-    """The users' rules that this thread asks for their results where nothing is mapped."""
+    """The users' rules that this thread is running with no operand mapped."""
 
     rules: tuple[Any, ...] = ()
 

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Unpack
 import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue
-from ..core.primitive import Builder, GivenFacts
+from ..core.facts import GivenFacts
+from ..core.primitive import Builder
 from ..core.trace import typeof
 from .arithmetic import abs, complex, imag, is_finite, neg, real, sign
 from .bits import bitwise_and as both, bitwise_not, bitwise_or as either

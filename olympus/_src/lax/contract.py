@@ -9,10 +9,9 @@ from ..base.errors import ShardingTypeError
 from ..base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ..base.util import lazy_module, memoize, quoted
 from ..core import tags
+from ..core.facts import Shapes
 from ..core.ir import OlympusprEqn
-from ..core.primitive import (
-    Axis, Builder, Cotangent, Linear, Primitive, Shapes, Transposed, not_linear,
-)
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Transposed, not_linear
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -20,7 +20,8 @@ import numpy as np
 
 from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..core import tags
-from ..core.primitive import Axis, Builder, Linear, Primitive, Shapes, linear_jvp
+from ..core.facts import Shapes
+from ..core.primitive import Axis, Builder, Linear, Primitive, linear_jvp
 from ..core.trace import literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

@@ -10,9 +10,8 @@ from ..base.errors import InconclusiveDimensionOperation
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params, Shape
 from ..base.util import lazy_module
 from ..core import reuse, tags
-from ..core.primitive import (
-    Axis, Builder, Cotangent, Indexed, Linear, Primitive, Shapes, Tangent, linear_jvp,
-)
+from ..core.facts import Indexed, Shapes
+from ..core.primitive import Axis, Builder, Cotangent, Linear, Primitive, Tangent, linear_jvp
 from ..core.trace import is_array, is_literal, literal, typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -291,11 +290,11 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
 
 
 def _triple(axis: Sequence[int]) -> tuple[int, ...]:
-    found = sequence(axis, "pad", "an entry of padding_config")
-    if len(found) != 3:
+    numbers = sequence(axis, "pad", "an entry of padding_config")
+    if len(numbers) != 3:
         raise ValueError(f"pad: {axis!r} given as an entry of padding_config; (low, high, "
                          "interior) is required.")
-    return found
+    return numbers
 
 
 # Joining and splitting --------------------------------------------------------------------------

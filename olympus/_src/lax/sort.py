@@ -16,7 +16,8 @@ import numpy as np
 from ..base.typing import Array, ArrayLike, DType, IrValue, Params
 from ..base.util import lazy_module
 from ..core import reuse, tags
-from ..core.primitive import Axis, Builder, Primitive, Shapes, Tangent, Zero
+from ..core.facts import Shapes
+from ..core.primitive import Axis, Builder, Primitive, Tangent, Zero
 from ..core.trace import typeof
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval

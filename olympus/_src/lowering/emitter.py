@@ -52,6 +52,29 @@ class Block:
         self.token: Any = None              # of the last ordered effect, if there was one
 
 
+class Mark:
+    """The end of a block and its knowledge, so that a rule's beginnings can be taken back."""
+
+    __slots__ = ("block", "last", "counts")
+
+    def __init__(self, block: Block) -> None:
+        self.block, ops = block, block.ip.block.operations
+        self.last = len(ops)
+        assert block.sizes is not None
+        tables: list[dict[Any, IrValue]] = [
+            block.scalars, block.repeated, block.sizes.values, block.sizes.vectors]
+        self.counts = [(table, len(table)) for table in tables]
+
+    def restore(self) -> None:
+        # The last first: an operation that is erased must have no readers left.
+        for op in list(self.block.ip.block.operations)[self.last:][::-1]:
+            op.operation.erase()
+        # Otherwise these only grow, and dicts keep their order: new entries are last.
+        for table, count in self.counts:
+            for key in list(table)[count:]:
+                del table[key]
+
+
 class Emitter:
     """Emits operations at the end of a block.
 
@@ -140,9 +163,9 @@ class Emitter:
         if types is None:
             avals = self.avals_out if avals is None else avals
             if self.block.sizes is not None and name in dimensions.DYNAMIC:
-                found = dimensions.DYNAMIC[name](self, operands, attributes, avals)
-                if found is not None:
-                    return found
+                dynamic = dimensions.DYNAMIC[name](self, operands, attributes, avals)
+                if dynamic is not None:
+                    return dynamic
             types = [tensor_type(a) for a in avals]
         return self.raw(name, operands, attributes, types, regions)
 
@@ -269,16 +292,16 @@ class Emitter:
 
     def expand(self, xs: Sequence[IrValue]) -> list[IrValue]:
         """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
-        shape, found = self.avals_out[0].shape, list(xs)
+        shape, values = self.avals_out[0].shape, list(xs)
         if not shape:
-            return found
+            return values
         # Looked up here, without the frame of `broadcast`: a scalar is spread once per block.
         for i, a in enumerate(self.avals_in):
             if not a.shape:
                 known = self.block.repeated.get((id(xs[i]), shape))
-                found[i] = (known[0] if known is not None else
-                            self.broadcast(xs[i], a.update(shape=shape), ()))
-        return found
+                values[i] = (known[0] if known is not None else
+                             self.broadcast(xs[i], a.update(shape=shape), ()))
+        return values
 
     def convert(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """stablehlo.convert to an aval."""

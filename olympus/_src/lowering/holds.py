@@ -26,8 +26,9 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from typing import Any, NamedTuple
 
 from ..base.typing import Array
+from ..core.facts import Fusion
 from ..core.ir import ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived, variables
-from ..core.primitive import Fusion, Higher, Primitive, subolympusprs
+from ..core.primitive import Higher, Primitive, subolympusprs
 from ..types.avals import ShapedArray, physical_aval
 from ..types.mesh import AbstractMesh, Mesh
 from ..types.shape import less, prod

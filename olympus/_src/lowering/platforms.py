@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
-from ..base.typing import IrValue
 from ..base.util import lazy_module
 from .context import ModuleContext
-
-if TYPE_CHECKING:
-    from .emitter import Block
 
 _kernels: Any = lazy_module("olympus._src.lowering.kernels")    # for primitives that have any
 
@@ -33,26 +29,3 @@ def rule_of(module: ModuleContext, prim: Any) -> Callable[..., Any]:
 
 def _still_open(*args: object, **params: Hashable) -> NoReturn:
     raise PlatformOpen
-
-
-class Mark:
-    """The end of a block and its knowledge, so that a rule's beginnings can be taken back."""
-
-    __slots__ = ("block", "last", "counts")
-
-    def __init__(self, block: Block) -> None:
-        self.block, ops = block, block.ip.block.operations
-        self.last = len(ops)
-        assert block.sizes is not None
-        tables: list[dict[Any, IrValue]] = [
-            block.scalars, block.repeated, block.sizes.values, block.sizes.vectors]
-        self.counts = [(table, len(table)) for table in tables]
-
-    def restore(self) -> None:
-        # The last first: an operation that is erased must have no readers left.
-        for op in list(self.block.ip.block.operations)[self.last:][::-1]:
-            op.operation.erase()
-        # Otherwise these only grow, and dicts keep their order: new entries are last.
-        for table, count in self.counts:
-            for key in list(table)[count:]:
-                del table[key]

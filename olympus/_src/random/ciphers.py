@@ -12,7 +12,8 @@ from typing import Any, Unpack
 
 from ..base.typing import Array, ArrayLike, IrValue
 from ..core import tags
-from ..core.primitive import Axis, Builder, GivenFacts, Primitive
+from ..core.facts import GivenFacts
+from ..core.primitive import Axis, Builder, Primitive
 from ..core.trace import typeof
 from ..lax.arithmetic import mul
 from ..lax.bits import bitwise_or, bitwise_xor, shift_left, shift_right_logical
@@ -93,8 +94,9 @@ def _threefry(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
         if i % 4 == 3:
             block = i // 4 + 1
             words = [schedule[(block + j) % (n + 1)] for j in range(n)]
-            words[-1] = add(words[-1], block)
             xs = [add(x, word) for x, word in zip(xs, words, strict=True)]
+            # The word is often a scalar: TPUs would add the number to it in a kernel of its own.
+            xs[-1] = add(xs[-1], block)
     return xs
 
 

@@ -41,6 +41,7 @@ from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, demanded_memory
 from ..types.tree_registry import dispatch_registry
 from .compile import Executable, Missed, compile_program
+from .hosts import Watched
 from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
@@ -248,17 +249,25 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
       by_groups: how it is called with many operands, if in another way.
       specs: by which results over a mesh are named, where they are spread so; or ().
     """
+    behind: list[PjitFunction] = []     # C++'s object that Python is around, once there is one
+    watched = Watched()
+
     def run(*args: ArrayLike) -> Array | list[Array]:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
 
     def miss(*args: ArrayLike) -> Missed:
         try:
+            if behind:
+                return watched(behind[0], args, {}), None, False
             return first(*args)
         except BaseException:
             lib.forget_signatures(itself)
             raise
 
-    def first(*args: ArrayLike) -> Missed:
+    def again(*args: ArrayLike) -> Missed:
+        return first(*args, around=watched)
+
+    def first(*args: ArrayLike, around: Watched | None = None) -> Missed:
         if len(args) > MANY and by_groups is not None:
             return by_groups(args), None, False
         values = list(map(argument_array, args))
@@ -278,8 +287,11 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
             _failures.note(code, words, checked.sites, not users)
         reuse.with_cells(used, outs)
         result = outs if several else outs[0]
+        if executable.watched and not behind:
+            behind.append(lib.pjit(name, run, again, [], [], object(), dispatch_registry,
+                                   shard_fallback))
         return result, None if checked is not None else executable.fastpath(
-            dispatch_registry.flatten(result)[1], leaves, args), False
+            dispatch_registry.flatten(result)[1], leaves, args, around), False
 
     made = lib.pjit(name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
     itself = weakref.ref(made)

@@ -13,7 +13,8 @@ from typing import Any, ClassVar
 
 from ...base.typing import Array, ArrayLike, DType, DTypeLike, IrValue, Params
 from ...core import tags
-from ...core.primitive import Axis, Builder, Primitive, Shapes, Zero
+from ...core.facts import Shapes
+from ...core.primitive import Axis, Builder, Primitive, Zero
 from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
