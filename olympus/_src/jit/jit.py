@@ -40,7 +40,6 @@ from ..runtime.compile import Missed, Placement
 from ..runtime.eager import (
     PjitFunction, argument_array, check_deleted, deleted_error, placed, run_program, shard_fallback,
 )
-from ..runtime.hosts import Watched
 from ..runtime.nans import debugging
 from ..runtime.placement import is_abstract, layouts_of, memory_of, placement_of, sharding_of
 from ..types.avals import AbstractValue, ShapeDtypeStruct
@@ -55,11 +54,13 @@ from .signature import WHOLE, Arguments, Item, Signature
 from .stages import Lowered, Traced, may_share
 
 if TYPE_CHECKING:
+    from ..runtime.hosts import Watched
     from .recompiles import CacheInfo, Explanation
 
 _guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
 _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
 _checked: Any = lazy_module("olympus._src.jit.checked")
+_hosts: Any = lazy_module("olympus._src.runtime.hosts")
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 _failures: Any = lazy_module("olympus._src.runtime.failures")
 _recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of functions traced often
@@ -671,7 +672,7 @@ class JitFunction:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
         # At once for all threads.
-        watched = vars(self).setdefault("watched", Watched()) if executable.watched else None
+        watched = vars(self).setdefault("watched", _hosts.Watched()) if executable.watched else None
         path = executable.fastpath(out_tree, flat, arguments.leaves, watched)
         self.direct = path is not None
         if path is not None and (executable.exclusive or executable.watched) and not behind:

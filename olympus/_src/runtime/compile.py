@@ -11,7 +11,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary, ref
 
 from ..base import config, errors, lib, source, util
@@ -43,8 +43,10 @@ from ..types.sharding import (
     NamedSharding, PartitionSpec, Sharding, axes_of, demanded_memory, device_tuple, entry_of,
 )
 from ..types.tree_registry import PyTreeDef
-from .hosts import Watched
 from .nans import debugging
+
+if TYPE_CHECKING:
+    from .hosts import Watched
 
 brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
 _dumps: Any = util.lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -41,11 +41,14 @@ from ..types.shape import SymbolicDim
 from ..types.sharding import NamedSharding, PartitionSpec, Sharding, demanded_memory
 from ..types.tree_registry import dispatch_registry
 from .compile import Executable, Missed, compile_program
-from .hosts import Watched
 from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
+if TYPE_CHECKING:
+    from .hosts import Watched
+
 _failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
+_hosts: Any = lazy_module("olympus._src.runtime.hosts")
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 ArrayImpl = lib.ArrayImpl
 PjitFunction = lib.PjitFunction
@@ -249,8 +252,8 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
       by_groups: how it is called with many operands, if in another way.
       specs: by which results over a mesh are named, where they are spread so; or ().
     """
-    behind: list[PjitFunction] = []     # C++'s object that Python is around, once there is one
-    watched = Watched()
+    # C++'s object that Python is around, and how: once a program calls the host.
+    behind: list[tuple[PjitFunction, Watched]] = []
 
     def run(*args: ArrayLike) -> Array | list[Array]:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
@@ -258,16 +261,17 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
     def miss(*args: ArrayLike) -> Missed:
         try:
             if behind:
-                return watched(behind[0], args, {}), None, False
+                call, watched = behind[0]
+                return watched(call, args, {}), None, False
             return first(*args)
         except BaseException:
             lib.forget_signatures(itself)
             raise
 
     def again(*args: ArrayLike) -> Missed:
-        return first(*args, around=watched)
+        return first(*args, watched=behind[0][1])
 
-    def first(*args: ArrayLike, around: Watched | None = None) -> Missed:
+    def first(*args: ArrayLike, watched: Watched | None = None) -> Missed:
         if len(args) > MANY and by_groups is not None:
             return by_groups(args), None, False
         values = list(map(argument_array, args))
@@ -288,10 +292,10 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
         reuse.with_cells(used, outs)
         result = outs if several else outs[0]
         if executable.watched and not behind:
-            behind.append(lib.pjit(name, run, again, [], [], object(), dispatch_registry,
-                                   shard_fallback))
+            behind.append((lib.pjit(name, run, again, [], [], object(), dispatch_registry,
+                                    shard_fallback), _hosts.Watched()))
         return result, None if checked is not None else executable.fastpath(
-            dispatch_registry.flatten(result)[1], leaves, args, around), False
+            dispatch_registry.flatten(result)[1], leaves, args, watched), False
 
     made = lib.pjit(name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
     itself = weakref.ref(made)

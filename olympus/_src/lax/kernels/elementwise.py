@@ -54,8 +54,8 @@ def _is_narrow(least: int, b: Builder, *xs: IrValue, accuracy: Hashable = None, 
                ) -> bool:
     """Whether a result of floats has enough elements and float64 has twice their digits."""
     out = b.avals_out[0]
-    return least <= out.size <= MOST and accuracy is None and dtypes.scalar_kind(out.dtype) == "f" and (
-        16 <= dtypes.itemsize_bits(out.dtype) <= 32)
+    return accuracy is None and least <= out.size <= MOST and (
+        dtypes.scalar_kind(out.dtype) == "f" and 16 <= dtypes.itemsize_bits(out.dtype) <= 32)
 
 
 def _is_double(least: int, b: Builder, *xs: IrValue, accuracy: Hashable = None, **params: Hashable
