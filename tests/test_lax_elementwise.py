@@ -207,6 +207,21 @@ def test_cube_roots_of_subnormal_numbers_keep_size_and_sign(name: str, repeats: 
         np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
 
 
+@pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
+@pytest.mark.parametrize("repeats", [1, 64])      # 64 for the formulas of large arrays
+def test_the_angle_of_a_subnormal_and_an_ordinary_number(name: str, repeats: int) -> None:
+    with olympus.enable_x64(True):
+        info = olympus.dtypes.finfo(name)
+        tiny, least = float(info.smallest_normal), float(info.smallest_subnormal)
+        sizes = [least, tiny / 2 + least, tiny, 1e-3, 1, 300, float(info.max), np.inf]
+        numbers = np.array([*sizes, *[-n for n in sizes]]).astype(info.dtype)
+        y, x = np.repeat(numbers, 16 * repeats), np.tile(numbers, 16 * repeats)
+        wanted = np.arctan2(y.astype("float64"), x.astype("float64"))
+        found = np.asarray(lax.atan2(y, x)).astype("float64")
+    np.testing.assert_allclose(found, wanted, rtol=float(info.eps), atol=tiny)
+    np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
 def test_betainc_broadcasts_axes_of_size_1() -> None:
     a, b, x = np.full((3, 1), 2.0), np.linspace(1, 2, 4)[None], np.full((1, 1), 0.5)
     np.testing.assert_array_equal(lax.betainc(a, b, x), lax.betainc(*map(np.array, (

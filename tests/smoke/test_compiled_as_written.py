@@ -303,7 +303,18 @@ GIVEN_ZERO: dict[str, Callable[[Any], Any]] = {
     "a scan's carry": lambda x: lax.scan(
         lambda s, r: (s, r + s), onp.zeros((), x.dtype), x)[1],
     "a loop's result": lambda x: x + lax.fori_loop(
-        0, 3, lambda i, s: (s[0], s[1] + 1), (onp.zeros(2, x.dtype), x))[0]}
+        0, 3, lambda i, s: (s[0], s[1] + 1), (onp.zeros(2, x.dtype), x))[0],
+    # What a function computes of a constant argument.
+    "a sine within": lambda x: olympus.jit(lambda x, c: x + onp.sin(c))(x, 0.0),
+    "a difference within": lambda x: olympus.checkpoint(lambda x, c: x + (1 - c))(x, onp.ones(2)),
+    "a logarithm within cond": lambda x: lax.cond(
+        x[1] > 0, lambda x, c: x + onp.log(c), lambda x, c: x, x, full(onp, 1, x)),
+    "a function's result within": lambda x: olympus.jit(
+        lambda x, c: x + olympus.jit(onp.log)(c))(x, 1.0),
+    "an integer within": lambda x: olympus.jit(
+        lambda x, c: x + (c - 1).astype(x.dtype))(x, onp.asarray(1)),
+    "what a loop carries": lambda x: lax.fori_loop(
+        0, 3, lambda i, s: (s[0] + onp.log(s[1]), s[1]), (x, full(onp, 1, x)))[0]}
 
 
 @pytest.mark.parametrize("name", ["float32", "bfloat16"])
@@ -340,6 +351,13 @@ def test_the_logarithm_of_a_reciprocal_root(f, name):
     np.testing.assert_array_equal(np.float64(found), [np.nan, np.inf, np.nan, 0])
 
 
+BODIES: dict[str, Callable[..., Any]] = {
+    "a call": olympus.jit, "checkpoint": olympus.checkpoint,
+    "cond": lambda f: lambda x, c: lax.cond(x[0] > 0, f, lambda x, c: x, x, c),
+    "scan": lambda f: lambda x, c: lax.scan(lambda s, _: (f(s, c), None), x, None, 2)[0],
+    "xs": lambda f: lambda x, c: lax.scan(lambda s, r: (f(s, r), None), x, c[None])[0],
+    "a carry": lambda f: lambda x, c: lax.while_loop(
+        lambda s: s[0] < 1, lambda s: (s[0] + 1, f(s[1], s[2]), s[2]), (0, x, c))[1]}
 NAN = {
     "exp": lambda x: onp.exp(x * onp.nan), "cosh": lambda x: onp.cosh(x + onp.nan),
     "sinh": lambda x: onp.sinh(x * onp.nan), "expm1": lambda x: onp.expm1(x * onp.nan),
@@ -386,13 +404,67 @@ NAN = {
     "a root given": lambda x: olympus.jit(lambda x, c: onp.exp(x + c))(
         x, onp.sqrt(onp.full(8, -1, x.dtype))),
     "a root as result": lambda x: onp.exp(x * olympus.jit(
-        lambda: onp.sqrt(onp.full(8, -1, x.dtype)))())}
+        lambda: onp.sqrt(onp.full(8, -1, x.dtype)))()),
+    # Of constants that a body is given.
+    **{f"{op} within {body}": lambda x, f=f, give=give: give(lambda x, c: onp.exp(x + f(c)))(
+        x, onp.full(8, -1, x.dtype))
+       for body, give in BODIES.items()
+       for op, f in (("sqrt", onp.sqrt), ("log", lambda c: onp.log(2 * c)),
+                     ("power", lambda c: onp.power(c, .5)), ("rem", lambda c: lax.rem(c, c + 1)))},
+    "a body's result": lambda x: onp.cosh(x * BODIES["a call"](lambda x, c: onp.sqrt(c))(
+        x, onp.full(8, -1, x.dtype)))}
 
 
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32"])
 def test_a_nan_that_the_program_names_stays_one(name):
-    found = olympus.jit(lambda x: {key: f(x) for key, f in NAN.items()})(onp.ones((), name))
+    x = onp.ones((), name)
+    found = olympus.jit(lambda x, xs: {
+        key: f(xs if "within" in key or "body" in key else x) for key, f in NAN.items()})(
+            x, onp.ones(8, name))
     assert [key for key, x in found.items() if not onp.isnan(x).all()] == []
+
+
+@pytest.mark.parametrize("length", [1, 2])
+def test_an_array_with_a_nan_that_a_loop_reads_has_one(length):
+    """XLA makes a constant of what it computes of an array that is closed over."""
+    numbers = onp.asarray(np.where(np.arange(8) % 2, 1, np.nan), "float32")
+    signs = onp.asarray(np.where(np.arange(8) % 2, 1, -1), "float32")
+
+    @olympus.jit
+    def run(x):
+        roots = onp.sqrt(signs) + 0
+        return [lax.scan(lambda s, _, c=c: (onp.exp(s + c), None), x, None, length)[0]
+                for c in (numbers, numbers[::-1], roots)]
+
+    for c, found in zip((numbers, numbers[::-1], numbers), run(onp.zeros(8)), strict=True):
+        np.testing.assert_array_equal(onp.isnan(found), np.isnan(c))
+
+
+# Functions that sum elements, of the sum and its operand.
+ADDED: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
+    "of -0": (lambda x: onp.sum(onp.full(8, -0.0, x.dtype)) + 0 * x, [1, 2]),
+    "of an array of -0": (lambda x: onp.sum(np.full(8, -0.0, x.dtype)) + 0 * x, [1, 2]),
+    "of a repeated number": (lambda x: onp.sum(lax.broadcast(x[0], (8,))), [-0.0, 1]),
+    "of repeated rows": (lambda x: onp.sum(lax.broadcast(x, (8,)), 0), [-0.0, -0.0]),
+    "of negatives": (lambda x: onp.sum(-x), [1, -1]),
+    "of moved negatives": (lambda x: onp.sum(-x.reshape(1, 2), 1), [1, -1]),
+    "of products with -1": (lambda x: onp.sum(x * -1), [1, -1]),
+    "a mean": (lambda x: onp.mean(onp.full(8, -0.0, x.dtype)) + 0 * x, [1, 2]),
+    "cumulative": (lambda x: onp.cumsum(onp.full(8, -0.0, x.dtype)) + 0 * x[0], [1, 2]),
+    "windows": (lambda x: lax.reduce_window(
+        -x * 0, onp.asarray(0, x.dtype), lax.add, (2,), (1,), "VALID"), [1, 2]),
+    "of vectors' products": (lambda x: onp.full(8, -0.0, x.dtype) @ onp.ones(8, x.dtype) + 0 * x,
+                             [1, 2]),
+    "of a negative vector's products": (lambda x: -x @ onp.ones(2, x.dtype), [1, -1])}
+
+
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_a_sum_of_elements_is_no_negative_zero(name):
+    """A sum begins with 0, and 0 + -0 is 0; NumPy's begins with -0."""
+    for key, (f, x) in ADDED.items():
+        found = olympus.jit(f)(onp.asarray(x, name))
+        assert not onp.signbit(found).any(), key
+        assert not found.any(), key
 
 
 def test_the_angle_of_zeros_from_comparisons():

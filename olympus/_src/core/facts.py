@@ -75,6 +75,7 @@ class Facts:
     algebra: str = ""       # its kind to XLA's algebraic simplifier; "": never merged with others
     # A function of one operand is NaN where the operand is real and outside these bounds.
     domain: tuple[float, float] | None = None
+    adds_up: bool = False   # whether it adds up elements of its operand, beginning with 0
     multiplies: bool = False    # whether it multiplies elements of its operand with each other
     # For `lowering.holds`.
     fusion: Fusion = ""     # how XLA:CPU fuses it

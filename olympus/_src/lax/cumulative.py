@@ -133,6 +133,7 @@ class Cumulative(Primitive):
 class CumulativeSum(Cumulative):
     """Linear: the tangent is the sum of tangents, the transpose sums the other way."""
 
+    adds_up = True
     jvp = linear_jvp
 
     def emit(self, b: Builder, x: IrValue, params: Params) -> IrValue:

@@ -274,7 +274,7 @@ class ReduceSum(Structural):
 
     kernels, kernels_from = lazy_module("olympus._src.lax.kernels.reductions"), 2048
     spread = staticmethod(tags.reduce)
-    makes_nan = True
+    makes_nan = adds_up = True
     fusion = "reduces"
     along = "axes"
 

@@ -253,6 +253,7 @@ class WindowReduction(Primitive, abstract=True):
 class ReduceWindowSum(WindowReduction):
     """The sum of every window: linear."""
 
+    adds_up = True
     jvp = linear_jvp
 
     def lower(self, b: Builder, x: IrValue, **params: Any) -> IrValue:

@@ -42,7 +42,7 @@ from .rule_programs import LONG, OfArrays, rule_program, staged
 from .tokens import TokenSet
 
 if TYPE_CHECKING:
-    from .fences import Plan
+    from .fence_plan import Plan
 
 INT32 = dtypes.as_dtype("int32")
 # The operations whose regions are programs of arrays; other operations' bodies combine or order

@@ -33,7 +33,7 @@ from .spreading import named
 
 if TYPE_CHECKING:
     from ..core.kernels import Taken
-    from .fences import Fences
+    from .fence_plan import Fences
     from .hold_report import HoldReport
     from .kernel_report import KernelReport
 

@@ -23,65 +23,34 @@ from __future__ import annotations
 import functools
 import math
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Callable, Iterable, Sequence, Set
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..base.typing import DimSize
-from ..core.ir import Atom, ClosedOlympuspr, Literal, Olympuspr, OlympusprEqn, Var, derived
+from ..base.typing import DimSize, Params
+from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
 from ..core.primitive import Primitive
 from ..types import dtypes
 from ..types.avals import Aval, is_float0, make_aval
-from .glances import ALONE, ANY, BROADCASTS, ONE, PAIR, QUOTIENTS, Glances
-from .instead import beside_computed, nan_p, plus_zero_p
+from .fence_plan import Fences, Plan
+from .glances import ALONE, ANY, BROADCASTS, NEGATIVES, ONE, PAIR, QUOTIENTS, Glances
+from .instead import GivenHidden, PlusZeroAfter, beside_computed, nan_p, plus_zero_p
 from .known_numbers import (
     Inexact, Number, Reciprocals, converted, has_no_reciprocal, has_reciprocals, is_infinite,
     is_joint, is_nan, is_safe, ratio, repeated_number, rounded, size,
 )
 from .made import (
     ALIKE, ALL, CLAMPED, COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, EXPONENTIAL,
-    FACTORS, FENCED, FIXED, FOLDED, GIVEN, INVERTIBLE, KNOWN, MERGED, MINUS, NARROWED, POWER,
-    QUOTIENT, REAL, REPEATED, ROOT, SCALED, SHIFTED, SIGNED, SPREAD, SPREAD_CONSTANT, SPREADS,
-    UNKNOWN, UNSIGNED, Made, is_single, is_zero, may_be_zero, negated, number_of, value_of,
+    FACTORS, FENCED, FIXED, FOLDED, GIVEN, INVERTIBLE, KNOWN, MERGED, MINUS, NARROWED, NEGATED,
+    NEGATIVE, POWER, QUOTIENT, REAL, REPEATED, ROOT, SCALED, SHIFTED, SIGNED, SPREAD,
+    SPREAD_CONSTANT, SPREADS, UNKNOWN, UNSIGNED, Made, is_single, is_zero, may_be_zero, negated,
+    number_of, value_of,
 )
+from .within import Constant, results_of
 
 if TYPE_CHECKING:
     from .context import ModuleContext
-
-class Fences(NamedTuple):
-    """The operands that an equation and later ones read through a fence, the scalars whose
-    repetitions alone are read so, the equation to lower in its place, an operand that waits, and
-    for what (`in_place.py`)."""
-
-    eqn: OlympusprEqn
-    whole: list[Var]
-    repeated: list[Var]
-    lowered: OlympusprEqn
-    late: Sequence[Var] = ()
-
-
-class Plan(NamedTuple):
-    """The fences of a program, in the order of its equations, the results that a caller reads
-    through a fence, the values that are held in memory besides, and the constants that are hidden
-    in memory, with literals in whose place they are. For callers: in which ways arguments are read;
-    each result's number, if it is a constant, and whether it is a narrowed integer.
-    """
-
-    fences: Sequence[Fences]
-    results: Sequence[Var]
-    held: frozenset[Var]
-    constants: Mapping[Var, Literal | None]
-    reads: int
-    numbers: Sequence[Number]
-    narrowed: Sequence[bool]
-
-    def held_of(self, pr: Olympuspr, results: Sequence[int]) -> Set[Atom]:
-        """The values to hold, also for a caller that wants these results to be."""
-        if True not in self.narrowed:
-            return self.held
-        return self.held | {pr.outvars[i] for i in results if self.narrowed[i]}
-
 
 # The ways in which a program reads its arguments, as bits: as terms of sums, from which differences
 # are taken, in `and` and `or`; or it returns them.
@@ -197,7 +166,7 @@ class _Pass:
             self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
 
     def _glance(self, eqn: OlympusprEqn, glance: int) -> bool:
-        """Whether a glance at a quotient or an extremum was enough."""
+        """Whether a glance at a quotient, an extremum or a negative was enough."""
         made, operands = self.made, eqn.invars
         x, y = operands[0], operands[-1]
         if glance == QUOTIENTS:
@@ -217,6 +186,10 @@ class _Pass:
                         p is None or not p[0] & (CONSTANT | QUOTIENT)):
                     made[eqn.outvars[0]] = DIVIDED
                     return True
+        elif glance == NEGATIVES:
+            if type(x) is not Literal and x not in made:
+                made[eqn.outvars[0]] = NEGATIVE
+                return True
         else:
             if type(x) is Literal:
                 x, y = y, x
@@ -342,6 +315,8 @@ class _Pass:
         self._read(_ADDED if sign > 0 else _SUBTRACTED, x, y)
         if is_zero(q, 1) or sign > 0 and is_zero(p, 1):
             self._lower_as(eqn, plus_zero_p, x if is_zero(q, 1) else y)
+            if bits := (p if is_zero(q, 1) else q)[0] & ALIKE:
+                self.made[out] = bits, None
             return
         # What XLA computes of constants may be 0.
         self._fence(eqn, *[a for a, made in ((x, p), (y, q)) if (
@@ -410,7 +385,8 @@ class _Pass:
         self._note(eqn, 0 if self.inexact[out.aval] else UNSIGNED)
 
     def _negation(self, eqn: OlympusprEqn) -> None:
-        self._pass(eqn, negated(self._of(eqn.invars[0])))
+        bits, number = negated(self._of(eqn.invars[0]))
+        self.made[eqn.outvars[0]] = bits ^ NEGATED, number
 
     def _part(self, eqn: OlympusprEqn) -> None:
         """Parts of complex numbers and of their parts, the bits of a number: again the operand."""
@@ -564,6 +540,8 @@ class _Pass:
         prim, operands, (bits, number) = eqn.primitive, eqn.invars, made
         scaled = SCALED | SCALED << MINUS
         summed = prim.summed_axes(eqn.params)
+        if bits & (FOLDED | NEGATED | SPREAD) and (summed is not None or prim.adds_up):
+            self._add_zero(eqn, bits)
         if summed is not None:
             x, y = operands = operands[:2]
             if bits & scaled and self._of(x)[0] & self._of(y)[0] & scaled:
@@ -584,6 +562,21 @@ class _Pass:
                 bits, number = bits & ~MERGED, None
         if bits:
             self.made.update(dict.fromkeys(eqn.outvars, (bits, number)))
+
+    def _add_zero(self, eqn: OlympusprEqn, bits: int) -> None:
+        """Let a sum of elements, which XLA computes without adding up, be no -0."""
+        prim, x, params = eqn.primitive, eqn.invars[0], eqn.params
+        summed = prim.summed_axes(params)
+        if not self.inexact[eqn.outvars[0].aval] or summed is not None and not bits & SPREAD and (
+                not self._those(eqn.invars, ALIKE)):
+            return
+        sizes = params.get("window_dimensions")
+        if sizes is None:
+            axes = params.get("axes", summed)
+            sizes = [x.aval.shape[i] for i in ([params["axis"]] if axes is None else axes)]
+        if value_of(self._of(x)) or is_zero(self._of(x), 1) or all(map(_is_one, sizes)):
+            return
+        self._lower_as(eqn, PlusZeroAfter(prim), *eqn.invars, params=params)
 
     def _of(self, atom: Atom) -> Made:
         """How an operand was computed."""
@@ -773,16 +766,27 @@ class _Pass:
         constant = not [a for a in operands if not self._of(a)[0] & FOLDED]
         unchanged = [(a, self._of(a)) for a in prim.unchanged(eqn.params, operands)]
         given = [*[(a, self._of(a)) for a in prim.given(eqn.params, operands)], *unchanged]
-        hidden = [a for a in operands if is_nan(value_of(self._of(a)))]
+        hidden = [a for a in operands if is_nan(value_of(self._of(a))) or (
+            a in self.closed_over and self._may_be_nan(a))]
         hidden += [a for a, p in given if is_infinite(value_of(p))]
+        computed = set()
+        if True in [p[0] & FOLDED > 0 for _, p in given]:
+            found = self._undefined(eqn, given)
+            computed = {a for a in found if (
+                a not in self.closed_over and value_of(self._of(a)) is None)}
+            hidden += [a for a in found if a not in computed]
         for sign, ways in (1, _ADDED), (-1, _SUBTRACTED):
             zeros = given if reads & (ways | _RETURNED if once else ways) else unchanged
             hidden += [a for a, p in zeros if is_zero(p, sign) and self.inexact[a.aval]]
         self._hide(eqn, *hidden)
+        if computed:
+            entry = self._entry(eqn)
+            self.fences[-1] = entry._replace(lowered=entry.lowered.replace(primitive=GivenHidden(
+                prim, frozenset([i for i, a in enumerate(operands) if a in computed]))))
         if reads & (_ADDED | _SUBTRACTED):
             self._fence(eqn, *[a for a, p in given if may_be_zero(p) and self.inexact[a.aval]])
         narrowed = self._those(operands, NARROWED)
-        integers = [v for v in outs if not is_float0(v.aval) and dtypes.is_integer(v.aval.dtype)]
+        integers = [v for v in outs if _is_integer(v.aval)]
         if narrowed and (integers or reads & _MASKED):
             self.held.update(narrowed)
         self.made.update(dict.fromkeys(outs, COMPUTED if constant else GIVEN))
@@ -791,6 +795,23 @@ class _Pass:
         elif once:
             self.made.update((v, (CONSTANTS, number)) for v, number in zip(
                 outs, plans[0].numbers, strict=False) if number is not None)
+
+    def _undefined(self, eqn: OlympusprEqn, pairs: Iterable[tuple[Atom, Made]]) -> list[Atom]:
+        """The constants that a call may make NaN or a term of a sum of, and those that may be NaN.
+        """
+        given = {a: p for a, p in pairs if p[0] & FOLDED}
+        its = {a: Constant(value_of(p), p[0] & CONSTANT > 0 and self._is_finite(a, p))
+               for a, p in given.items()}
+        if results_of(eqn, [its.get(a) for a in eqn.invars]) is None:
+            return [a for a in given if self.inexact[a.aval] or _is_integer(a.aval)]
+        return [a for a, p in given.items() if value_of(p) is None and self._may_be_nan(a)]
+
+    def _is_finite(self, atom: Atom, made: Made) -> bool:
+        """Whether each element of a constant is finite."""
+        number = value_of(made)
+        if number is None and atom in self.closed_over:
+            return bool(np.isfinite(np.asarray(self.closed_over[atom])).all())
+        return number is not None and bool(np.isfinite(number))
 
     def _hide(self, eqn: OlympusprEqn, *atoms: Atom) -> None:
         """Let an equation read constants from memory."""
@@ -838,11 +859,12 @@ class _Pass:
             self.made[out] = self.made.get(out, UNKNOWN)[0] | NARROWED, number
             self.conversions.add(out)
 
-    def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, *operands: Atom) -> None:
+    def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, *operands: Atom,
+                  params: Params | None = None) -> None:
         """Lower another operation in the place of an equation."""
         entry = self._entry(eqn)
         self.fences[-1] = entry._replace(lowered=eqn.replace(
-            primitive=primitive, invars=[*operands], params={}))
+            primitive=primitive, invars=[*operands], params=params or {}))
 
 
 # What an operation reads of its operands, where that is only what computed them.
@@ -865,6 +887,10 @@ _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
 def _in_bits(aval: Aval) -> bool:
     """Whether `nan_p` can make a NaN of a type."""
     return not dtypes.is_complex(aval.dtype) and aval.dtype.itemsize > 1
+
+
+def _is_integer(aval: Aval) -> bool:
+    return not is_float0(aval) and dtypes.is_integer(aval.dtype)
 
 
 def _is_one(size: DimSize) -> bool:

@@ -14,10 +14,11 @@ from .made import (
 # What an elementwise operation without algebra may leave of its operands.
 _LASTING = FIXED | NARROWED | SPREAD | SIGNED
 # The glances at an equation: none; at its operands, of which few facts matter, or all; at one of
-# floats, of which all do; at two; at those of quotients, broadcasts, and extrema.
-NONE, ANY, ONE, PAIR, QUOTIENTS, BROADCASTS, BOUNDS = range(7)
+# floats, of which all do; at two; at those of quotients, broadcasts, extrema and
+# negatives.
+NONE, ANY, ONE, PAIR, QUOTIENTS, BROADCASTS, BOUNDS, NEGATIVES = range(8)
 _GLANCES = {"": ANY, "broadcast": BROADCASTS, "choice": ANY, "extremum": BOUNDS, "move": ANY,
-            "negation": ANY, "part": ANY, "quotient": QUOTIENTS}
+            "negation": NEGATIVES, "part": ANY, "quotient": QUOTIENTS}
 # Operations on two operands: their result if one is a number, or a scalar; the number with which
 # they are the other operand; what matters to them by itself; what does if both are among it.
 _PAIRS: dict[str, tuple[int, float | None, int, int]] = {

@@ -27,7 +27,7 @@ from ..core.ir import (
 from ..core.primitive import Primitive
 from ..types.avals import ShapedArray, physical_aval
 from ..types.shape import prod
-from .fences import Fences
+from .fence_plan import Fences
 
 #: An array has this many times the bytes that are read of it, and at least so many.
 RATIO = 4

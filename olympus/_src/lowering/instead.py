@@ -6,21 +6,42 @@ They hide a number that XLA, or LLVM behind it, would draw conclusions from.
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 
 from ..base.typing import IrValue
 from ..core.primitive import Builder, Primitive
 from ..types import dtypes
-from ..types.avals import ShapedArray
+from ..types.avals import ShapedArray, make_aval
 from .attributes import i64s
+from .platforms import rule_of
 
 
 def hidden(b: Builder, constant: IrValue, aval: ShapedArray) -> IrValue:
-    """A constant that is held in memory. XLA folds calls of scalars, but not of repeated ones."""
-    if aval.shape:
-        return b.hold(constant, aval)
-    pair = b.hold(b.broadcast(constant, aval.update(shape=(2,)), ()), aval)
+    """A constant that XLA does not know.
+
+    XLA folds calls of scalars and of arrays, but not of repeated scalars. So a number of two
+    elements is held in memory. The bits of an array are joined with such a 0 by `xor`: of `or`
+    LLVM would know which bits are 1.
+    """
+    if not aval.shape:
+        return _held_number(b, constant, aval)
+    if dtypes.is_complex(aval.dtype):
+        part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
+        return b.op("stablehlo.complex", [
+            hidden(b, b.op(f"stablehlo.{name}", [constant], None, part), part)
+            for name in ("real", "imag")], None, aval)
+    bits = aval.update(dtype=dtypes.as_dtype(f"uint{dtypes.itemsize_bits(aval.dtype)}"))
+    scalar = make_aval((), bits.dtype)
+    zero = b.broadcast(_held_number(b, b.scalar(0, bits.dtype), scalar), bits, ())
+    found = b.op("stablehlo.xor", [
+        b.op("stablehlo.bitcast_convert", [constant], None, bits), zero], None, bits)
+    return b.op("stablehlo.bitcast_convert", [found], None, aval)
+
+
+def _held_number(b: Builder, number: IrValue, aval: ShapedArray) -> IrValue:
+    pair = b.hold(b.broadcast(number, aval.update(shape=(2,)), ()), aval)
     one = b.op("stablehlo.slice", [pair], {
         "start_indices": i64s([0]), "limit_indices": i64s([1]), "strides": i64s([1])},
         aval.update(shape=(1,)))
@@ -38,7 +59,9 @@ class _PlusZero(_Instead):
 
     def lower(self, b: Builder, x: IrValue) -> IrValue:
         x, = b.expand([x])
-        aval = b.avals_out[0]
+        return self.plus_zero(b, x, b.avals_out[0])
+
+    def plus_zero(self, b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
         if not dtypes.is_complex(aval.dtype):
             return self.part(b, x, aval)
         part = aval.update(dtype=dtypes.to_real_dtype(aval.dtype))
@@ -87,6 +110,38 @@ class _BesideComputed(_Instead):
                            aval.update(dtype=dtypes.as_dtype(bool)))
         return b.op("stablehlo.select", [
             is_nan, _nan_of(b, other, aval), b.op(self.op, [x, y], None, aval)], None, aval)
+
+
+class GivenHidden(_Instead):
+    """An operation whose operands at some places XLA does not know."""
+
+    def __init__(self, primitive: Primitive, places: frozenset[int]) -> None:
+        super().__init__(primitive.name)
+        self.primitive, self.places = primitive, places
+        self.multiple_results = primitive.multiple_results
+
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | Sequence[IrValue]:
+        b.eqn = b.eqn.replace(primitive=self.primitive)
+        return rule_of(b.module, self.primitive)(b, *[
+            hidden(b, x, aval) if i in self.places else x
+            for i, (x, aval) in enumerate(zip(xs, b.avals_in, strict=True))], **params)
+
+
+class PlusZeroAfter(_PlusZero):
+    """A sum of elements, which is 0 where they are -0, as it begins with 0.
+
+    XLA takes the sum of a repeated number for a product, and the sum of negatives for the negative
+    of their sum.
+    """
+
+    def __init__(self, primitive: Primitive) -> None:
+        super().__init__(primitive.name)
+        self.primitive = primitive
+
+    def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
+        b.eqn = b.eqn.replace(primitive=self.primitive)
+        return self.plus_zero(b, rule_of(b.module, self.primitive)(b, *xs, **params),
+                              b.avals_out[0])
 
 
 plus_zero_p, nan_p = _PlusZero("plus_zero"), _Nan("nan")

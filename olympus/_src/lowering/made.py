@@ -28,6 +28,7 @@ INVERTIBLE = 2048      # the exponential of an operand that an operation could b
 CLAMPED = 4096
 NARROWED = 8192        # an integer of a conversion to fewer bits
 FOLDED = 16384         # of constants alone, so that XLA may know its elements
+NEGATED = 32768        # the negative of something
 ALL = (CLAMPED | EXPONENTIAL | INVERTIBLE | NARROWED | POWER | QUOTIENT | ROOT | SCALED
         | SHIFTED | UNSIGNED)
 # These kinds of the operand of a negation, which another one, a square or an absolute value undoes.
@@ -55,6 +56,7 @@ SPREADS: Made = SPREAD, None
 SPREAD_CONSTANT = CONSTANTS | SPREAD
 COMPUTED: Made = FIXED | FOLDED, None
 DIVIDED: Made = QUOTIENT, None
+NEGATIVE: Made = NEGATED, None
 REAL = float, int
 
 
