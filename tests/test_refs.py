@@ -714,6 +714,17 @@ def test_rules_of_custom_vjp_touch_references_in_bodies_as_they_do_outside(name,
             np.testing.assert_allclose(ref[...], cell[0], rtol=1e-6)
 
 
+def test_rules_of_custom_vjp_close_over_a_reference_in_a_shard_map_that_runs_at_once():
+    """Regression: in shard_map outside of jit such a rule was refused, though jit took it."""
+    ref, mesh, whole = new_ref(3.0), olympus.make_mesh((1,), ("i",)), olympus.P()
+    mapped = lambda fun, bwd: olympus.shard_map(
+        _with_rules(ref, fun, "r", bwd, True), mesh=mesh, in_specs=whole, out_specs=whole)
+    for fun in ("", "r"):
+        assert olympus.grad(mapped(fun, "r"))(2.0) == 33.0
+    assert olympus.grad(mapped("", "rw"))(2.0) == 33.0
+    assert ref[...] == 4.75
+
+
 class _Plain:
     """Python's own reference."""
 

@@ -26,7 +26,7 @@ from ..base.util import Memo, WithAux, bit_key, lazy_module
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr, high_types, numbers
 from ..core.primitive import Primitive
-from ..core.staging import stage
+from ..core.staging import closure_convert, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.collectives.axes import Collective
 from ..lax.shape import expand_dims, squeeze
@@ -185,13 +185,17 @@ class ManualTrace(Trace):
         closed, out_avals = self._staged(
             key and (key, specs and tuple(specs), *mine), programs, wide,
             lambda: (stage(with_aux, wide), with_aux.aux))
+        # Rules of the function close over references: all devices have them whole.
+        closed, more = closure_convert(closed)
         differs = [NOWHERE] * len(out_avals) if self.among is None else differing(
-            closed, [a._differs if own else NOWHERE for a, own in zip(args, mine, strict=True)],
+            closed, [*[NOWHERE] * len(more), *[
+                a._differs if own else NOWHERE for a, own in zip(args, mine, strict=True)]],
             self.among)
-        ins = [self.spec_of(a) if own else PartitionSpec()
-               for a, own in zip(avals, mine, strict=True)]
-        found = self.outside(self._apply, closed, [a._val if own else a for a, own in zip(
-            args, mine, strict=True)], ins, specs or list(map(self.spec_of, out_avals)))
+        ins = [PartitionSpec()] * len(more) + [
+            self.spec_of(a) if own else PartitionSpec() for a, own in zip(avals, mine, strict=True)]
+        found = self.outside(self._apply, closed, [*more, *[
+            a._val if own else a for a, own in zip(args, mine, strict=True)]], ins,
+            specs or list(map(self.spec_of, out_avals)))
         return found if specs is not None else list(map(
             functools.partial(ManualTracer, self), out_avals, found, differs))
 

@@ -120,8 +120,8 @@ class VjpWithContents(WithContents):
         found = self.contents("custom_vjp", given, before)
         # A reference among the residuals is the one from outside; one that was made in a body is
         # its content there, which bwd may read.
-        outside = {id(x): primals[i] for x, i in zip(given, self.sources, strict=True)
-                   if i is not None}
+        outside: dict[int, Any] = {
+            id(x): primals[i] for x, i in zip(given, self.sources, strict=True) if i is not None}
         res = [outside.get(id(x), x) for x in res]
         inside = {id(x) for x, k in zip(given, self.cells, strict=True) if k is not None}
         kept = [id(x) in inside for x in res]
