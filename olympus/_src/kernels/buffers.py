@@ -101,7 +101,7 @@ class BufferedRef:
     has_allocated_buffer: bool = static(default=True)
 
     @classmethod
-    def create(cls, spec: BlockSpec, dtype_or_type: Any, buffer_type: BufferType,
+    def create(cls, spec: BlockSpec, dtype_or_type: PyTree, buffer_type: BufferType,
                buffer_count: int, grid_rank: int | None = None, use_lookahead: bool = False,
                source_memory_space: object = MemorySpace.ANY, tiling: object = None,
                is_trivial_windowing: bool = False) -> Self:
@@ -120,20 +120,20 @@ class BufferedRef:
                    tiling, is_trivial_windowing)
 
     @classmethod
-    def input(cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any
-              ) -> Self:
+    def input(cls, spec: BlockSpec, dtype_or_type: PyTree, buffer_count: int = 2,
+              **kwargs: PyTree) -> Self:
         """A buffer of blocks that are read."""
         return cls.create(spec, dtype_or_type, BufferType.INPUT, buffer_count, **kwargs)
 
     @classmethod
-    def output(cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any
-               ) -> Self:
+    def output(cls, spec: BlockSpec, dtype_or_type: PyTree, buffer_count: int = 2,
+               **kwargs: PyTree) -> Self:
         """A buffer of blocks that are written."""
         return cls.create(spec, dtype_or_type, BufferType.OUTPUT, buffer_count, **kwargs)
 
     @classmethod
-    def input_output(cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any
-                     ) -> Self:
+    def input_output(cls, spec: BlockSpec, dtype_or_type: PyTree, buffer_count: int = 2,
+                     **kwargs: PyTree) -> Self:
         """A buffer of blocks that are read and written."""
         return cls.create(spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, **kwargs)
 
