@@ -49,7 +49,7 @@ REASONS = {
     "devices would wait for each other without an end": r"agreement\.py:_refusal:",
     "a mask, reference function or kernel that JAX refuses there, too":
         r"attention_kernel\.py:_attention_fwd:|decoding\.py:gqa:|norms\.py:softmax:|"
-        r"pipeline\.py:_place:|"
+        r"pipeline\.py:place_of:|"
         r"masks\.py:(__bool__|__getitem__|_two_slices): .*Mask|masks\.py:_two_slices:|"
         r"flash_attention\.py:mha_reference_bwd:|splash_reference\.py:_splash_fwd:",
     "one gathered axis of an output's block": r"blocks\.py:write:",

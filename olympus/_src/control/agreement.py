@@ -60,6 +60,28 @@ def differing(closed: ClosedOlympuspr, differs: Sequence[Axes], among: Among) ->
     return _walked(closed, tuple([d & among.axes for d in differs]), among, False)
 
 
+def check(closed: ClosedOlympuspr, differs: Sequence[Axes], among: Among) -> None:
+    """`differing`, where nobody asks for the results: most programs have nothing to refuse."""
+    if among.axes and _meets_inside(closed, among.together):
+        differing(closed, differs, among)
+
+
+@derived
+def _meets_inside(closed: ClosedOlympuspr, together: bool) -> bool:
+    """Whether devices wait for one another in any branch, or in a loop of unknown length."""
+    if all(prim.programs == () for prim in closed.olympuspr.primitives):
+        return False
+    for eqn in closed.eqns:
+        prim = eqn.primitive
+        bodies = [body for _, body, _ in prim.applied(eqn.params, eqn.invars)]
+        if (prim.branches or prim is while_p) and any(
+                meetings(body, together, False) for body in bodies):
+            return True
+        if any(_meets_inside(body, together) for body in bodies):
+            return True
+    return False
+
+
 @derived
 def _walked(closed: ClosedOlympuspr, differs: tuple[Axes, ...], among: Among, kernel: bool
             ) -> Sequence[Axes]:

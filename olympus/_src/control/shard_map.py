@@ -43,7 +43,8 @@ from ..types.avals import Aval, ShapedArray, has_tangent
 from ..types.mesh import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 from ..types.shape import floor_div, prod
 from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, named_axes
-from .agreement import NOWHERE, Among, differing
+from . import agreement
+from .agreement import NOWHERE, Among
 from .call import Call, Picked, bound_in
 
 _manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
@@ -312,8 +313,8 @@ class ShardMap(Call):
               newly_manual_axes: frozenset[str], check_vma: bool) -> list[IrValue]:
         mesh = b.module.places.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
-        differing(olympuspr, [named_axes(s) if self.parts_differ else NOWHERE for s in in_specs],
-                  among(mesh, b.module.platform in ("cpu", None)))
+        differs = [named_axes(s) if self.parts_differ else NOWHERE for s in in_specs]
+        agreement.check(olympuspr, differs, among(mesh, b.module.platform in ("cpu", None)))
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
         if ordered and not b.module.places.manual_over(mesh, names).all_manual:
             # XLA ends the process where a token enters an operation that it still partitions.

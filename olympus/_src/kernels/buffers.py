@@ -18,14 +18,13 @@ from ..types import dtypes
 from ..types.avals import make_aval
 from ..types.shape import prod
 from ..types.tree import tree_leaves
-from ..types.tree_registry import register_dataclass, static
+from ..types.tree_registry import register_dataclass
 from .masked import load, store
 from .pipeline import emit_pipeline, place_of
 from .semaphores import semaphore_wait
-from .specs import (
-    Blocked, BlockSpec, BoundedSlice, Element, Grid, MemoryRef, MemorySpace, SemaphoreType,
-    Squeezed,
-)
+from .specs import BlockSpec, Grid, MemoryRef, MemorySpace, SemaphoreType, Squeezed
+
+_STATIC = {"static": True}      # of fields that are no leaves
 
 
 class BufferType(enum.Enum):
@@ -56,7 +55,7 @@ def _block_shape(spec: BlockSpec) -> tuple[int, ...]:
     """The shape of a block as the body sees it."""
     if spec.block_shape is None:
         raise ValueError(f"BufferedRef: {spec} given; a BlockSpec with a block shape is required.")
-    return tuple([d.block_size if isinstance(d, (Blocked, Element, BoundedSlice)) else d
+    return tuple([d if isinstance(d, int) else d.block_size
                   for d in spec.block_shape if d is not None and not isinstance(d, Squeezed)])
 
 
@@ -84,10 +83,10 @@ class BufferedRef:
     ((2, 2, 4), 'INPUT')
     """
 
-    _spec: BlockSpec = static()
-    _buffer_type: BufferType = static()
-    _buffer_count: int = static()
-    _grid_rank: int | None = static()
+    _spec: BlockSpec = dataclasses.field(metadata=_STATIC)
+    _buffer_type: BufferType = dataclasses.field(metadata=_STATIC)
+    _buffer_count: int = dataclasses.field(metadata=_STATIC)
+    _grid_rank: int | None = dataclasses.field(metadata=_STATIC)
     window_ref: Reference
     copy_in_slot: Any
     wait_in_slot: Any
@@ -96,12 +95,12 @@ class BufferedRef:
     next_fetch: Any
     sem_recvs: Reference
     sem_sends: Reference
-    tiling: Any = static(default=None)
-    is_trivial_windowing: bool = static(default=False)
-    has_allocated_buffer: bool = static(default=True)
+    tiling: Any = dataclasses.field(default=None, metadata=_STATIC)
+    is_trivial_windowing: bool = dataclasses.field(default=False, metadata=_STATIC)
+    has_allocated_buffer: bool = dataclasses.field(default=True, metadata=_STATIC)
 
     @classmethod
-    def create(cls, spec: BlockSpec, dtype_or_type: Any, buffer_type: BufferType,
+    def create(cls, spec: BlockSpec, dtype_or_type: PyTree, buffer_type: BufferType,
                buffer_count: int, grid_rank: int | None = None, use_lookahead: bool = False,
                source_memory_space: object = MemorySpace.ANY, tiling: object = None,
                is_trivial_windowing: bool = False) -> Self:
@@ -114,26 +113,26 @@ class BufferedRef:
         aval = make_aval((buffer_count, *_block_shape(spec)), dtypes.as_dtype(dtype))
         own, out = buffer_type.is_input, buffer_type.is_output
         return cls(spec, buffer_type, buffer_count, grid_rank if use_lookahead else None,
-                   MemoryRef(aval, spec.memory_space or MemorySpace.ANY), *[None] * 5,
-                   SemaphoreType.DMA((buffer_count,)) if own else None,
+                   MemoryRef(aval, spec.memory_space or MemorySpace.ANY), None, None, None, None,
+                   None, SemaphoreType.DMA((buffer_count,)) if own else None,
                    SemaphoreType.DMA((buffer_count,)) if out else None,
                    tiling, is_trivial_windowing)
 
     @classmethod
-    def input(cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any
-              ) -> Self:
+    def input(cls, spec: BlockSpec, dtype_or_type: PyTree, buffer_count: int = 2,
+              **kwargs: PyTree) -> Self:
         """A buffer of blocks that are read."""
         return cls.create(spec, dtype_or_type, BufferType.INPUT, buffer_count, **kwargs)
 
     @classmethod
-    def output(cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any
-               ) -> Self:
+    def output(cls, spec: BlockSpec, dtype_or_type: PyTree, buffer_count: int = 2,
+               **kwargs: PyTree) -> Self:
         """A buffer of blocks that are written."""
         return cls.create(spec, dtype_or_type, BufferType.OUTPUT, buffer_count, **kwargs)
 
     @classmethod
-    def input_output(cls, spec: BlockSpec, dtype_or_type: Any, buffer_count: int = 2, **kwargs: Any
-                     ) -> Self:
+    def input_output(cls, spec: BlockSpec, dtype_or_type: PyTree, buffer_count: int = 2,
+                     **kwargs: PyTree) -> Self:
         """A buffer of blocks that are read and written."""
         return cls.create(spec, dtype_or_type, BufferType.INPUT_OUTPUT, buffer_count, **kwargs)
 

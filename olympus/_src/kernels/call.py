@@ -305,7 +305,8 @@ class _Call:
             blocks = [p[0].block.read(x, *p[1]) if p and i not in aliases else x
                       for i, (x, p) in enumerate(zip(now, places, strict=True))]
             for k, (i, one) in enumerate(aliases.items()):
-                blocks[i], *where = one.read(now[one.target], places[i][1], last[k])
+                ops = p[1] if (p := places[i]) else []
+                blocks[i], *where = one.read(now[one.target], ops, last[k])
                 last[k] = [blocks[i], *where] if last[k] else []
             found = dict(zip([i for i, c in enumerate(changed) if c], eval_closed(
                 kernel, *outer, *ids, *computed, *blocks), strict=True))

@@ -59,7 +59,7 @@ class _Steps(NamedTuple):
     specs: Sequence[Any]
     num_inputs: int
 
-    def run(self, refs: Sequence[Reference], scratches: PyTree, buffers: Sequence[Any] | None,
+    def run(self, refs: Sequence[Reference], scratches: PyTree, buffers: Sequence[PyTree] | None,
             prologue: Callable[[], None]) -> None:
         """All steps, on these buffers, or on blocks that are made for each step."""
         def one(i: Array, _: None) -> None:
@@ -96,7 +96,7 @@ class _Steps(NamedTuple):
                                 for p in parts])
 
     def _on_buffers(self, refs: Sequence[Reference], scratches: PyTree,
-                    prologue: Callable[[], None], ids: Sequence[Array], buffers: Sequence[Any]
+                    prologue: Callable[[], None], ids: Sequence[Array], buffers: Sequence[PyTree]
                     ) -> None:
         ins, outs = [[(b, ref) for b, ref in zip(buffers, refs, strict=True) if getattr(b, kind)]
                      for kind in ("is_input", "is_output")]
@@ -152,7 +152,7 @@ def emit_pipeline(body: Callable[..., None], *, grid: Grid, in_specs: PyTree = (
 
     @api_boundary
     def pipeline(*refs: Reference, scratches: PyTree = (),
-                 allocations: Sequence[Any] | None = None,
+                 allocations: Sequence[PyTree] | None = None,
                  body_prologue: Callable[[], None] = lambda: None) -> None:
         if allocations is not None and len(allocations) != len(refs):
             raise ValueError(f"emit_pipeline: {len(allocations)} as the number of allocations "
