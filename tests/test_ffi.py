@@ -449,10 +449,13 @@ NESTED = {
     lambda x, m: ffi.ffi_call("copy", x, vmap_method=m),
     lambda x, m: buffers.buffer_callback(copying, x, vmap_method=m)], ids=["C++", "Python"])
 @pytest.mark.parametrize("dtype, shape, method, nest", [
-    ("bool", (2,), "expand_dims", "vmap of vmap"), ("int4", (3, 5), "broadcast_all", "vmap of vmap"),
-    ("float8_e5m2", (0,), "expand_dims", "vmap of vmap"), ("int8", (), "sequential", "scan of vmap"),
+    ("bool", (2,), "expand_dims", "vmap of vmap"),
+    ("int4", (3, 5), "broadcast_all", "vmap of vmap"),
+    ("float8_e5m2", (0,), "expand_dims", "vmap of vmap"),
+    ("int8", (), "sequential", "scan of vmap"),
     ("bfloat16", (3,), "sequential_unrolled", "scan of vmap"),
-    ("complex64", (2, 3), "expand_dims", "cond in vmap"), ("uint4", (), "sequential", "cond in vmap"),
+    ("complex64", (2, 3), "expand_dims", "cond in vmap"),
+    ("uint4", (), "sequential", "cond in vmap"),
     ("float32", (5,), "broadcast_all", "derivative"), ("bfloat16", (), "sequential", "derivative"),
 ], ids=str)
 def test_arrays_of_every_dtype_go_through_nested_transformations(library, make, dtype, shape,

@@ -476,6 +476,88 @@ def test_functions_that_are_not_zero_at_zero_are_named():
                 sparse.sparsify(fun, use_tracer=tracer)(mat)
 
 
+# Programs as others write them, of a matrix given by its elements: (values, rows, columns, size).
+
+def diffusion(make, vals, rows, cols, n):
+    """Energy of a graph's Laplacian, and its derivatives by weights and signal."""
+    x = onp.sin(onp.arange(float(n))).astype(vals.dtype)
+
+    def energy(vals, x):
+        w = make(vals, rows, cols, n)
+        w = w + w.T
+        degrees = w @ onp.ones(n, vals.dtype)
+        return (x * (degrees * x - w @ x)).sum().real
+    return energy(vals, x), olympus.grad(energy, (0, 1))(vals, x)
+
+
+def rank_of_pages(make, vals, rows, cols, n):
+    """PageRank by a scan of products."""
+    w = make(abs(vals) / n, rows, cols, n)
+    return lax.scan(lambda r, _: (0.85 * (w @ r) + 0.15 / n, r.sum()), onp.ones(n) / n, None, 20)
+
+
+def layer_of_a_graph(make, vals, rows, cols, n):
+    """Two layers of a graph's convolution, and the derivative by the network's weights."""
+    h = onp.cos(onp.arange(4.0 * n)).reshape(n, 4).astype(vals.dtype)
+
+    def loss(weights, vals):
+        w = make(vals, rows, cols, n)
+        return (abs(w.T @ onp.tanh(w @ (h @ weights))) ** 2).sum()
+    return olympus.jit(olympus.value_and_grad(loss, (0, 1)))(onp.eye(4, 3, dtype=vals.dtype), vals)
+
+
+def shrinkage(make, vals, rows, cols, n):
+    """LASSO by proximal steps, and the derivative of the path by its penalty."""
+    w, b = make(vals, rows, cols, n), onp.cos(onp.arange(float(n)))
+
+    def run(penalty):
+        def step(x, _):
+            y = x - 0.02 * (w.T @ (w @ x - b))
+            return onp.sign(y) * onp.maximum(abs(y) - 0.02 * penalty, 0), None
+        return lax.scan(step, onp.zeros(n), None, 30)[0]
+    return run(0.3), olympus.jacfwd(run)(0.3)
+
+
+def several_at_once(make, vals, rows, cols, n):
+    """Products by mapped values, as of an ensemble of elements' stiffnesses."""
+    x = onp.arange(float(n)).astype(vals.dtype)
+    return olympus.vmap(lambda v: make(v, rows, cols, n) @ x)(onp.stack([vals, 2 * vals, -vals]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("program", [diffusion, rank_of_pages, layer_of_a_graph, shrinkage,
+                                     several_at_once])
+def test_programs_of_sparse_matrices_are_those_of_dense_ones(program, dtype):
+    if dtype == "complex64" and program in (rank_of_pages, shrinkage):
+        pytest.skip("of real numbers")
+    n = 12
+    rows, cols = RNG.integers(0, n, (2, 40))    # some places are there twice
+    vals = RNG.normal(size=40) + (1j * RNG.normal(size=40) if dtype == "complex64" else 0)
+    vals = onp.asarray(vals.astype(dtype))
+    found, wanted = [olympus.tree.leaves(program(make, vals, rows, cols, n)) for make in (
+        lambda v, r, c, n: sparse.BCOO((v, onp.stack([r, c], 1)), shape=(n, n)),
+        lambda v, r, c, n: onp.zeros((n, n), v.dtype).at[r, c].add(v))]
+    for x, y in zip(found, wanted, strict=True):
+        check(x, y, 1e-4)
+
+
+def test_gradients_of_a_sparse_solve_are_those_of_a_dense_one():
+    # The normal equations of a chain of poses.
+    n = 9
+    mat = scipy.sparse.diags([-1.0, 3.0, -1.2], [-1, 0, 1], (n, n)).tocsr().astype("f")
+    rows, b = np.repeat(range(n), np.diff(mat.indptr)), np.cos(np.arange(n, dtype="f"))
+
+    def by(solve):
+        return olympus.value_and_grad(lambda vals, b: (solve(vals, b) ** 3).sum(), (0, 1))
+
+    found = by(lambda vals, b: linalg.spsolve(vals, mat.indices, mat.indptr, b))(mat.data, b)
+    wanted = by(lambda vals, b: onp.linalg.solve(
+        onp.zeros((n, n)).at[rows, mat.indices].set(vals), b))(mat.data, b)
+    for x, y in zip(*map(olympus.tree.leaves, (found, wanted)), strict=True):
+        check(x, y, 1e-4)
+
+
 def test_rules_of_users():
     transform.sparse_rules_bcoo[lax.erf_p] = lambda env, x: [
         x._replace(data_ref=env._push(lax.erf(env.data(x))))]

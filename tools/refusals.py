@@ -43,7 +43,7 @@ REASONS = {
         r"layout\.py:bcoo_(broadcast_in_dim|concatenate|multiply_dense|multiply_sparse|gather|"
         r"conv_general_dilated):|matrices\.py:(_times|__matmul__|_axes_checked):|"
         r"products\.py:(_dot_general|_spdot_general):|"
-        r"transform\.py:(_applied|_integer_pow|_add|_div|_scan|array|run):",
+        r"transform\.py:(_by_rule|_integer_pow|_add|_div|_scan|array|run):",
     "a kernel runs on one core of the host here":
         r"device_only\.py:needs_device:|cores\.py:kernel:|semaphores\.py:(_here|semaphore_signal):",
     "devices would wait for each other without an end": r"agreement\.py:_refusal:",

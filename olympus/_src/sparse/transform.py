@@ -18,7 +18,7 @@ import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.source import filter_traceback
-from ..base.typing import Array, ArrayLike, DType, PyTree
+from ..base.typing import Array, ArrayLike, DType, Params, PyTree
 from ..base.util import WithAux, cut, wraps
 from ..control.call import call_p
 from ..control.cond import cond_p
@@ -277,16 +277,16 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
     return [value(x) for x in found]
 
 
-def _dense(spenv: SparsifyEnv, x: Any) -> SparsifyValue:
+def _dense(spenv: SparsifyEnv, x: object) -> SparsifyValue:
     """A new value for a dense array or a literal."""
     if type(x) is not Literal:
-        return spenv.dense(x)
+        return spenv.dense(x)   # pyright: ignore[reportArgumentType]
     return spenv.dense(x.val)._replace(fill=Fill(np.asarray(x.val, x.aval.dtype)))
 
 
-def _everywhere(spenv: SparsifyEnv, x: object, params: dict[str, Any]) -> SparsifyValue:
+def _everywhere(spenv: SparsifyEnv, x: object, params: Params) -> SparsifyValue:
     """A new value that is a literal in each place."""
-    return _dense(spenv, x)._replace(shape=tuple(params["shape"]), data_ref=None)
+    return _dense(spenv, x)._replace(shape=params["shape"], data_ref=None)
 
 
 def _sparse_call(closed: ClosedOlympuspr, *args: PyTree) -> list[PyTree]:
