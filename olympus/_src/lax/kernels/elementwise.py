@@ -38,6 +38,7 @@ from ..transcendental import (
     sinh_p, sqrt, tan_p,
 )
 from . import float64
+from .blocks import MOST, by_blocks
 from .elementary import (
     BIAS, FLOAT32, FLOAT64, INT32, INT64, MANTISSA, bits64, is_odd, like, nearest, of_bits64,
     polynomial,
@@ -46,7 +47,6 @@ from .elementary import (
 # Found with tools/kernel_table.py: of fewer elements, the C library's functions are as fast; those
 # that take it 3 ns, where the processor foresees their branches, and powers, from more on.
 LEAST, LEAST_DOUBLE, LEAST_QUICK, LEAST_POWERS = 1024, 4096, 16384, 65536
-MOST = 2 ** 31 - 1
 WIDTH = 32      # elements that are looked at together
 
 
@@ -54,7 +54,7 @@ def _is_narrow(least: int, b: Builder, *xs: IrValue, accuracy: Hashable = None, 
                ) -> bool:
     """Whether a result of floats has enough elements and float64 has twice their digits."""
     out = b.avals_out[0]
-    return accuracy is None and least <= out.size <= MOST and (
+    return least <= out.size <= MOST and accuracy is None and (
         dtypes.scalar_kind(out.dtype) == "f" and 16 <= dtypes.itemsize_bits(out.dtype) <= 32)
 
 
@@ -401,25 +401,11 @@ def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], 
 
 def _any(b: Builder, exception: Callable[..., Array], xs: Sequence[IrValue], aval: ShapedArray
          ) -> IrValue:
-    """1 if an element is an exception, else 0.
-
-    In a loop, which XLA compiles as one function; its reductions of long vectors are four kernels.
-    """
-    flat, part = make_aval((aval.size,), aval.dtype), make_aval((WIDTH,), aval.dtype)
-    found, number = make_aval((WIDTH,), INT32), make_aval((), INT32)
-    xs = [b.op("stablehlo.reshape", [x], None, flat) for x in xs]
-
-    def look(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        # The last elements are looked at twice: a slice that would end behind them is moved.
-        start = b.op("stablehlo.multiply", [i, b.scalar(WIDTH, INT32)], None, number)
-        parts = [b.op("stablehlo.dynamic_slice", [x, start], {"slice_sizes": b.i64s((WIDTH,))},
-                      part) for x in xs]
-        return b.traced(lambda found, *xs: bitwise_or(found, in_dtype(exception(*xs), INT32)),
-                        [*values, *parts], [found, *[part] * len(xs)])
-
-    none = b.constant(np.zeros(WIDTH, np.int32), found)
-    (x,) = b.counted_loop(-(-aval.size // WIDTH), [none], look)
-    return b.traced(lambda x: reduce_or(x, (0,)), [x], [found])[0]
+    """1 if an element is an exception, else 0."""
+    found = make_aval((WIDTH,), INT32)
+    x = by_blocks(b, lambda found, *xs: bitwise_or(found, in_dtype(exception(*xs), INT32)),
+                  b.constant(2 * np.arange(WIDTH), found), found, xs, aval)
+    return b.traced(lambda x: bitwise_and(reduce_or(x, (0,)), 1), [x], [found])[0]
 
 
 def _narrow(name: str, saves: float, formula: Callable[..., Array], least: int = LEAST) -> Kernel:

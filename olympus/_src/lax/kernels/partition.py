@@ -6,10 +6,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...base.typing import Array, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
-from ...core.trace import typeof
+from ...core.trace import literal, typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.memory import Space
@@ -22,10 +24,12 @@ from ..families import add
 from ..indexing import take_along
 from ..reduce import reduce_sum
 from ..shape import Dims, broadcast_in_dim, reshape
-from ..slicing import dynamic_update_slice, index_in_dim, slice_in_dim
+from ..slicing import dynamic_update_slice, index_in_dim, pad, slice_in_dim
 from ..sort import partition_p, rank_of, ranked_p, sort_p, top_k_p
 from ..stack import stack
-from .ranks import KEYS, LEAST, LEAST_ROW, MOST
+from .blocks import by_blocks
+from .ranks import KEYS, LEAST, LEAST_ROW, MOST, counted, counted_below
+from .reductions import BLOCK
 
 FLOAT32, INT32 = map(dtypes.as_dtype, ("float32", "int32"))
 # Found with tools/kernel_table.py: each further rank costs some 4 ns an element to count.
@@ -47,10 +51,14 @@ def _by_ranks(b: Builder, *xs: IrValue, ranks: Dims) -> Sequence[IrValue]:
     x = b.op("stablehlo.reshape", [xs[0]], None, rows)
     pivots = rows.update(shape=(size // n, len(ranks)))
     (pivot,) = b.traced(functools.partial(_pivots, ranks), [x], [rows])
-    parts = make_aval((size,), INT32)
-    counters = make_aval((size // n * (2 * len(ranks) + 1),), INT32)
-    part, start = b.traced(_parts, [x, b.hold(pivot, pivots)], [rows, pivots])
+    alone, width = size == n, 2 * len(ranks) + 1
+    parts = make_aval((size + (-n % BLOCK if alone else 0),), INT32)
+    counters = make_aval((size // n * width,), INT32)
+    pivot = b.hold(pivot, pivots)
+    (part,) = b.traced(functools.partial(_parts, alone), [x, pivot], [rows, pivots])
     part = b.hold(part, parts)
+    (start,) = [_starts_of_row(b, part, parts, counters)] if alone else b.traced(
+        _starts, [x, pivot], [rows, pivots])
     given = [b.op("stablehlo.reshape", [x], None, a) for x, a in zip(xs, flat, strict=True)]
     outs = _put_all(b, given, flat, part, start, counters)
     return [b.op("stablehlo.reshape", [out], None, a)
@@ -92,27 +100,55 @@ def _pivots(ranks: Dims, x: Array) -> Array:
     return ranked_p.bind(x, at)[0]
 
 
-def _parts(x: Array, pivots: Array) -> list[Array]:
-    """The part of each element, counted through all rows, and where each part begins.
+def _sides(x: Array, pivots: Array) -> list[tuple[Array, Array]]:
+    """For each pivot, 1 where elements are less, and where they are greater."""
+    shape, found = typeof(x).shape, list[tuple[Array, Array]]()
+    for j in range(typeof(pivots).shape[1]):
+        pivot = broadcast_in_dim(index_in_dim(pivots, j, 1, False), shape, (0,))
+        x_nan, pivot_nan = ne(x, x), ne(pivot, pivot)
+        less = bitwise_or(lt(x, pivot), bitwise_and(pivot_nan, bitwise_not(x_nan)))
+        above = bitwise_or(gt(x, pivot), bitwise_and(x_nan, bitwise_not(pivot_nan)))
+        found.append((_number(less), _number(above)))
+    return found
+
+
+def _parts(alone: bool, x: Array, pivots: Array) -> Array:
+    """The part of each element, counted through all rows; behind a row alone, of no element.
 
     The parts of a row are the elements less than the first pivot, equal to it, less than the
     next one, ….
     """
-    rows, n = typeof(x).shape
-    count = typeof(pivots).shape[1]
-    found, firsts = full((rows, n), 0, INT32), [full((rows,), 0, INT32)]
-    for j in range(count):
-        pivot = broadcast_in_dim(index_in_dim(pivots, j, 1, False), (rows, n), (0,))
-        x_nan, pivot_nan = ne(x, x), ne(pivot, pivot)
-        less = _number(bitwise_or(lt(x, pivot), bitwise_and(pivot_nan, bitwise_not(x_nan))))
-        above = _number(bitwise_or(gt(x, pivot), bitwise_and(x_nan, bitwise_not(pivot_nan))))
+    (rows, n), width = typeof(x).shape, 2 * typeof(pivots).shape[1] + 1
+    found = full((rows, n), 0, INT32)
+    for less, above in _sides(x, pivots):
         found = add(found, add(above, 1 - less))
-        below = reduce_sum(less, (1,))
-        firsts += [below, n - reduce_sum(above, (1,))]
-    width = 2 * count + 1
-    found = add(found, mul(broadcasted_iota(INT32, (rows, n), 0), width))
+    if not alone:
+        found = add(found, mul(broadcasted_iota(INT32, (rows, n), 0), width))
+    found = reshape(found, (rows * n,))
+    return pad(found, literal(width, INT32), [(0, -n % BLOCK, 0)]) if alone else found
+
+
+def _starts(x: Array, pivots: Array) -> Array:
+    """Where the parts of each row begin."""
+    (rows, n), firsts = typeof(x).shape, [full((typeof(x).shape[0],), 0, INT32)]
+    for less, above in _sides(x, pivots):
+        firsts += [reduce_sum(less, (1,)), n - reduce_sum(above, (1,))]
+    width = len(firsts)
     start = add(stack(firsts, 1), mul(broadcasted_iota(INT32, (rows, width), 0), n))
-    return [reshape(found, (rows * n,)), reshape(start, (rows * width,))]
+    return reshape(start, (rows * width,))
+
+
+def _starts_of_row(b: Builder, part: IrValue, parts: ShapedArray, counters: ShapedArray) -> IrValue:
+    """`_starts` of one row, by its parts: how many elements are in parts before each."""
+    found, number = make_aval((BLOCK,), INT32), make_aval((), INT32)
+
+    def count(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        first = b.constant(np.eye(1, BLOCK)[0], found)
+        x = by_blocks(b, counted_below, first, found, [part], parts, [k], [number])
+        return b.traced(lambda k, x, start: dynamic_update_slice(start, counted(x), [k]),
+                        [k, x, *values], [number, found, counters])
+
+    return b.counted_loop(counters.size, [b.full(counters, 0)], count)[0]
 
 
 def _number(x: Array) -> Array:

@@ -9,6 +9,8 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 
+import numpy as np
+
 from ...base.typing import Array, DType, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
@@ -24,11 +26,12 @@ from ..convert import bitcast_convert_type_p, convert_element_type_p
 from ..creation import full, full_like
 from ..families import add
 from ..reduce import largest, reduce_min_p, reduce_sum, smallest
-from ..shape import broadcast_in_dim, transpose
+from ..shape import broadcast_in_dim, reshape, transpose
 from ..slicing import index_in_dim, pad
 from ..sort import ranked_p
 from ..stack import stack
-from .reductions import FEW, pieces
+from .blocks import by_blocks
+from .reductions import BLOCK, FEW, RUN, pieces
 
 INT32 = dtypes.as_dtype("int32")
 # Found with tools/kernel_table.py: fewer elements, shorter rows, or more ranks cost as much as
@@ -48,7 +51,7 @@ def _are_few(b: Builder, x: IrValue, ranks: IrValue) -> bool:
 def _by_bits(b: Builder, x: IrValue, ranks: IrValue) -> Sequence[IrValue]:
     aval, wanted = b.avals_in
     rows, n, k = prod(aval.shape[:-1]), aval.shape[-1], wanted.shape[-1]
-    bits, more = dtypes.itemsize_bits(aval.dtype), -n % FEW
+    bits, more = dtypes.itemsize_bits(aval.dtype), -n % (BLOCK if rows == 1 else FEW)
     given, at = make_aval((rows, n), aval.dtype), make_aval((k, rows), INT32)
     keys = make_aval((1, n + more) if rows == 1 else (n + more, rows),
                      dtypes.as_dtype(f"uint{bits}"))
@@ -75,8 +78,9 @@ def _by_bits(b: Builder, x: IrValue, ranks: IrValue) -> Sequence[IrValue]:
     found = b.counted_loop(bits + 1, first, body)
     lows, after = [b.hold(low, pivot) for low in found[::2]], list[IrValue]()
     for j, (low, count) in enumerate(zip(lows, found[1::2], strict=True)):
-        after += b.traced(functools.partial(_after, j, n), [x, count, ranks, low], [
-            keys, counts, at, pivot])
+        above = _least_above(b, x, keys, low, pivot)
+        after += b.traced(functools.partial(_after, j, n), [above, count, ranks, low], [
+            pivot, counts, at, pivot])
     elements = functools.partial(_elements, aval.dtype)
     outs = [b.traced(elements, each, [pivot] * k)[0] for each in (lows, after)]
     return [b.op("stablehlo.reshape", [out], None, a)
@@ -88,23 +92,32 @@ def _count(b: Builder, x: IrValue, aval: ShapedArray, p: IrValue, pivot: ShapedA
 
     Slices are added, and are in memory before their sums are added.
     """
-    axis = _axis(aval.shape)
+    if aval.shape[0] == 1:      # one row
+        found = make_aval((BLOCK,), INT32)
+        x = by_blocks(b, counted_below, b.constant(np.eye(1, BLOCK)[0], found), found, [x], aval,
+                      [p], [pivot])
+        return b.traced(counted, [x], [found])[0]
     (x,) = b.traced(_slices, [x, p], [aval, pivot])
-    q = aval.shape[axis] // FEW
-    found = make_aval((1, q) if axis else (q, aval.shape[1]), INT32)
-    x = x if axis else b.hold(x, found)
-    return b.traced(lambda x: reduce_sum(x, (axis,)), [x], [found])[0]
+    found = make_aval((aval.shape[0] // FEW, aval.shape[1]), INT32)
+    x = b.hold(x, found)
+    return b.traced(lambda x: reduce_sum(x, (0,)), [x], [found])[0]
 
 
-def _axis(shape: Sequence[int]) -> int:
-    """Along which axis of the keys the rows' elements lie: the first one, but of a single row."""
-    return int(shape[0] == 1)
+def counted_below(found: Array, x: Array, p: Array) -> Array:
+    """Counts, and one more where an element is less than p, of one element or a scalar."""
+    p = broadcast_in_dim(p, typeof(x).shape, tuple(range(typeof(p).ndim)))
+    return add(found, _converted(lt(x, p), INT32))
+
+
+def counted(x: Array) -> Array:
+    """int32[1]: the sum of counts, which began with 1."""
+    return sub(reshape(reduce_sum(pieces(add, RUN, 0, x), (0,)), (1,)), 1)
 
 
 def _slices(x: Array, p: Array) -> Array:
-    axis, shape = _axis(typeof(x).shape), typeof(x).shape
-    less = lt(x, broadcast_in_dim(p, shape, (1 - axis,)))
-    return pieces(add, shape[axis] // FEW, axis, _converted(less, INT32))
+    shape = typeof(x).shape
+    less = lt(x, broadcast_in_dim(p, shape, (1,)))
+    return pieces(add, shape[0] // FEW, 0, _converted(less, INT32))
 
 
 def _tried(bits: int, i: Array, low: Array) -> Array:
@@ -123,14 +136,32 @@ def _chosen(bits: int, j: int, i: Array, count: Array, ranks: Array, tried: Arra
     return [select(more, tried, low), count]
 
 
-def _after(j: int, n: int, x: Array, count: Array, ranks: Array, low: Array) -> Array:
+def _least_above(b: Builder, x: IrValue, aval: ShapedArray, low: IrValue, pivot: ShapedArray
+                 ) -> IrValue:
+    """The least of each row of the keys that is greater than low[rows]; or the largest key."""
+    if aval.shape[0] == 1:      # one row
+        found = make_aval((BLOCK,), aval.dtype)
+        x = by_blocks(b, _less_above, b.full(found, int(dtypes.iinfo(aval.dtype).max)), found, [x],
+                      aval, [low], [pivot])
+        return b.traced(lambda x: reshape(reduce_min_p.bind(pieces(smallest, RUN, 0, x), axes=(0,)),
+                                          (1,)), [x], [found])[0]
+    return b.traced(lambda x, low: reduce_min_p.bind(_where_above(x, low, 1), axes=(0,)), [x, low],
+                    [aval, pivot])[0]
+
+
+def _less_above(found: Array, x: Array, low: Array) -> Array:
+    return smallest(found, _where_above(x, low, 0))
+
+
+def _where_above(x: Array, low: Array, axis: int) -> Array:
+    shape, dtype = typeof(x).shape, typeof(x).dtype
+    most = full(shape, int(dtypes.iinfo(dtype).max), dtype)
+    return select(gt(x, broadcast_in_dim(low, shape, (axis,))), x, most)
+
+
+def _after(j: int, n: int, above: Array, count: Array, ranks: Array, low: Array) -> Array:
     """The keys of the next ranks, or of the last one; `count` elements are not greater than low,
     or 0 if that is the largest key."""
-    dtype, shape = typeof(x).dtype, typeof(x).shape
-    most = full(shape, int(dtypes.iinfo(dtype).max), dtype)
-    axis = _axis(shape)
-    above = select(gt(x, broadcast_in_dim(low, shape, (1 - axis,))), x, most)
-    above = reduce_min_p.bind(above, axes=(axis,))
     rank = smallest(add(index_in_dim(ranks, j, 0, False), 1), full_like(count, n - 1))
     return select(gt(count, rank), low, above)
 

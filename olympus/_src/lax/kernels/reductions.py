@@ -28,6 +28,7 @@ from ..reduce import (
 )
 from ..shape import broadcast_in_dim, reduce_sum_p, reshape, zeros_of
 from ..slicing import concatenate, dynamic_slice, pad, slice_in_dim
+from .blocks import MOST, by_blocks
 
 Dims = tuple[int, ...]
 # Found with tools/kernel_table.py: fewer columns, or elements, XLA adds as fast.
@@ -45,7 +46,7 @@ FEW, LEAST_COUNT = 8, 262144
 # Booleans: elements, and of a row; columns XLA combines as fast.
 LEAST_BOOLEANS, LEAST_RUN = 32768, 64
 # So many are combined at a time, and so many of the results by XLA.
-BLOCK, RUN, MOST = 256, 32, 2 ** 31 - 1
+BLOCK, RUN = 256, 32
 # For arrays searched for an extremum: elements, and the size of the axis, which may be short in
 # front of others, but not as the last one, least of all of integers.
 LEAST_SEARCHED, LEAST_AXIS = 16384, 8
@@ -228,28 +229,18 @@ def _any_or_all(combine: Combine, reduction: Reduction, b: Builder, x: IrValue, 
     before, n, _ = sizes = _run(b.avals_in[0].shape, axes) or (1, 1, 1)
     x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, BOOL))
     if before == 1 and n <= MOST:
-        x, n = _by_blocks(b, combine, x, n), RUN
-        (x,) = b.traced(functools.partial(pieces, combine, RUN, 1), [x], [
-            make_aval((1, BLOCK, 1), BOOL)])
+        flat, n = make_aval((n,), BOOL), RUN
+        x = b.op("stablehlo.reshape", [x], None, flat)
+        first = b.op("stablehlo.slice", [x], {
+            "start_indices": b.i64s((0,)), "limit_indices": b.i64s((BLOCK,)),
+            "strides": b.i64s((1,))}, make_aval((BLOCK,), BOOL))
+        x = by_blocks(b, combine, first, make_aval((BLOCK,), BOOL), [x], flat)
+        (x,) = b.traced(lambda x: reshape(pieces(combine, RUN, 0, x), (1, RUN, 1)), [x], [
+            make_aval((BLOCK,), BOOL)])
     else:
         x, n = by_pieces(b, combine, x, sizes, BOOL, RUN)
     (x,) = b.traced(lambda x: reduction.bind(x, axes=(1,)), [x], [make_aval((before, n, 1), BOOL)])
     return b.op("stablehlo.reshape", [x], None, b.avals_out[0])
-
-
-def _by_blocks(b: Builder, combine: Combine, x: IrValue, n: int) -> IrValue:
-    """Blocks of a vector [1, n, 1] combined one after another, the last one with some elements of
-    the one before: in a loop, which XLA compiles as one function."""
-    block, number = make_aval((1, BLOCK, 1), BOOL), make_aval((), INT32)
-    zero, sizes = b.scalar(0, INT32), {"slice_sizes": b.i64s(block.shape)}
-
-    def step(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        start = b.op("stablehlo.multiply", [i, b.scalar(BLOCK, INT32)], None, number)
-        here = b.op("stablehlo.dynamic_slice", [x, zero, start, zero], sizes, block)
-        return b.traced(combine, [*values, here], [block, block])
-
-    first = b.op("stablehlo.dynamic_slice", [x, zero, zero, zero], sizes, block)
-    return b.counted_loop(-(-n // BLOCK), [first], step)[0]
 
 
 # Places of extrema
