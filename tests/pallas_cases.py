@@ -116,6 +116,15 @@ def case_a_copy_that_not_all_devices_start_is_refused():
             assert "pallas_cases.py:" in text and "start it outside" in text
     error(NotImplementedError, "depends on the device",     # types see it, too
           lambda: mapped(functools.partial(one, decide=later), check_vma=False)(X))
+    # So does what it has of the data, also through references.
+    def by_data(x, o, sent, received):
+        o[...] = x[...] * 2
+        pl.when(o[0, 1] > 6)(lambda: pltpu.async_remote_copy(x, o, sent, received, (0,)).wait())
+
+    for check_vma in True, False:
+        text = error(NotImplementedError, "the predicate of cond depends on the device",
+                     lambda check_vma=check_vma: mapped(by_data, check_vma=check_vma)(X))
+        assert text.count("pallas_cases.py:") >= 2, text
     # All devices agree on a step of the grid, and on what they gathered.
     def agreed(x, o, sent, received):
         me = lax.axis_index("x")

@@ -769,6 +769,99 @@ def case_a_kernel_with_a_static_mask_is_cut_by_heads_and_queries():
               lambda kernel=kernel: kernel.manual_sharding_spec(NamedSharding(m, P("s", "h"))))
 
 
+def _sum_of_x(v):
+    return lax.all_gather(v, "x").sum(0)
+
+
+def _apart(decide, *, meet=_sum_of_x, m=None, check_vma=True):
+    """A program whose devices meet in a branch that a function of the part decides."""
+    return olympus.shard_map(lambda v: lax.cond(decide(v), meet, lambda v: v, v), mesh=m or mesh(),
+                             in_specs=P("x", "y"), out_specs=P("x", "y"), check_vma=check_vma)
+
+
+def _until(decide, *, check_vma=True):
+    return olympus.shard_map(
+        lambda v: lax.while_loop(decide, lambda v: v + 1 + 0 * _sum_of_x(v), v), mesh=mesh(),
+        in_specs=P("x", "y"), out_specs=P("x", "y"), check_vma=check_vma)
+
+
+def _exchange(v):
+    return lax.ppermute(v, "x", [(i, (i + 1) % 4) for i in range(4)])
+
+
+def case_branches_that_devices_take_apart_have_no_collectives_among_them():
+    """They would wait for the others without an end: nothing of it runs."""
+    def turns(v):       # from its second turn on, the loop's carry tells the devices apart
+        return lax.fori_loop(0, 3, lambda i, c: (lax.axis_index("x"), lax.cond(
+            c[0] < 3, _sum_of_x, lambda v: v, c[1])), (onp.int32(0), v))[1]
+
+    places = (_sum_of_x, lambda v: lax.psum(v, ("y", "x")), lambda v: lax.pmax(v, "x"), _exchange,
+              lambda v: lax.all_to_all(onp.stack([v] * 4), "x", 0, 0)[0],
+              lambda v: lax.psum_scatter(onp.stack([v] * 4), "x"),
+              olympus.jit(lambda v: lax.switch(0, [_sum_of_x, lambda v: v], v)),
+              lambda v: olympus.checkpoint(_sum_of_x)(v))
+    own = lambda v: lax.axis_index("x") == 0
+    programs = [
+        *[_apart(own, meet=f, check_vma=False) for f in places],
+        *[_apart(decide) for decide in (
+            own, lambda v: v[0, 0] > 4, lambda v: olympus.jit(lambda i: i % 2 == 1)(
+                lax.axis_index("x")), lambda v: lax.psum(v[0, 0], "y") > 4,
+            lambda v: _exchange(lax.axis_index("x")) == 1)],
+        *[_until(decide) for decide in (
+            lambda v: v.sum() < 40, lambda v: lax.psum(v.sum(), "x") * 0 + v[0, 0] < 40)],
+        # Devices of XLA:CPU exchange parts among all of the mesh.
+        _apart(lambda v: lax.axis_index("y") == 0, meet=_exchange)]
+    for f in programs:
+        for run in (f, olympus.jit(f)):
+            text = error(ValueError, "depends on the device", lambda run=run: run(X))
+            assert text.count("shard_map_cases.py:") >= 2 and "lax.pmax" in text, text
+    f = olympus.shard_map(turns, mesh=mesh(), in_specs=P("x"), out_specs=P("x"), check_vma=False)
+    error(ValueError, "the predicate of cond depends on the device", lambda: olympus.jit(f)(X))
+    mapped = olympus.pmap(lambda v: lax.cond(lax.axis_index("i") == 1, lambda v: lax.psum(v, "i"),
+                                             lambda v: v, v), "i")
+    error(ValueError, "psum in the branch waits for all devices along 'i'", lambda: mapped(X))
+
+
+def case_branches_that_devices_take_together_may_have_collectives():
+    parts = X.reshape(4, 2, 2, 2)       # [x, rows, y, columns]
+    summed = np.broadcast_to(parts.sum(0), parts.shape)
+    everyone, whole = ("x", "y"), summed.reshape(8, 4)
+    first = np.where(np.arange(2)[:, None] == 0, summed, parts).reshape(8, 4)
+    for check_vma in True, False:
+        for decide, want in (
+                (lambda v: lax.axis_index("y") == 0, first),     # another axis than theirs
+                (lambda v: lax.psum(v[0, 0], everyone) > 4, whole),
+                (lambda v: lax.pmin(lax.axis_index("x"), "x") == 0, whole),
+                (lambda v: lax.all_gather(v, everyone).sum() > 4, whole),
+                (lambda v: lax.fori_loop(0, 3, lambda i, c: c + i, 0) == 3, whole),
+                (lambda v: (v.shape[0] == 2) & (lax.axis_size("x") == 4), whole)):
+            close(both(_apart(decide, check_vma=check_vma), X), want)
+        close(both(_until(lambda v: lax.pmax(v.max(), everyone) < 40, check_vma=check_vma), X),
+              X + 9)
+        # Groups may agree.
+        half = olympus.shard_map(
+            lambda v: lax.cond(lax.axis_index("x") < 2, lambda v: lax.psum(
+                v, "x", axis_index_groups=[[0, 1], [2, 3]]), lambda v: v, v),
+            mesh=mesh((4,), ("x",), slice(4)), in_specs=P("x"), out_specs=P("x"), check_vma=False)
+        pair = X[:2] + X[2:4]
+        close(both(half, X), np.concatenate([pair, pair, X[4:]]))
+    # Nobody waits where an axis has one device, nor in a selection that vmap makes of branches.
+    own = lambda v: lax.axis_index("x") == 0
+    close(both(_apart(own, m=mesh((1, 2), order=slice(2))), X), X)
+    each = olympus.vmap(olympus.shard_map(
+        lambda k, v: lax.cond(k > v[0] * 0, _sum_of_x, lambda v: v, v), out_specs=P("x"),
+        mesh=mesh((4,), ("x",), slice(4)), in_specs=(P(), P("x"))))
+    lines = X.reshape(4, 8)
+    want = np.where(np.arange(4)[:, None] > 0, np.tile(lines.reshape(4, 4, 2).sum(1), 4), lines)
+    close(both(each, np.arange(4), lines), want)
+    # pmap's arguments have an axis of copies: a count that all examples have alike decides.
+    step = olympus.pmap(lambda k, v: lax.cond(k % 2 == 0, lambda v: lax.psum(v, "i"), lambda v: v,
+                                              v), "i")
+    close(step(np.full(8, 2), X), np.broadcast_to(X.sum(0), X.shape))
+    grad = olympus.grad(lambda x: (_apart(lambda v: lax.axis_index("y") == 0)(x) ** 2).sum())
+    close(both(grad, X), np.where(np.arange(4) < 2, 8 * first, 2 * X))
+
+
 CASES = names(globals())
 
 if __name__ == "__main__":

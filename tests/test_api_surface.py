@@ -5,6 +5,7 @@ under Olympus's names, and the list that this version must have.
 """
 
 import enum
+import functools
 import importlib
 import inspect
 import json
@@ -44,6 +45,7 @@ OURS = {    # what nobody else has a name for
     "olympus.stages": {"CacheInfo", "Difference", "Explanation"}}
 
 
+@functools.cache
 def public_modules():
     """Every module that users import, by name."""
     found = pkgutil.walk_packages(olympus.__path__, "olympus.")

@@ -643,6 +643,7 @@ CACHES = {
     ("runtime/compile.py", "recent"): "digest, devices, options | process | 128, 64 MiB",
     ("runtime/compile.py", "programs"): "identity, Context, devices, options | process"
         " | 4096",
+    ("runtime/hosts.py", "functions"): "calls of the host | weak",
     ("runtime/disk_cache.py", "_cpu_features"): "none | process | one",
     ("runtime/disk_cache.py", "_directory"): "path, bounds | process | 8",
     ("runtime/disk_cache.py", "_libraries"): "directory | process | as many as are set",
@@ -825,14 +826,16 @@ def mutable_caches():
 
     for path in sorted(root.rglob("*.py")):
         where = str(path.relative_to(root / "_src")) if "_src" in path.parts else path.name
-        tree = ast.parse(path.read_text())
+        text = path.read_text()
+        tree = ast.parse(text)
         top = {id(node) for node in tree.body}
         for node in ast.walk(tree):
             if isinstance(node, ast.FunctionDef):
                 if any(maker(d) in makers for d in node.decorator_list) and id(node) in top:
                     yield where, node.name
-                if any(isinstance(n, ast.Call) and ast.unparse(n.func) == "Owned.memo"
-                       for n in ast.walk(node)):
+                if "Owned.memo(" in text and any(
+                        isinstance(n, ast.Call) and ast.unparse(n.func) == "Owned.memo"
+                        for n in ast.walk(node)):
                     yield where, node.name
             elif isinstance(node, (ast.Assign, ast.AnnAssign)) and node.value is not None:
                 targets = node.targets if isinstance(node, ast.Assign) else [node.target]

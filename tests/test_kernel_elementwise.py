@@ -103,8 +103,10 @@ def test_formulas_of_float64_err_by_less_than_a_digit_and_keep_the_edges(
     with enable_x64(True):
         assert len(taken(fun, *xs)) == 1
         found, plain = np.asarray(jit(fun)(*xs)), np.asarray(jit(fun, kernels="off")(*xs))
-    least = np.finfo(np.float64).tiny       # XLA takes smaller numbers for 0, not everywhere
-    wanted = wide_fun(theirs, *[np.where(abs(x) < least, np.copysign(0, x), x) for x in xs])
+    least = np.finfo(np.float64).tiny
+    if name != "cbrt":      # XLA takes smaller numbers for 0, not everywhere
+        xs = [np.where(abs(x) < least, np.copysign(0, x), x) for x in xs]
+    wanted = wide_fun(theirs, *xs)
     normal = (abs(wanted) >= least) & (abs(wanted) < 1.7e308)
     unit = np.ldexp(np.longdouble(1), np.frexp(wanted[normal])[1] - 53)
     assert (abs(found[normal] - wanted[normal]) / unit).max() < 0.99

@@ -193,6 +193,20 @@ def test_angles_of_subnormal_numbers_are_no_nan(name: str) -> None:
             np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
 
 
+@pytest.mark.parametrize("repeats", [1, 200])
+@pytest.mark.parametrize("name", ["bfloat16", "float16", "float32", "float64"])
+def test_cube_roots_of_subnormal_numbers_keep_size_and_sign(name: str, repeats: int) -> None:
+    with olympus.enable_x64(True):
+        info = olympus.dtypes.finfo(name)
+        tiny, least = float(info.smallest_normal), float(info.smallest_subnormal)
+        sizes = np.array([0, least, 3 * least, tiny / 3, tiny - least, tiny, 27, np.inf, np.nan])
+        x = np.tile([*sizes, *-sizes], repeats).astype(info.dtype)
+        found = np.asarray(lax.cbrt(x)).astype("float64")
+        wanted = np.cbrt(x.astype("float64"))
+        np.testing.assert_allclose(found, wanted, rtol=float(info.eps))
+        np.testing.assert_array_equal(np.signbit(found), np.signbit(wanted))
+
+
 @pytest.mark.parametrize("name", ["float16", "bfloat16", "float32", "float64"])
 @pytest.mark.parametrize("repeats", [1, 64])      # 64 for the formulas of large arrays
 def test_the_angle_of_a_subnormal_and_an_ordinary_number(name: str, repeats: int) -> None:

@@ -8,9 +8,10 @@ import scipy.sparse
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax
+from olympus import lax, nn
 from olympus.experimental import sparse
 from olympus.experimental.sparse import linalg, test_util, transform
+from olympus.scipy import special
 
 RNG = np.random.default_rng(0)
 
@@ -440,6 +441,121 @@ def test_random():
     for rows in np.asarray(mat.indices):
         flat = rows[:, 0] * 50 + rows[:, 1]
         assert (np.diff(flat) > 0).all() and flat.max() < 2000
+
+
+# Functions of each element that are 0 at 0, some by numbers that are not.
+AT_ZERO = {
+    "sign": onp.sign, "trunc": onp.trunc, "rint": onp.rint, "cbrt": onp.cbrt, "i1": special.i1,
+    "nan_to_num": onp.nan_to_num, "isnan": onp.isnan, "erf": special.erf, "ceil": onp.ceil,
+    "relu": nn.relu, "gelu": nn.gelu, "elu": nn.elu, "silu": nn.silu, "soft_sign": nn.soft_sign,
+    "hard_tanh": nn.hard_tanh, "leaky_relu": nn.leaky_relu, "cos - 1": lambda x: onp.cos(x) - 1,
+    "where": lambda x: onp.where(x > 1, x * x, -x), "stop_gradient": lax.stop_gradient,
+}
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_functions_that_are_zero_at_zero_keep_places(name):
+    fun = AT_ZERO[name]
+    # With padding; and with an index that is stored twice.
+    once = sparse.BCOO.fromdense(onp.asarray(np.array([[0, 1.5, 0], [-.4, 0, 2.25]], "f")), nse=5)
+    twice = sparse.BCOO((onp.array([1.0, -3.0, 0.5, 2.0]), onp.array(
+        [[0, 0], [0, 0], [1, 2], [7, 7]])), shape=(2, 3))
+    for mat in (once, twice):
+        for tracer in (False, True):
+            found = sparse.sparsify(fun, use_tracer=tracer)(mat)
+            assert found.nse == mat.nse
+            check(found, fun(mat.todense()))
+
+
+def test_functions_that_are_not_zero_at_zero_are_named():
+    mat = sparse.BCOO.fromdense(onp.eye(3))
+    for fun, name in ((onp.exp, "exp"), (nn.sigmoid, "logistic"), (lambda x: x == 0, "eq"),
+                      (lambda x: onp.cos(x).sum(), "cos"), (lambda x: (x + 1) @ x, "Addition")):
+        for tracer in (False, True):
+            with pytest.raises(NotImplementedError, match=f"(?s)sparsify: {name}.*dense"):
+                sparse.sparsify(fun, use_tracer=tracer)(mat)
+
+
+# Programs as others write them, of a matrix given by its elements: (values, rows, columns, size).
+
+def diffusion(make, vals, rows, cols, n):
+    """Energy of a graph's Laplacian, and its derivatives by weights and signal."""
+    x = onp.sin(onp.arange(float(n))).astype(vals.dtype)
+
+    def energy(vals, x):
+        w = make(vals, rows, cols, n)
+        w = w + w.T
+        degrees = w @ onp.ones(n, vals.dtype)
+        return (x * (degrees * x - w @ x)).sum().real
+    return energy(vals, x), olympus.grad(energy, (0, 1))(vals, x)
+
+
+def rank_of_pages(make, vals, rows, cols, n):
+    """PageRank by a scan of products."""
+    w = make(abs(vals) / n, rows, cols, n)
+    return lax.scan(lambda r, _: (0.85 * (w @ r) + 0.15 / n, r.sum()), onp.ones(n) / n, None, 20)
+
+
+def layer_of_a_graph(make, vals, rows, cols, n):
+    """Two layers of a graph's convolution, and the derivative by the network's weights."""
+    h = onp.cos(onp.arange(4.0 * n)).reshape(n, 4).astype(vals.dtype)
+
+    def loss(weights, vals):
+        w = make(vals, rows, cols, n)
+        return (abs(w.T @ onp.tanh(w @ (h @ weights))) ** 2).sum()
+    return olympus.jit(olympus.value_and_grad(loss, (0, 1)))(onp.eye(4, 3, dtype=vals.dtype), vals)
+
+
+def shrinkage(make, vals, rows, cols, n):
+    """LASSO by proximal steps, and the derivative of the path by its penalty."""
+    w, b = make(vals, rows, cols, n), onp.cos(onp.arange(float(n)))
+
+    def run(penalty):
+        def step(x, _):
+            y = x - 0.02 * (w.T @ (w @ x - b))
+            return onp.sign(y) * onp.maximum(abs(y) - 0.02 * penalty, 0), None
+        return lax.scan(step, onp.zeros(n), None, 30)[0]
+    return run(0.3), olympus.jacfwd(run)(0.3)
+
+
+def several_at_once(make, vals, rows, cols, n):
+    """Products by mapped values, as of an ensemble of elements' stiffnesses."""
+    x = onp.arange(float(n)).astype(vals.dtype)
+    return olympus.vmap(lambda v: make(v, rows, cols, n) @ x)(onp.stack([vals, 2 * vals, -vals]))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dtype", ["float32", "complex64"])
+@pytest.mark.parametrize("program", [diffusion, rank_of_pages, layer_of_a_graph, shrinkage,
+                                     several_at_once])
+def test_programs_of_sparse_matrices_are_those_of_dense_ones(program, dtype):
+    if dtype == "complex64" and program in (rank_of_pages, shrinkage):
+        pytest.skip("of real numbers")
+    n = 12
+    rows, cols = RNG.integers(0, n, (2, 40))    # some places are there twice
+    vals = RNG.normal(size=40) + (1j * RNG.normal(size=40) if dtype == "complex64" else 0)
+    vals = onp.asarray(vals.astype(dtype))
+    found, wanted = [olympus.tree.leaves(program(make, vals, rows, cols, n)) for make in (
+        lambda v, r, c, n: sparse.BCOO((v, onp.stack([r, c], 1)), shape=(n, n)),
+        lambda v, r, c, n: onp.zeros((n, n), v.dtype).at[r, c].add(v))]
+    for x, y in zip(found, wanted, strict=True):
+        check(x, y, 1e-4)
+
+
+def test_gradients_of_a_sparse_solve_are_those_of_a_dense_one():
+    # The normal equations of a chain of poses.
+    n = 9
+    mat = scipy.sparse.diags([-1.0, 3.0, -1.2], [-1, 0, 1], (n, n)).tocsr().astype("f")
+    rows, b = np.repeat(range(n), np.diff(mat.indptr)), np.cos(np.arange(n, dtype="f"))
+
+    def by(solve):
+        return olympus.value_and_grad(lambda vals, b: (solve(vals, b) ** 3).sum(), (0, 1))
+
+    found = by(lambda vals, b: linalg.spsolve(vals, mat.indices, mat.indptr, b))(mat.data, b)
+    wanted = by(lambda vals, b: onp.linalg.solve(
+        onp.zeros((n, n)).at[rows, mat.indices].set(vals), b))(mat.data, b)
+    for x, y in zip(*map(olympus.tree.leaves, (found, wanted)), strict=True):
+        check(x, y, 1e-4)
 
 
 def test_rules_of_users():

@@ -11,6 +11,7 @@ ROOT = Path(__file__).parent.parent
 # Children of a process that has imported everything and started nothing: cold, and cheap.
 COLD = """
 import os, threading
+import numpy as np
 import olympus.numpy as onp
 from olympus._src.base.lib import mlir
 mlir.ir     # imported, without a context
@@ -19,7 +20,7 @@ def child():
     barrier, right = threading.Barrier(20), []
     def run(k):
         barrier.wait()
-        right.append(float(onp.arange(4.0 + k)[-1]) == 3.0 + k)
+        right.append(np.asarray(onp.arange(4.0 + k))[-1] == 3.0 + k)    # one program
     threads = [threading.Thread(target=run, args=(k,)) for k in range(20)]
     for t in threads:
         t.start()

@@ -43,13 +43,13 @@ REASONS = {
         r"layout\.py:bcoo_(broadcast_in_dim|concatenate|multiply_dense|multiply_sparse|gather|"
         r"conv_general_dilated):|matrices\.py:(_times|__matmul__|_axes_checked):|"
         r"products\.py:(_dot_general|_spdot_general):|"
-        r"transform\.py:(_applied|_integer_pow|_add|_div|_scan|array|run):",
+        r"transform\.py:(_by_rule|_integer_pow|_add|_div|_scan|array|run):",
     "a kernel runs on one core of the host here":
         r"device_only\.py:needs_device:|cores\.py:kernel:|semaphores\.py:(_here|semaphore_signal):",
-    "devices would wait for each other without an end": r"remote\.py:_walk:",
+    "devices would wait for each other without an end": r"agreement\.py:_refusal:",
     "a mask, reference function or kernel that JAX refuses there, too":
         r"attention_kernel\.py:_attention_fwd:|decoding\.py:gqa:|norms\.py:softmax:|"
-        r"pipeline\.py:_place:|"
+        r"pipeline\.py:place_of:|"
         r"masks\.py:(__bool__|__getitem__|_two_slices): .*Mask|masks\.py:_two_slices:|"
         r"flash_attention\.py:mha_reference_bwd:|splash_reference\.py:_splash_fwd:",
     "one gathered axis of an output's block": r"blocks\.py:write:",

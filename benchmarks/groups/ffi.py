@@ -96,11 +96,41 @@ def _(L):
     return Anew(lambda: L.jit(hundred(f)).trace(x), lambda traced: traced.lower())
 
 
-@group.case("buffer_callback, in jit")
-def _(L):
+def doubled(L):
+    """(x: [8] to [8] doubled by Python on its buffers, x)."""
     buffers, x = import_module(f"{L.name}.experimental.buffer_callback"), L.array(normal(8))
 
     def double(ctx, out, x):
         np.multiply(np.asarray(x), 2, out=np.asarray(out))
-    f = L.jit(buffers.buffer_callback(double, L.ShapeDtypeStruct(x.shape, x.dtype)))
+    return buffers.buffer_callback(double, L.ShapeDtypeStruct(x.shape, x.dtype)), x
+
+
+@group.case("buffer_callback, in jit")
+def _(L):
+    f, x = doubled(L)
+    f = L.jit(f)
     return Loop(lambda: f(x), check=True)
+
+
+@group.case("buffer_callback, outside of jit")
+def _(L):
+    f, x = doubled(L)
+    return Loop(lambda: f(x), check=True)
+
+
+def on_host(L, call):
+    """`call(function of the host, type of its result, x)` in jit, for x: [8]."""
+    x = L.array(normal(8))
+    promised = L.ShapeDtypeStruct(x.shape, x.dtype)
+    f = L.jit(lambda x: call(lambda x: np.asarray(x) * 2, promised, x))
+    return Loop(lambda: f(x), check=True)
+
+
+@group.case("pure_callback, in jit")
+def _(L):
+    return on_host(L, L.pure_callback)
+
+
+@group.case("io_callback, in jit")
+def _(L):
+    return on_host(L, import_module(f"{L.name}.experimental").io_callback)

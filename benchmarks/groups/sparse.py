@@ -72,7 +72,7 @@ def _(L):
     return product(L, normal(8, SIZE), L.vmap(lambda m, x: m @ x, in_axes=(None, 0)))
 
 
-@group.case("gradient of |A x|² by entries and x")
+@group.case("gradient of the squared norm of A x")
 def _(L):
     mat = bcoo(L, random_matrix())
     sparse = importlib.import_module(f"{L.module.__name__}.experimental.sparse")

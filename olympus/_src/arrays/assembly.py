@@ -136,24 +136,24 @@ def make_array_from_single_device_arrays(shape: Sequence[int], sharding: Shardin
             raise TypeError(f"{what}: arrays[{i}] is {x!r:.60} of type {type(x).__name__}; an "
                             "array on a device is required; put it there with device_put.")
         lib.check_alive(what, stored(x))
-        found = list(device_tuple(stored(x).sharding))
-        if len(found) > 1:
+        of_part = list(device_tuple(stored(x).sharding))
+        if len(of_part) > 1:
             raise ValueError(f"{what}: When making an array from single-device arrays the input "
                              "arrays must have one shard each. An argument array had "
-                             f"{len(found)} shard(s): arrays[{i}]; take the parts with "
+                             f"{len(of_part)} shard(s): arrays[{i}]; take the parts with "
                              "addressable_shards.")
-        if found[0] not in devices:
-            raise ValueError(f"{what}: arrays[{i}] is on {found[0]}, which is no device of "
+        if of_part[0] not in devices:
+            raise ValueError(f"{what}: arrays[{i}] is on {of_part[0]}, which is no device of "
                              f"{sharding} in this process; move it with device_put.")
-        if found[0] in by_device:
-            raise ValueError(f"{what}: arrays[{i}] is the second one on {found[0]}; the input "
+        if of_part[0] in by_device:
+            raise ValueError(f"{what}: arrays[{i}] is the second one on {of_part[0]}; the input "
                              "arrays must be from distinct devices; move it with device_put.")
         kind = stored(x).sharding.memory_kind
         if kind != sharding.memory_kind:
             raise ValueError(f"{what}: arrays[{i}] is in the memory {kind!r}, the sharding's is "
                              f"{sharding.memory_kind!r}; one memory is required; move it with "
                              "device_put.")
-        by_device[found[0]] = x
+        by_device[of_part[0]] = x
     missing = [str(d) for d in devices if d not in by_device]
     if missing:
         raise ValueError(f"{what}: Expected {len(devices)} per-device arrays (this is how many "
@@ -253,7 +253,7 @@ def parts_of_process(places: Sequence[Sequence[int]], owners: Sequence[int], pro
     >>> parts_of_process([[0, 0], [0, 1], [1, 0], [1, 1]], [0, 0, 1, 1], 1)
     [[1], [0, 1]]
     """
-    found = []
+    parts = []
     for axis in zip(*places, strict=True):
         sets: dict[int, set[int]] = {}
         for owner, part in zip(owners, axis, strict=True):
@@ -261,8 +261,8 @@ def parts_of_process(places: Sequence[Sequence[int]], owners: Sequence[int], pro
         different = {frozenset(s) for s in sets.values()}
         disjoint = sum(map(len, different)) == len(frozenset().union(*different))
         even = len({len(s) for s in different}) == 1
-        found.append(sorted(sets.get(process, ())) if disjoint and even else [])
-    return found
+        parts.append(sorted(sets.get(process, ())) if disjoint and even else [])
+    return parts
 
 
 def _own_devices(what: str, shape: Shape, sharding: ShardingLike

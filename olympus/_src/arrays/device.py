@@ -387,12 +387,12 @@ def make_mesh(axis_sizes: Sequence[int], axis_names: Sequence[Hashable],
     except TypeError as error:
         raise ValueError("make_mesh: `axis_shapes` passed to `make_mesh` should be a sequence of "
                          f"ints: {error}") from None
-    found = client().devices() if devices is None else sequence(devices, "make_mesh", "devices")
-    if prod(sizes) > len(found):
+    available = client().devices() if devices is None else sequence(devices, "make_mesh", "devices")
+    if prod(sizes) > len(available):
         raise ValueError(f"make_mesh: axis_sizes {sizes} given; that takes {prod(sizes)} devices "
-                         f"of {len(found)}; use fewer, or start with more (num_cpu_devices).")
+                         f"of {len(available)}; use fewer, or start with more (num_cpu_devices).")
     array = np.empty(prod(sizes), object)
-    array[:] = found[:prod(sizes)]
+    array[:] = available[:prod(sizes)]
     return Mesh(array.reshape(sizes), axis_names,
                 AxisType.Explicit if axis_types is None else axis_types)
 

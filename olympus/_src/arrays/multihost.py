@@ -58,14 +58,14 @@ def _bytes_of_all(mine: np.ndarray) -> np.ndarray:
 
 
 def _values(name: str, leaves: Sequence[object]) -> list[np.ndarray]:
-    found = []
+    values = []
     for x in leaves:
         value = np.asarray(x)
         if value.dtype.hasobject:
             raise TypeError(f"{name}: {x!r:.60} of type {type(x).__name__} given; arrays and "
                             "numbers are required; give the data of a key: random.key_data.")
-        found.append(value)
-    return found
+        values.append(value)
+    return values
 
 
 def _all_values(values: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
@@ -73,12 +73,12 @@ def _all_values(values: Sequence[np.ndarray]) -> list[list[np.ndarray]]:
     if not values:
         return []
     joined = np.concatenate([np.frombuffer(v.tobytes(), np.uint8) for v in values])
-    rows, found, start = _bytes_of_all(joined), [], 0
+    rows, by_process, start = _bytes_of_all(joined), [], 0
     for v in values:
         parts = [row[start:start + v.nbytes] for row in rows]
-        found.append([np.frombuffer(p.tobytes(), v.dtype).reshape(v.shape) for p in parts])
+        by_process.append([np.frombuffer(p.tobytes(), v.dtype).reshape(v.shape) for p in parts])
         start += v.nbytes
-    return found
+    return by_process
 
 
 @api_boundary
@@ -104,12 +104,12 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
     if process_count() == 1:
         return tree.unflatten(values)
     source = process_index() == 0 if is_source is None else bool(is_source)
-    flags, *found = _all_values([np.asarray(source), *values])
+    flags, *gathered = _all_values([np.asarray(source), *values])
     sources = [i for i, flag in enumerate(flags) if flag]
     if len(sources) != 1:
         raise ValueError(f"broadcast_one_to_all: is_source is True in the processes {sources}; one "
                          "process must be the source; give it in all processes or in none.")
-    return tree.unflatten([each[sources[0]] for each in found])
+    return tree.unflatten([each[sources[0]] for each in gathered])
 
 
 @api_boundary
@@ -130,7 +130,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
     {'loss': array([3.])}
     """
     leaves, tree = tree_flatten(in_tree)
-    found: list[Any] = [None] * len(leaves)
+    gathered: list[Any] = [None] * len(leaves)
     local = []
     for i, x in enumerate(leaves):
         if type(x) is lib.ArrayImpl and not x.is_fully_addressable:
@@ -138,14 +138,14 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
                 raise ValueError(f"process_allgather: an array {x.aval} that spans processes given "
                                  "and tiled=False; gathering global non-fully-addressable arrays "
                                  "only supports tiled=True.")
-            found[i] = _whole(x)
+            gathered[i] = _whole(x)
         else:
             local.append(i)
     values = _values("process_allgather", [leaves[i] for i in local])
     every = _all_values(values) if process_count() > 1 else [[v] for v in values]
     for i, parts in zip(local, every, strict=True):
-        found[i] = np.concatenate(parts) if tiled and parts[0].ndim else np.stack(parts)
-    return tree.unflatten(found)
+        gathered[i] = np.concatenate(parts) if tiled and parts[0].ndim else np.stack(parts)
+    return tree.unflatten(gathered)
 
 
 def _whole(x: Array) -> np.ndarray:
@@ -345,8 +345,8 @@ def _alive(among: Sequence[Device]) -> dict[Device, int]:
     if process_index() not in processes:
         raise ValueError("live_devices: no devices of this process given; Provided devices do not "
                          "have any local devices; name one of olympus.local_devices().")
-    found = current.client.get_live_nodes(processes)
-    return {d: found[d.process_index] for d in among if d.process_index in found}
+    live = current.client.get_live_nodes(processes)
+    return {d: live[d.process_index] for d in among if d.process_index in live}
 
 
 @contextlib.contextmanager

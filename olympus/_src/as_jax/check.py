@@ -154,11 +154,11 @@ def _names(node: ast.AST | None) -> set[str]:
 
 def _read(path: Path, package: str) -> File:
     """The names that a file imports and uses; SyntaxError if it is not Python."""
-    found = File(short_path(str(path)), package)
+    visitor = File(short_path(str(path)), package)
     text = path.read_bytes()
     if b"jax" in text or _IMPORT.search(text):
-        found.visit(ast.parse(text, str(path)))
-    return found
+        visitor.visit(ast.parse(text, str(path)))
+    return visitor
 
 
 def _find(name: str, folders: Sequence[str] | None) -> Iterator[tuple[str, Path]]:
@@ -227,12 +227,12 @@ def report(arguments: Sequence[str]) -> int:
               "exists is required.", file=sys.stderr)
         return 2
     try:
-        found = list(uses(program))
+        every_use = list(uses(program))
     except SyntaxError as error:
         print(f"olympus.as_jax --check: {program}: {error}", file=sys.stderr)
         return 2
     by_name: dict[str, list[Use]] = {}
-    for use in found:
+    for use in every_use:
         by_name.setdefault(use.name, []).append(use)
     lines: dict[str, list[str]] = {MISSING: [], EXPECTED: [], STAND_IN: []}
     for name, places in sorted(by_name.items()):
@@ -242,6 +242,6 @@ def report(arguments: Sequence[str]) -> int:
             where = ", ".join(f"{use.file}:{use.line}" for use in places[:3])
             lines[title].append(f"  {title}: {name}: {why} ({where})")
     counts = ", ".join(f"{len(those)} {title}" for title, those in lines.items())
-    print(f"{len(by_name)} names of JAX in {len({use.file for use in found})} files: {counts}",
+    print(f"{len(by_name)} names of JAX in {len({use.file for use in every_use})} files: {counts}",
           *itertools.chain(*lines.values()), sep="\n")
     return int(bool(lines[MISSING]))

@@ -72,11 +72,11 @@ class Names:
     def homes(self) -> list[types.ModuleType]:
         """The public modules of ours, the one of that name last."""
         homes = f"{self.adapter.homes} {self.public}".split()
-        found = [importlib.import_module(home) for home in homes]
+        modules = [importlib.import_module(home) for home in homes]
         if isinstance(module := sys.modules.get(self.name), Unread):
             object.__setattr__(module, "__class__", types.ModuleType)   # which is read faster
-            vars(module)["__doc__"] = found[-1].__doc__ if found else self.about
-        return found
+            vars(module)["__doc__"] = modules[-1].__doc__ if modules else self.about
+        return modules
 
     @property
     def about(self) -> str:
@@ -118,7 +118,7 @@ class Names:
                 yield home, spelt
 
     def listed(self) -> list[str]:
-        """The names that there are, in JAX's spelling."""
+        """All names of the module, in JAX's spelling."""
         found = {spellings.theirs(n) for home in self.homes
                  for n in getattr(home, "__all__", None) or dir(home) if n[0] != "_"}
         return sorted(found.union(self.own))
@@ -127,10 +127,10 @@ class Names:
         """The message that says so."""
         also = "".join(f", nor has {home.__name__!r} {spelt!r}" for home, spelt in [
             (home, spellings.ours(attribute)) for home in self.homes])
-        told = [found for home, spelt in self.places(attribute)
-                if (found := hint_for(home.__name__, spelt))]
+        hints = [found for home, spelt in self.places(attribute)
+                 if (found := hint_for(home.__name__, spelt))]
         near = _difflib.get_close_matches(attribute, self.listed(), n=3)
-        hint = (spellings.theirs(told[0]) if told else f"nearest names: {', '.join(near)}" if near
+        hint = (spellings.theirs(hints[0]) if hints else f"nearest names: {', '.join(near)}" if near
                 else f"dir({self.name}) lists what it has")
         return (f"module {self.name!r} has no attribute {attribute!r}{also}; {hint}; "
                 f"asked for at {where}.")

@@ -37,9 +37,9 @@ class Params(dict[str, Any]):
         spelt = spellings.ours(name)
         if spelt == name or not super().__contains__(spelt):
             return _UNSAID[name]
-        found = self[spelt]
+        value = self[spelt]
         # JAX's `remat` has an open program.
-        return found.olympuspr if super().__contains__("prevent_cse") else found
+        return value.olympuspr if super().__contains__("prevent_cse") else value
 
     def __contains__(self, name: object) -> bool:
         return self.get(name, self) is not self

@@ -21,7 +21,7 @@ def ours(name: str) -> str:
     >>> ours("make_jaxpr"), ours("errors.JAXTypeError"), ours("jaxlib"), ours("numpy")
     ('make_olympuspr', 'errors.OLYMPUSTypeError', 'jaxlib', 'numpy')
     """
-    return _IN_NAMES.sub(lambda found: _OURS[found[0]], name)
+    return _IN_NAMES.sub(lambda match: _OURS[match[0]], name)
 
 
 def theirs(text: str) -> str:
@@ -35,7 +35,7 @@ def theirs(text: str) -> str:
     return _IN_TEXT.sub(_spelt, text)
 
 
-def _spelt(found: re.Match[str]) -> str:
-    if found["article"]:
-        return f"{found['article']} "
-    return "JAX" if found["us"] else _THEIRS[found["name"]]
+def _spelt(match: re.Match[str]) -> str:
+    if match["article"]:
+        return f"{match['article']} "
+    return "JAX" if match["us"] else _THEIRS[match["name"]]

@@ -45,7 +45,7 @@ def _tolerance(given: Tolerance, *trees: PyTree) -> float:
     """The tolerance of the least exact dtype, unless one is given for all or for that one."""
     if given is not None and not isinstance(given, Mapping):
         return given
-    by_dtype = {dtypes.as_dtype(dtype): found for dtype, found in (given or {}).items()}
+    by_dtype = {dtypes.as_dtype(dtype): tolerance for dtype, tolerance in (given or {}).items()}
     return max([by_dtype.get(dtype, usual) for dtype, (usual, _) in _scales(*trees).items()],
                default=_SCALES[52][0])
 

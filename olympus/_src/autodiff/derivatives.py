@@ -293,9 +293,9 @@ class ScalarFunction(FlatFunction):
         what, name = self.what, name_of(self.fun)
         if len(outs) != 1 or outs[0] is not out:    # a container of one array is no scalar
             hint = " pass has_aux=True for auxiliary results;" if isinstance(out, tuple) else ""
-            found = "None" if out is None else f"a {type(out).__name__} of {len(outs)} arrays"
-            raise TypeError(f"{what}: {name} returned {found}. {ONLY_SCALARS} Instead,{hint} use "
-                            "vjp or jacrev for other results.")
+            returned = "None" if out is None else f"a {type(out).__name__} of {len(outs)} arrays"
+            raise TypeError(f"{what}: {name} returned {returned}. {ONLY_SCALARS} Instead,{hint} "
+                            "use vjp or jacrev for other results.")
         aval = typeof(out)
         if not aval.is_array:
             raise TypeError(f"{what}: {name} returned a value of type {aval}. {ONLY_SCALARS} "
@@ -437,17 +437,17 @@ def _check_tangent(what: str, aval: ShapedArray, tangent: ArrayLike, name: Calla
                         f"argument is {aval}: {rule}; a tangent of dtype float0 is required; pass "
                         f"numpy.zeros({aval.shape}, olympus.dtypes.float0).")
         return
-    found = typeof(tangent)
+    actual = typeof(tangent)
     # Weak types may differ: Python numbers are tangents of arrays.
-    if matches(found, required):
+    if matches(actual, required):
         return
-    if not (found.is_array and required.is_array):
-        raise error(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
+    if not (actual.is_array and required.is_array):
+        raise error(f"{what}: the tangent of {name()} is {actual}, and the argument is {aval}: "
                     f"{rule}; a tangent of type {required} is required.")
-    if found.dtype != required.dtype:
-        raise error(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
+    if actual.dtype != required.dtype:
+        raise error(f"{what}: the tangent of {name()} is {actual}, and the argument is {aval}: "
                     f"{rule}; equal dtypes are required; convert it with astype.")
-    raise ValueError(f"{what}: the tangent of {name()} is {found}, and the argument is {aval}: "
+    raise ValueError(f"{what}: the tangent of {name()} is {actual}, and the argument is {aval}: "
                      f"{'jvp called with different primal and tangent shapes' if jvp else rule}; "
                      "equal shapes are required.")
 
@@ -587,13 +587,13 @@ class Pullback(LinearMap):
         if is_float0(required):
             return              # nothing depends on it, whatever it is
         try:
-            found = typeof(ct)
+            actual = typeof(ct)
         except TypeError:
-            found = None
-        if found is not None and matches(found, required):
+            actual = None
+        if actual is not None and matches(actual, required):
             return
         path = structure_path(self.meta.out_tree, index)
-        given = f"of type {type(ct).__name__}" if found is None else str(found)
+        given = f"of type {type(ct).__name__}" if actual is None else str(actual)
         raise ValueError(f"vjp: unexpected Olympus type: the cotangent of result{path} of "
                          f"{self.meta.name} is {given}, and the result is {aval}; the same shape "
                          "and dtype are required; convert it with astype or broadcast it.")
@@ -728,13 +728,13 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
 def _flags(what: str, given: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
     """A bool for each array of the arguments."""
     try:
-        found = broadcast_prefix(given, primals)
+        flags = broadcast_prefix(given, primals)
     except ValueError as error:
         raise ValueError(f"vjp: {what} {given!r:.60} given; a bool is required, or a tuple of "
                          f"prefixes of the arguments ({error}).") from None
-    if not all(isinstance(flag, bool) for flag in found):
+    if not all(isinstance(flag, bool) for flag in flags):
         raise TypeError(f"vjp: {what} {given!r:.60} given; True and False are required.")
-    return found
+    return flags
 
 
 def _constant_in(fun: Callable[..., PyTree], differentiated: Sequence[bool]

@@ -102,10 +102,10 @@ def with_refs(pullback: Pullback, wanted: Sequence[PyTree]) -> Callable[..., tup
     @api_boundary
     def call(*out_cts: PyTree) -> tuple[PyTree, ...]:
         refs = {i: x for i, x in enumerate(leaves) if is_ref(x)}
-        found = pullback.pulled(out_cts, refs)
+        pulled = pullback.pulled(out_cts, refs)
         return tree.unflatten([
             GradRef() if i in refs else DidntWant() if type(x) is DontWant else ct
-            for i, (x, ct) in enumerate(zip(leaves, found, strict=True))])
+            for i, (x, ct) in enumerate(zip(leaves, pulled, strict=True))])
 
     return call
 

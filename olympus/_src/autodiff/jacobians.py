@@ -247,9 +247,9 @@ def _rows(lin: Linearized) -> Blocks:
     ins: list[Any] = [None] * len(lin.avals)
     if total and places:
         def backward(*cts: Array) -> list[Any]:
-            found = pull_back(lin, lin.program.consts, cts)
+            rows = pull_back(lin, lin.program.consts, cts)
             # Without the zeros of inactive arguments, which `_stack` makes unmapped.
-            return [found[i] for i in places]
+            return [rows[i] for i in places]
 
         outs, dims = batch_flat(under("vmap", backward), Axis(total), units, [0] * len(units))
         for i, x, dim in zip(places, outs, dims):

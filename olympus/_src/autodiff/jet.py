@@ -96,20 +96,20 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
         return as_arrays(outs), out_tree
 
     with_aux = WithAux(flat)
-    outs, found = jet_flat(with_aux, arrays, scaled, order)
+    outs, towers = jet_flat(with_aux, arrays, scaled, order)
     if not factorial_scaled:    # the interpreter's terms are derivatives
-        found = [[t / math.factorial(k) for k, t in enumerate(terms, 1)] for terms in found]
-    return tree_unflatten(with_aux.aux, outs), tree_unflatten(with_aux.aux, found)
+        towers = [[t / math.factorial(k) for k, t in enumerate(terms, 1)] for terms in towers]
+    return tree_unflatten(with_aux.aux, outs), tree_unflatten(with_aux.aux, towers)
 
 
 def _series_of(i: int, tree: PyTreeDef, terms: object) -> list[Array]:
     """The list of terms of each leaf of an argument."""
-    found = tree.flatten_up_to(terms)
-    for leaf in found:
+    series = tree.flatten_up_to(terms)
+    for leaf in series:
         if not isinstance(leaf, (list, tuple)) or any(len(tree_leaves(t)) > 1 for t in leaf):
             raise ValueError(f"jet: {leaf!r:.60} given as the series of argument {i}; a list of "
                              "arrays, the derivatives by order, is required for each leaf.")
-    return found
+    return series
 
 
 def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
@@ -118,7 +118,7 @@ def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
     aval = typeof(x)
     if isinstance(terms, ZeroSeries) or not has_tangent(aval):
         return []
-    found = []
+    coefficients = []
     for k, term in enumerate(terms, 1):
         if isinstance(term, ZeroTerm):
             term = 0.0
@@ -126,8 +126,8 @@ def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
         array = convert_element_type(array, aval.dtype)
         if array.shape != aval.shape:       # a scalar term stands for all elements
             array = full_like(x, array) if not array.shape else _refuse(k, array, aval)
-        found.append(array if factorial_scaled else array * math.factorial(k))
-    return found
+        coefficients.append(array if factorial_scaled else array * math.factorial(k))
+    return coefficients
 
 
 def _refuse(k: int, term: object, aval: ShapedArray) -> NoReturn:

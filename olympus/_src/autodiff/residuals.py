@@ -56,13 +56,13 @@ def saved_residuals(fun: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree
     made = {v: eqn for eqn in known.eqns for v in eqn.outvars}
     # The known half returns the results first, then the residuals that it computes.
     computed = known.outvars[len(known.outvars) - split.num_computed:]
-    found = [(typeof(c), "from a constant") for c in split.unknown.consts]
+    residuals = [(typeof(c), "from a constant") for c in split.unknown.consts]
     for v in split.residual_values(known.invars, computed):
         if type(v) is Literal:
-            found.append((v.aval, "from a literal"))
+            residuals.append((v.aval, "from a literal"))
         else:
-            found.append((v.aval, inputs.get(v) or _origin(made[v])))
-    return found
+            residuals.append((v.aval, inputs.get(v) or _origin(made[v])))
+    return residuals
 
 
 def _origin(eqn: OlympusprEqn) -> str:

@@ -165,6 +165,6 @@ def _arguments(steps: Sequence[dis.Instruction], start: int) -> Iterator[tuple[i
 
 def _level(steps: Sequence[dis.Instruction], i: int) -> int:
     """How many dots an import has: the constant below its list of names."""
-    found = [op.argval for op in steps[max(i - 2, 0):i] if op.opname in (
+    operands = [op.argval for op in steps[max(i - 2, 0):i] if op.opname in (
         "LOAD_CONST", "LOAD_SMALL_INT")]
-    return next((n for n in found if type(n) is int), 0)
+    return next((n for n in operands if type(n) is int), 0)

@@ -263,12 +263,12 @@ class Idle(Option):
 
     def check(self, value: T) -> T:
         """Return `value` if it is legal; warn if it asks for an effect that it has not."""
-        found = super().check(value)
+        valid = super().check(value)
         if value not in self._silent and not self._warned:
             self._warned = True
             warnings.warn(f"{self.name}: {value!r} given, which changes nothing here: {self._why}; "
                           "leave the option as it is.", stacklevel=3)
-        return found
+        return valid
 
 
 def _kind_of(default: Value) -> Kind:

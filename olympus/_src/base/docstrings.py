@@ -92,8 +92,8 @@ def described_like(model: object) -> Callable[[F], F]:
     """
     if not model.__doc__:       # under `python -OO`
         return lambda fun: fun
-    told, _, _ = model.__doc__.partition(">>>")
-    parts = told.replace(f"\n{_margin(model.__doc__)}", "\n").split("\n\n")
+    words, _, _ = model.__doc__.partition(">>>")
+    parts = words.replace(f"\n{_margin(model.__doc__)}", "\n").split("\n\n")
     said = {part.split(maxsplit=1)[0]: part for part in parts[1:-1]}
     entries = [(text.partition(":")[0].replace("*", "").split(", "), text.replace("\n    ", "\n"))
                for text in _entries(said.get("Args:", ""), "\n  ")]
@@ -132,18 +132,18 @@ def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], return
     margin = _margin(doc)
     paragraph, entry = f"\n\n{margin}", f"\n{margin}  "
     start = end = doc.find(f"{paragraph}Args:", 0, example)
-    told: dict[str, str] = {}
+    entry_of: dict[str, str] = {}
     if start >= 0:
         end = doc.index("\n\n", start + 2)
         for text in _entries(doc[start:end], entry):
-            told |= dict.fromkeys(text.partition(":")[0].replace("*", "").split(", "), text)
+            entry_of |= dict.fromkeys(text.partition(":")[0].replace("*", "").split(", "), text)
     else:
         start = end = _first(doc, f"{paragraph}Returns:", f"{paragraph}Raises", paragraph + ">>>")
-    own = dict.fromkeys(told.values())
+    own = dict.fromkeys(entry_of.values())
     for names, text in fits:
-        if told.keys().isdisjoint(names):
-            told |= dict.fromkeys(names, text.replace("\n", f"{entry}  "))
-    ordered = dict.fromkeys([told[p] for p in parameters if p in told]) | own
+        if entry_of.keys().isdisjoint(names):
+            entry_of |= dict.fromkeys(names, text.replace("\n", f"{entry}  "))
+    ordered = dict.fromkeys([entry_of[p] for p in parameters if p in entry_of]) | own
     said = entry.join([f"{paragraph}Args:", *ordered]) if ordered else ""
     if returns and f"{paragraph}Returns:" not in doc:
         said += f"{paragraph}Returns:{entry}" + returns.replace("\n", entry)
@@ -157,10 +157,10 @@ def _first(doc: str, *heads: str) -> int:
 
 def _entries(block: str, entry: str) -> list[str]:
     """The entries of a paragraph, one for each parameter, with their continuation lines."""
-    found: list[str] = []
+    entries: list[str] = []
     for text in block.split(entry)[1:]:
         if text[0] == " ":
-            found[-1] += entry + text
+            entries[-1] += entry + text
         else:
-            found.append(text)
-    return found
+            entries.append(text)
+    return entries

@@ -63,7 +63,7 @@ def boxes(labels: dict[tuple[int, int], str], height: int, width: int,
 
 def color_of(number: float, color_map: ColorMap | None) -> tuple[tuple[int, ...], bool]:
     """Red, green and blue for a number in [0, 1], and whether ink on it is black."""
-    found: Any = colorsys.hsv_to_rgb(number * 5 / 6, 0.6, 0.9) if color_map is None else (
+    rgb: Any = colorsys.hsv_to_rgb(number * 5 / 6, 0.6, 0.9) if color_map is None else (
         color_map(number))
-    red, green, blue = [round(255 * c) for c in tuple(found)[:3]]
+    red, green, blue = [round(255 * c) for c in tuple(rgb)[:3]]
     return (red, green, blue), 3 * red + 6 * green + blue > 1275

@@ -58,8 +58,8 @@ def record_event(event: str, **kwargs: str | int) -> None:
     /my_program/saved
     >>> monitoring.unregister_event_listener(print)
     """
-    for told in events.called:
-        told(event, **kwargs)
+    for listener in events.called:
+        listener(event, **kwargs)
 
 
 def record_event_duration_secs(event: str, duration: float, **kwargs: str | int) -> None:
@@ -75,8 +75,8 @@ def record_event_duration_secs(event: str, duration: float, **kwargs: str | int)
     /my_program/saving 0.5
     >>> monitoring.unregister_event_duration_listener(print)
     """
-    for told in durations.called:
-        told(event, duration, **kwargs)
+    for listener in durations.called:
+        listener(event, duration, **kwargs)
 
 
 def record_event_time_span(event: str, start_time: float, end_time: float, **kwargs: str | int
@@ -93,8 +93,8 @@ def record_event_time_span(event: str, start_time: float, end_time: float, **kwa
     /my_program/saving 10.0 10.5
     >>> monitoring.unregister_event_time_span_listener(print)
     """
-    for told in time_spans.called:
-        told(event, start_time, end_time, **kwargs)
+    for listener in time_spans.called:
+        listener(event, start_time, end_time, **kwargs)
 
 
 def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
@@ -110,8 +110,8 @@ def record_scalar(event: str, value: float, **kwargs: str | int) -> None:
     /my_program/loss 0.25
     >>> monitoring.unregister_scalar_listener(print)
     """
-    for told in scalars.called:
-        told(event, value, **kwargs)
+    for listener in scalars.called:
+        listener(event, value, **kwargs)
 
 
 def register_event_listener(callback: Listener) -> None:

@@ -108,8 +108,8 @@ def _on_arrays(node: ast.expr) -> ast.expr:
         return functools.reduce(functools.partial(_call, "logical_and"), [
             _on_arrays(ast.Compare(x, [op], [y])) for x, op, y in pairs])
     if isinstance(node, ast.Compare) and isinstance(node.ops[0], (ast.In, ast.NotIn)):
-        found = _call("isin", node.left, _call("array", *node.comparators))
-        return found if isinstance(node.ops[0], ast.In) else _call("logical_not", found)
+        test = _call("isin", node.left, _call("array", *node.comparators))
+        return test if isinstance(node.ops[0], ast.In) else _call("logical_not", test)
     if isinstance(node, ast.Call) and ast.unparse(node.func) == "bool" and len(node.args) == 1:
         return _on_arrays(node.args[0])
     return node

@@ -317,8 +317,8 @@ def _operands(entries: list[TracebackType]) -> str:
     if frame is None:
         return ""
     at = location((frame.f_code, lasti))
-    found = _naming.named_operands(frame, at)
-    return f"{found} in {short_path(at.file)}:{at.line}" if found else ""
+    named = _naming.named_operands(frame, at)
+    return f"{named} in {short_path(at.file)}:{at.line}" if named else ""
 
 
 def _without_internal(traceback: TracebackType | None) -> TracebackType | None:

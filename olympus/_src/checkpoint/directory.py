@@ -81,19 +81,19 @@ def decode(text: bytes) -> Content:
     Damaged if it is not as it was written, ValueError if it has a later format.
     """
     try:
-        found = json.loads(text)
+        content = json.loads(text)
     except (ValueError, RecursionError):
         raise Damaged(f"{TREE} is not JSON") from None
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise Damaged(f"{TREE} is not the structure of a pytree")
-    if {mark.decode() for mark in _MARKS} == found.keys():
-        return found
-    if found.pop("sha256", None) != _digest(found):
+    if {mark.decode() for mark in _MARKS} == content.keys():
+        return content
+    if content.pop("sha256", None) != _digest(content):
         raise Damaged(f"{TREE} has another checksum than it was written with")
-    if found.get("format") != _FORMAT:
-        raise ValueError(f"it has format {found.get('format')}, and this Olympus reads up to "
+    if content.get("format") != _FORMAT:
+        raise ValueError(f"it has format {content.get('format')}, and this Olympus reads up to "
                          f"{_FORMAT}; read it with the version that wrote it, or a later one")
-    return found
+    return content
 
 
 # Reading -----------------------------------------------------------------------------------------

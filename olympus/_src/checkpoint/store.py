@@ -198,9 +198,9 @@ def verify_tensorstore_spec(spec: Spec, arr: DuckTypedArray | None, path: str | 
             if any(n % c for n, c in zip(local, chunk, strict=True)):
                 raise ValueError(f"{what}: Provided chunk shape {chunk} does not divide the local "
                                  f"shape of the array {local}; processes would write one chunk.")
-    found = (kvstore["base"] if ocdbt else kvstore)["path"]
-    if str(found) != str(path):
-        raise ValueError(f"{what}: path {found} given; {path} is required, the store of the "
+    stored = (kvstore["base"] if ocdbt else kvstore)["path"]
+    if str(stored) != str(path):
+        raise ValueError(f"{what}: path {stored} given; {path} is required, the store of the "
                          "checkpoint; leave it out.")
 
 
@@ -413,8 +413,8 @@ async def stored_spec(tensorstore_spec: Spec, context: object) -> Spec:
     """The driver and all metadata of an array that was written; the stored array must agree."""
     with _reading(tensorstore_spec["kvstore"]):
         opened = await tensorstore().open(tensorstore_spec, open=True, context=context)
-    found = opened.spec().to_json()
-    return {"driver": found["driver"], "metadata": found["metadata"]}
+    spec = opened.spec().to_json()
+    return {"driver": spec["driver"], "metadata": spec["metadata"]}
 
 
 async def check_files(arrays: Path, context: object) -> None:

@@ -103,8 +103,8 @@ def _described(x: DuckTypedArray, spec: Spec) -> Content:
     return {"dtype": x.dtype.name, "shape": list(x.shape), "spec": spec}
 
 
-def _read_leaf(found: Content) -> ShapeDtypeStruct:
-    return ShapeDtypeStruct(tuple(found["shape"]), dtypes.as_dtype(found["dtype"]))
+def _read_leaf(entry: Content) -> ShapeDtypeStruct:
+    return ShapeDtypeStruct(tuple(entry["shape"]), dtypes.as_dtype(entry["dtype"]))
 
 
 def _local_path(operation: str, directory: str | os.PathLike[str]) -> Path:
@@ -317,23 +317,23 @@ def _read_tree(operation: str, root: Path, text: bytes
                ) -> tuple[Content, PyTreeDef, list[ShapeDtypeStruct]]:
     """The contents of the structure's file, the structure, and the types of the arrays."""
     try:
-        found = decode(text)
+        content = decode(text)
     except Damaged as error:
         raise _damaged(operation, root, str(error)) from None
     except ValueError as error:
         raise ValueError(f"{operation}: {root} given; {error}.") from None
     try:
-        leaves = list(map(_read_leaf, found[_LEAVES_KEY]))
-        return found, decode_tree(found[_TREE_KEY], leaves), leaves
+        leaves = list(map(_read_leaf, content[_LEAVES_KEY]))
+        return content, decode_tree(content[_TREE_KEY], leaves), leaves
     except Unregistered:
         raise
     except Exception as error:
-        if "version" in found:      # a user's class raises: the text has its checksum
+        if "version" in content:      # a user's class raises: the text has its checksum
             raise
         raise _damaged(operation, root, f"{TREE} is not the structure of a pytree") from error
 
 
-def _read_arrays(root: Path, found: Content, tree: PyTreeDef, leaves: Sequence[ShapeDtypeStruct],
+def _read_arrays(root: Path, content: Content, tree: PyTreeDef, leaves: Sequence[ShapeDtypeStruct],
                  shardings: PyTree, mask: PyTree | None, ts_specs: PyTree | None) -> PyTree:
     """The pytree, of one version; Unreadable if that is damaged or another save has deleted it."""
     wanted = flatten_axes("load shardings", tree, shardings)
@@ -343,11 +343,11 @@ def _read_arrays(root: Path, found: Content, tree: PyTreeDef, leaves: Sequence[S
             "pass ShapeDtypeStruct(shape, dtype, sharding=format) instead.")
     kept = flatten_axes("load mask", tree, True if mask is None else mask)
     ids = [i for i, keep in enumerate(kept) if keep]
-    arrays = root / ARRAYS / found.get("version", "")
+    arrays = root / ARRAYS / content.get("version", "")
     given = _specs("load", tree, ts_specs)
     stored = [{"dtype": x.dtype.name, "schema": {"domain": {"shape": list(x.shape)}},
                **written.get("spec", {})}
-              for x, written in zip(leaves, found[_LEAVES_KEY], strict=True)]
+              for x, written in zip(leaves, content[_LEAVES_KEY], strict=True)]
     specs = _array_specs(
         arrays, ids, [store.merge_nested_ts_specs(stored[i], given[i]) for i in ids], None, None)
 
@@ -428,9 +428,9 @@ def load(directory: str | os.PathLike[str], shardings: PyTree, *, mask: PyTree |
     root = _local_path("load", directory)
     for _ in range(_TRIES):
         text = _tree_text("load", root)
-        found, tree, leaves = _read_tree("load", root, text)
+        content, tree, leaves = _read_tree("load", root, text)
         try:
-            return _read_arrays(root, found, tree, leaves, shardings, mask, ts_specs)
+            return _read_arrays(root, content, tree, leaves, shardings, mask, ts_specs)
         except store.Unreadable as error:
             if _tree_text("load", root) == text:        # else another save has replaced it
                 raise _damaged("load", root, error.reason) from error.__cause__

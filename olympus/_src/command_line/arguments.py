@@ -55,15 +55,15 @@ def _near(name: str, names: Sequence[str]) -> str:
 
 def function(text: str, static: Sequence[str]) -> Wrapped | Jitted[..., object]:
     """The function `module:name` or `file.py:name`, jitted unless it is already."""
-    found = named(text)
-    if isinstance(found, Wrapped):
+    chosen = named(text)
+    if isinstance(chosen, Wrapped):
         if static:
             raise CommandError(f"--static given, and {text} is jitted already; give the names to "
                                "its jit, or name a function that is not jitted.")
-        return found
+        return chosen
     numbers = tuple(int(s) for s in static if s.lstrip("-").isdigit())
     names = tuple(s for s in static if not s.lstrip("-").isdigit())
-    return jit(found, static_argnums=numbers or None, static_argnames=names or None)
+    return jit(chosen, static_argnums=numbers or None, static_argnames=names or None)
 
 
 def named(text: str) -> Callable[..., PyTree]:
@@ -130,8 +130,8 @@ def values(texts: Sequence[str]) -> Arguments:
         file, _, member = text.partition(":")
         if file.endswith((".npy", ".npz")):
             return _from_file(file, member)
-        found = _Reader(text, SymbolicScope()).whole()
-        return _zeros(found, text)
+        parsed = _Reader(text, SymbolicScope()).whole()
+        return _zeros(parsed, text)
 
     return _arguments(texts, read)
 
@@ -186,11 +186,11 @@ class _Reader:
         self.text, self.at, self.scope, self.cut = text, 0, scope, cut
 
     def whole(self) -> PyTree:
-        found = self.value()
+        parsed = self.value()
         self.skip()
         if self.at < len(self.text):
             raise self.wrong(f"{self.text[self.at:]!r} is left over")
-        return found
+        return parsed
 
     def wrong(self, what: str) -> CommandError:
         return CommandError(
@@ -233,12 +233,12 @@ class _Reader:
 
     def key(self) -> Hashable:
         self.skip()
-        found = self.literal(bare=True)
+        parsed = self.literal(bare=True)
         self.skip()
         if self.text[self.at:self.at + 1] != ":":
-            raise self.wrong(f"a colon is missing behind the key {found!r}")
+            raise self.wrong(f"a colon is missing behind the key {parsed!r}")
         self.at += 1
-        return found
+        return parsed
 
     def literal(self, bare: bool = False) -> Hashable:
         quoted = re.compile(r"'[^']*'|\"[^\"]*\"").match(self.text, self.at)
@@ -254,18 +254,18 @@ class _Reader:
         self.at = found.end()
         return value
 
-    def type(self, found: re.Match[str]) -> ShapeDtypeStruct:
-        name = found["dtype"]
+    def type(self, match: re.Match[str]) -> ShapeDtypeStruct:
+        name = match["dtype"]
         dtype = _dtypes().get(name)
         if dtype is None:
             raise self.wrong(f"{name!r} is no dtype{_near(name, list(_dtypes()))}")
-        end = self.text.find("]", found.end())
+        end = self.text.find("]", match.end())
         if end < 0:
             raise self.wrong("']' is missing behind the sizes")
-        sizes, spec = self.sizes(self.text[found.end():end].strip())
+        sizes, spec = self.sizes(self.text[match.end():end].strip())
         try:
             shape = symbolic_shape(sizes, scope=self.scope) if sizes else ()
-            made = ShapeDtypeStruct(shape, dtype, weak_type=bool(found["weak"]), sharding=spec)
+            made = ShapeDtypeStruct(shape, dtype, weak_type=bool(match["weak"]), sharding=spec)
         except ValueError as error:
             raise self.wrong(str(error)) from None
         self.at = end + 1

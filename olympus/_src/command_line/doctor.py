@@ -39,8 +39,8 @@ def doctor(address: str | None, count: int | None, process: int | None, timeout:
     for name in sorted(os.environ):
         if name.startswith(_TELLING) or "_proxy" in name.lower():
             _say("environment", f"{name}={os.environ[name]}")
-    found = [c.name for c in CLUSTERS if not c.opt_in and c.present()]
-    _say("cluster", found[0] if found else "none that is known")
+    present = [c.name for c in CLUSTERS if not c.opt_in and c.present()]
+    _say("cluster", present[0] if present else "none that is known")
     try:
         initialize(address, count, process, initialization_timeout=timeout)
     except (ValueError, TypeError, RuntimeError) as error:

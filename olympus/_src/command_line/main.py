@@ -208,8 +208,8 @@ def _fields(stats: MemoryStats | None) -> str:
     """The parts of a memory analysis that are not 0."""
     if stats is None:
         return "this backend does not say"
-    found = [(name.removesuffix("_in_bytes"), size) for name, size in stats._asdict().items()]
-    return "\n".join(f"{name.replace('_', ' ')}: {size} bytes" for name, size in found if size)
+    sizes = [(name.removesuffix("_in_bytes"), size) for name, size in stats._asdict().items()]
+    return "\n".join(f"{name.replace('_', ' ')}: {size} bytes" for name, size in sizes if size)
 
 
 def _compile(given: argparse.Namespace) -> int:
@@ -264,20 +264,20 @@ def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
     fun = function(given.target, given.static)
     try:
         with _kept_in(given.cache):
-            found = plan(fun, *args, target=given.goal, mesh=_mesh(given.mesh),
-                         search=given.search, compiler_options=options,
-                         progress=lambda name: _step(name, given), **kwargs)
+            planned = plan(fun, *args, target=given.goal, mesh=_mesh(given.mesh),
+                           search=given.search, compiler_options=options,
+                           progress=lambda name: _step(name, given), **kwargs)
     except (ValueError, RuntimeError) as error:
         if str(error).startswith(("plan:", "target:", "load_plugin:", "get_topology_desc:",
                                   "compile: got compiler option")):
             raise CommandError(str(error)) from None
         raise
     if given.output is not None:
-        found.save(given.output)
-        print(f"{given.output}: {found!r}")
+        planned.save(given.output)
+        print(f"{given.output}: {planned!r}")
     else:
-        print({"json": found.to_json, "html": found.to_html}.get(given.emit, found.__str__)())
-    return 0 if found.fits else 3
+        print({"json": planned.to_json, "html": planned.to_html}.get(given.emit, planned.__str__)())
+    return 0 if planned.fits else 3
 
 
 def _mesh(text: str | None) -> dict[str, int | None] | None:
@@ -329,21 +329,21 @@ def _run(given: argparse.Namespace) -> None:
             start = time.perf_counter()
             result = block_until_ready(fun(*args, **kwargs))
             times.append(time.perf_counter() - start)
-    found = {"result" + keystr(path): np.asarray(leaf)
-             for path, leaf in tree_flatten_with_path(result)[0]}
+    arrays = {"result" + keystr(path): np.asarray(leaf)
+              for path, leaf in tree_flatten_with_path(result)[0]}
     if given.output is None:
-        for (path, leaf), text in zip(tree_flatten_with_path(result)[0], found.values(),
+        for (path, leaf), text in zip(tree_flatten_with_path(result)[0], arrays.values(),
                                       strict=True):
             kind = getattr(leaf, "aval", type(leaf).__name__)
             print(f"result{keystr(path)}: {kind}\n{text}")
     elif given.output.suffix == ".npy":
-        if len(found) != 1:
-            raise CommandError(f"{given.output} given for {len(found)} results; a .npz file is "
+        if len(arrays) != 1:
+            raise CommandError(f"{given.output} given for {len(arrays)} results; a .npz file is "
                                "required.")
-        whole, = found.values()
+        whole, = arrays.values()
         np.save(given.output, whole)
     else:
-        np.savez(given.output, **found)     # type: ignore[arg-type]
+        np.savez(given.output, **arrays)     # type: ignore[arg-type]
     if len(times) > 1:
         print(f"first run {times[0] * 1e3:.3f} ms, others {statistics.median(times[1:]) * 1e3:.3f} "
               "ms (median)", file=sys.stderr)
@@ -371,8 +371,8 @@ def _export(given: argparse.Namespace) -> None:
         exported = export(fun, platforms=given.platform)(*args, **kwargs)
     if given.to != "olympus":
         with _step("compiling", given):
-            found = _written(given, exported)
-        for name, kind in found.items():
+            written = _written(given, exported)
+        for name, kind in written.items():
             print(f"{given.output}: {name}: {kind}")
         return
     artifact = exported.serialize(vjp_order=given.vjp_order)

@@ -357,13 +357,13 @@ def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, t
         body = stage_body(fun, in_tree, [*avals, *x_avals], finish, wanted, what)
         if carry_of(body) != tree:
             raise _changed(what, fun, tree, carry_of(body), avals, ())
-        found = body.out_avals[:len(avals)]
+        results = body.out_avals[:len(avals)]
         if all(same_type(a, b) and a.weak_type == b.weak_type
-               for a, b in zip(avals, found, strict=True)):
+               for a, b in zip(avals, results, strict=True)):
             return body, avals
-        grown = [_grow(a, b) for a, b in zip(avals, found, strict=True)]
+        grown = [_grow(a, b) for a, b in zip(avals, results, strict=True)]
         if grown == avals:
-            raise _changed(what, fun, tree, tree, avals, found)
+            raise _changed(what, fun, tree, tree, avals, results)
         avals = grown
     raise AssertionError("weak types only ever turn strong")
 
@@ -423,14 +423,14 @@ def described(fun: Callable[..., PyTree]) -> str:
     return name_of(fun) + (f" ({source.written_at(code)})" if code else "")
 
 
-def _grow(have: ShapedArray, found: ShapedArray) -> ShapedArray:
+def _grow(have: ShapedArray, result: ShapedArray) -> ShapedArray:
     """The carry aval after the body's result: a weakly typed carry takes the body's type, and a
     carry with full cotangents one with partial cotangents.
     """
-    if matches(have, found) and found.explicit and found.sums[1] and not any(have.sums):
-        return have.update(sharding=found.sharding)
-    if not have.weak_type or have.shape != found.shape:
+    if matches(have, result) and result.explicit and result.sums[1] and not any(have.sums):
+        return have.update(sharding=result.sharding)
+    if not have.weak_type or have.shape != result.shape:
         return have
-    dtype, _ = dtypes.promote_types(have.dtype, found.dtype, True, found.weak_type)
-    return have.update(dtype=dtype, weak_type=dtype == found.dtype == have.dtype
-                       and found.weak_type)
+    dtype, _ = dtypes.promote_types(have.dtype, result.dtype, True, result.weak_type)
+    return have.update(dtype=dtype, weak_type=dtype == result.dtype == have.dtype
+                       and result.weak_type)

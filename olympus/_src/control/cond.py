@@ -104,13 +104,13 @@ class Cond(AgreeingRuns):
         # Which known operands the unknown halves read: those are passed on as they are.
         passed = sorted({r.index for s in splits for r in s.residuals if r.kind == "input"})
         unknown_bodies = tuple(_unknown_branch(s, slots, passed, known) for s in splits)
-        found: list[Any] = []
+        unknown_out: list[Any] = []
         if any(flags):
-            found = tape.record(
+            unknown_out = tape.record(
                 self, [index, *out[num_known:], *[known[k] for k in passed],
                        *[a for a, u in zip(args[1:], uk, strict=True) if u]],
                 {"branches": unknown_bodies})
-        return merged(flags, found, out[:num_known])
+        return merged(flags, unknown_out, out[:num_known])
 
     def transpose(self, cts: Sequence[Tangent], index: ArrayLike, *args: Array | Linear,
                   branches: Sequence[ClosedOlympuspr]) -> Sequence[Cotangent]:
@@ -136,8 +136,8 @@ class Cond(AgreeingRuns):
             branches = tuple([b.rearranged(outputs=chosen) for b in branches])
         check_selectable(self.name, operands, branches[0].out_avals)
         index = to_axis(args[0], dims[0], 0, axis.size)
-        found = iter(zip(*self._select(axis, index, operands, axes, branches), strict=True))
-        pairs = [next(found) if k is None else (operands[k], axes[k]) for k in handed]
+        selected = iter(zip(*self._select(axis, index, operands, axes, branches), strict=True))
+        pairs = [next(selected) if k is None else (operands[k], axes[k]) for k in handed]
         return [x for x, _ in pairs], [d for _, d in pairs]
 
     def _select(self, axis: Axis, index: Array, args: Sequence[Array], dims: Sequence[int | None],
@@ -208,8 +208,8 @@ class Cond(AgreeingRuns):
                     if t and d is not None else x
                     for x, d, t in zip(args, dims, active, strict=True)]
         # In place: a staged body would be recorded again at every level of branches in branches.
-        outs, found = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
-        return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
+        outs, out_dims = batch_flat(lambda *xs: eval_closed(branch, *xs), axis, args, dims)
+        return [to_axis(x, d, 0, axis.size) for x, d in zip(outs, out_dims, strict=True)]
 
     def _if_any(self, axis: Axis, some: Array, args: Sequence[ArrayLike],
                 dims: Sequence[int | None], branch: ClosedOlympuspr) -> list[Array]:

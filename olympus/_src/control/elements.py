@@ -1,4 +1,4 @@
-"""vmap of what each element does for itself: one element after the other, or at once."""
+"""vmap of programs that elements run for themselves: one after the other, or all at once."""
 
 from __future__ import annotations
 
@@ -103,11 +103,11 @@ def check_elements(axis: Axis, here: Array, args: Sequence[ArrayLike], dims: Seq
     failure, _ = dce_closed(body.program, [True, True, *[False] * results])
     kinds = looked_for.swap_local(frozenset())      # it is checked
     try:
-        failure, found = batch_program(failure, axis, dims)
+        failure, out_dims = batch_program(failure, axis, dims)
     finally:
         looked_for.set_local(kinds)
     outs = unchecked_call_p.bind(*map(stop_gradient, args), olympuspr=failure, name="checks")
-    code, words = [to_axis(x, d, 0, axis.size) for x, d in zip(outs, found, strict=True)]
+    code, words = [to_axis(x, d, 0, axis.size) for x, d in zip(outs, out_dims, strict=True)]
     code = select(here, code, zeros_of(typeof(code)))
     first, sites = first_run("element {} of a vmap", (axis.size,), [code, words], body.sites)
     check_p.bind(*first, sites=sites, debug=False)

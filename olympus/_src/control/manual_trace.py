@@ -13,6 +13,7 @@ mapped, as the `shard_map` that it is.
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any
 
@@ -25,15 +26,16 @@ from ..base.util import Memo, WithAux, bit_key, lazy_module
 from ..core.context import ThreadState, current_context
 from ..core.ir import ClosedOlympuspr, high_types, numbers
 from ..core.primitive import Primitive
-from ..core.staging import stage
+from ..core.staging import closure_convert, stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.collectives.axes import Collective
 from ..lax.shape import expand_dims, squeeze
 from ..runtime.nans import debugging
 from ..types.avals import ShapedArray
 from ..types.mesh import Mesh, current_mesh
-from ..types.sharding import DeviceLike, PartitionSpec
-from .shard_map import Manual, cut_by_vmap, shard_map_p
+from ..types.sharding import DeviceLike, PartitionSpec, named_axes
+from .agreement import NOWHERE, differing
+from .shard_map import Manual, among, cut_by_vmap, shard_map_of_any_p
 
 _parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of users' types
 _programs: Memo = Memo(1024)    # of single operations, for all devices
@@ -63,11 +65,12 @@ class ManualTracer(Tracer):
     <BLANKLINE>
     """
 
-    __slots__ = ("_val",)
+    __slots__ = ("_val", "_differs")
 
-    def __init__(self, trace: ManualTrace, aval: ShapedArray, val: Array) -> None:
+    def __init__(self, trace: ManualTrace, aval: ShapedArray, val: Array, differs: frozenset[str]
+                 ) -> None:
         super().__init__(trace, aval)
-        self._val = val
+        self._val, self._differs = val, differs     # see `agreement.differing`
 
     def _known_value(self) -> ArrayLike | None:
         trace: ManualTrace = self._trace
@@ -104,13 +107,16 @@ class ManualTracer(Tracer):
 class ManualTrace(Trace):
     """Runs each operation on all devices of a mesh."""
 
-    __slots__ = ("manual", "mesh", "free")
+    __slots__ = ("manual", "mesh", "free", "parts_differ", "among")
     parent: Trace
 
-    def __init__(self, parent: Trace, manual: Manual, mesh: Mesh) -> None:
+    def __init__(self, parent: Trace, manual: Manual, mesh: Mesh, parts_differ: bool) -> None:
         super().__init__(parent)
-        self.manual, self.mesh = manual, mesh
+        self.manual, self.mesh, self.parts_differ = manual, mesh, parts_differ
         self.free = cut_by_vmap(parent)
+        # Where a vmap around makes selections of branches, nothing is to be refused yet.
+        self.among = among(mesh, mesh.devices.flat[0].platform == "cpu") if (
+            parent is ThreadState.trace) else None
 
     def axes_of(self, aval: ShapedArray) -> list[str]:
         """The axes that the first axis of an array of all parts is cut along."""
@@ -179,12 +185,19 @@ class ManualTrace(Trace):
         closed, out_avals = self._staged(
             key and (key, specs and tuple(specs), *mine), programs, wide,
             lambda: (stage(with_aux, wide), with_aux.aux))
-        ins = [self.spec_of(a) if own else PartitionSpec()
-               for a, own in zip(avals, mine, strict=True)]
-        found = self.outside(self._apply, closed, [a._val if own else a for a, own in zip(
-            args, mine, strict=True)], ins, specs or list(map(self.spec_of, out_avals)))
-        return found if specs is not None else [
-            ManualTracer(self, a, x) for a, x in zip(out_avals, found, strict=True)]
+        # Rules of the function close over references: all devices have them whole.
+        closed, more = closure_convert(closed)
+        differs = [NOWHERE] * len(out_avals) if self.among is None else differing(
+            closed, [*[NOWHERE] * len(more), *[
+                a._differs if own else NOWHERE for a, own in zip(args, mine, strict=True)]],
+            self.among)
+        ins = [PartitionSpec()] * len(more) + [
+            self.spec_of(a) if own else PartitionSpec() for a, own in zip(avals, mine, strict=True)]
+        found = self.outside(self._apply, closed, [*more, *[
+            a._val if own else a for a, own in zip(args, mine, strict=True)]], ins,
+            specs or list(map(self.spec_of, out_avals)))
+        return found if specs is not None else list(map(
+            functools.partial(ManualTracer, self), out_avals, found, differs))
 
     def _staged(self, key: object, programs: Memo, avals: Sequence[ShapedArray],
                 make: Callable[[], tuple[ClosedOlympuspr, T]]) -> tuple[ClosedOlympuspr, T]:
@@ -209,7 +222,7 @@ class ManualTrace(Trace):
 
     def _apply(self, closed: ClosedOlympuspr, args: Sequence[Array], ins: Sequence[PartitionSpec],
                outs: Sequence[PartitionSpec]) -> list[Array]:
-        return shard_map_p.bind(
+        return shard_map_of_any_p.bind(
             *args, olympuspr=closed, mesh=self.mesh, in_specs=tuple(ins), out_specs=tuple(outs),
             newly_manual_axes=self.manual.names, check_vma=self.manual.check)
 
@@ -222,7 +235,8 @@ class ManualTrace(Trace):
         closed, _ = self._staged("parts", _programs, avals, lambda: (stage(
             lambda *xs: [expand_dims(x, (0,)) for x in xs], avals), avals))
         vals = self.outside(self._apply, closed, args, specs, list(map(self.spec_of, avals)))
-        return [ManualTracer(self, a, x) for a, x in zip(avals, vals, strict=True)]
+        return [ManualTracer(self, a, x, named_axes(s) if self.parts_differ else NOWHERE)
+                for a, x, s in zip(avals, vals, specs, strict=True)]
 
 
 def step_through(run: Callable[..., Sequence[Array]], manual: Manual, args: Sequence[Array],
@@ -236,7 +250,7 @@ def step_through(run: Callable[..., Sequence[Array]], manual: Manual, args: Sequ
     mesh = next((m for m in (manual.mesh, *meshes, current_mesh()) if isinstance(m, Mesh)), None)
     if mesh is None:
         return None
-    trace = ManualTrace(ctx.trace, manual, mesh)
+    trace = ManualTrace(ctx.trace, manual, mesh, False)
     outer = enter(trace)
     try:
         with manual.within(), contextlib.suppress(ConcretizationTypeError):

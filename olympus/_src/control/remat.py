@@ -28,7 +28,6 @@ from ..types.memory import Space
 from .call import Call, Picked, call_p
 from .cond import cond_p
 from .scan_primitive import scan_p
-from .shard_map import shard_map_p
 
 Prevent = bool | tuple[bool, ...]
 
@@ -234,7 +233,7 @@ def _passed_on(closed: ClosedOlympuspr, policy: Policy) -> ClosedOlympuspr:
 
 def _keeps_inside(policy: Policy, eqn: OlympusprEqn) -> bool:
     """Whether the policy keeps a value in the body of a loop, branch or device."""
-    return eqn.primitive in (scan_p, cond_p, shard_map_p) and any(
+    return (eqn.primitive in (scan_p, cond_p) or eqn.primitive.per_device) and any(
         _verdict(policy, e) is not Recompute
         for body in eqn.primitive.bodies(eqn.params) for e in inline_calls(body).olympuspr.eqns)
 

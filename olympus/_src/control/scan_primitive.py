@@ -145,8 +145,8 @@ class Scan(AgreeingRuns):
         read, _, each = cut(known, nr, nk)
         invariant = eval_closed(once, *read)
         # TapeTrace runs this rule with its parent current: this evaluates or stages the known half.
-        found = self.bind(*known, **self.regrouped(params, [body], nr, range(nk)))
-        known_out, rows = cut(found, u_out.count(False))
+        outs = self.bind(*known, **self.regrouped(params, [body], nr, range(nk)))
+        known_out, rows = cut(outs, u_out.count(False))
         by_kind = {"read": read, "once": invariant, "each": each, "row": rows}
         values = [by_kind[r.kind][r.index] for r in residuals]
         n, shared = len(values), [r.kind in ("read", "once") for r in residuals]

@@ -42,7 +42,9 @@ from ..lax.slicing import concatenate
 from ..types.avals import Aval, ShapedArray, has_tangent
 from ..types.mesh import AbstractMesh, AxisType, Mesh, use_abstract_mesh
 from ..types.shape import floor_div, prod
-from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of
+from ..types.sharding import NamedSharding, PartitionSpec, axes_of, entry_of, named_axes
+from . import agreement
+from .agreement import NOWHERE, Among
 from .call import Call, Picked, bound_in
 
 _manual_trace: Any = lazy_module("olympus._src.control.manual_trace")    # which is above
@@ -50,11 +52,6 @@ _parts: Any = lazy_module("olympus._src.interpreters.parts")     # for values of
 _refs: Any = lazy_module("olympus._src.types.refs")      # where there are references
 Specs = tuple[PartitionSpec, ...]
 NO_SUMS: tuple[frozenset[str], frozenset[str]] = (frozenset(), frozenset())
-
-
-def named_axes(spec: PartitionSpec) -> frozenset[str]:
-    """The axes of the mesh that a specification names."""
-    return frozenset([name for entry in spec for name in axes_of(entry)])
 
 
 @memoize()
@@ -216,6 +213,7 @@ def _cast(closed: ClosedOlympuspr, manual: Manual, specs: Specs) -> ClosedOlympu
 class ShardMap(Call):
     """params: olympuspr, mesh, in_specs, out_specs, newly_manual_axes, check_vma."""
 
+    parts_differ = True     # whether devices are taken to have different parts of an operand
     called = False
     fusion = ""
     adds: Any = None     # cotangents of unsharded values are summed over these
@@ -315,6 +313,8 @@ class ShardMap(Call):
               newly_manual_axes: frozenset[str], check_vma: bool) -> list[IrValue]:
         mesh = b.module.places.mesh_of(mesh)
         names = [n for n in mesh.axis_names if n in newly_manual_axes]
+        differs = [named_axes(s) if self.parts_differ else NOWHERE for s in in_specs]
+        agreement.check(olympuspr, differs, among(mesh, b.module.platform in ("cpu", None)))
         ordered = sorted({str(e) for e in olympuspr.effects if e.ordered})
         if ordered and not b.module.places.manual_over(mesh, names).all_manual:
             # XLA ends the process where a token enters an operation that it still partitions.
@@ -414,7 +414,21 @@ class ShardMap(Call):
                          **params), out_dims
 
 
+def among(mesh: Mesh | AbstractMesh, together: bool) -> Among:
+    """The axes along which a mesh has several devices."""
+    return Among(frozenset([n for n in mesh.axis_names if mesh.shape[n] > 1]), together)
+
+
+class ShardMapOfAny(ShardMap):
+    """A `shard_map` whose caller knows better which parts of its operands differ, or knows nothing:
+    a single operation, run eagerly; `pmap`, where arrays have an axis of copies.
+    """
+
+    parts_differ = False
+
+
 shard_map_p = ShardMap("shard_map")
+shard_map_of_any_p = ShardMapOfAny("shard_map")
 
 
 @derived

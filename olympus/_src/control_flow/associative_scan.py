@@ -53,9 +53,9 @@ def associative_scan(fn: Callable[[PyTree, PyTree], PyTree], elems: PyTree, reve
                          f"first dimension: sizes along axis {axis} differ ({shown}).")
 
     def combine(xs: Sequence[ArrayLike], ys: Sequence[ArrayLike]) -> list[Array]:
-        out, found = tree_flatten(fn(tree_unflatten(tree, xs), tree_unflatten(tree, ys)))
-        if found != tree:
-            raise structure_error("associative_scan", tree, found,
+        out, out_tree = tree_flatten(fn(tree_unflatten(tree, xs), tree_unflatten(tree, ys)))
+        if out_tree != tree:
+            raise structure_error("associative_scan", tree, out_tree,
                                   "fn returned another structure than elems have")
         want, have = list(map(typeof, xs)), list(map(typeof, out))
         if not all(map(same_type, want, have)):

@@ -75,7 +75,7 @@ class CheckpointedWhile(While):
     def _counting(self, *args: ArrayLike, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
                   body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Hashable
                   ) -> list[Array]:
-        """Run the loop with the number of iterations as one carry more, in front."""
+        """Run the loop with the number of iterations as an additional first carry."""
         nc, nb = cond_nconsts, body_nconsts
         return self.bind(
             *args[:nc + nb], _int(0), *args[nc + nb:], cond_nconsts=nc, body_nconsts=nb,
@@ -142,8 +142,8 @@ class CountedWhile(Loop):
         lin = (*linear[:num_consts], *lin_carry)
         known = [a for a, on in zip(args, lin, strict=True) if not on]
         ct = [instantiate(c) for c, on in zip(cts, lin_carry, strict=True) if on]
-        found = merged(lin, eval_closed(back, n, *known, *ct), repeat(None))
-        return [None, *(d if on else None for d, on in zip(found, linear, strict=True))]
+        cotangents = merged(lin, eval_closed(back, n, *known, *ct), repeat(None))
+        return [None, *(d if on else None for d, on in zip(cotangents, linear, strict=True))]
 
 
 checkpointed_while_p = CheckpointedWhile("checkpointed_while")

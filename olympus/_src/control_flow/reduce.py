@@ -83,10 +83,10 @@ def monoid_of(program: ClosedOlympuspr) -> Primitive | None:
 def initial_values(what: str, leaves: Sequence[ArrayLike], avals: Sequence[ShapedArray],
                    tree: PyTreeDef, init: ArrayLike | Sequence[int]) -> list[ArrayLike]:
     """The flat initial values, one scalar of each operand's dtype; Python numbers are converted."""
-    inits, _, found = flatten(f"{what}: init", init)
-    if found != tree:
-        raise structure_error(what, tree, found, "Operands must have the same tree structure as "
-                                                 "init_values")
+    inits, _, init_tree = flatten(f"{what}: init", init)
+    if init_tree != tree:
+        raise structure_error(what, tree, init_tree,
+                              "Operands must have the same tree structure as init_values")
     inits = [operand(i, x) for i, x in zip(inits, leaves, strict=True)]
     wanted = [make_aval((), a.dtype) for a in avals]
     if not all(map(same_type, wanted, map(typeof, inits))):

@@ -110,9 +110,9 @@ def _by_gathering(args: Sequence[ArrayLike], *, olympuspr: ClosedOlympuspr, **pa
 
 
 def _axis_places(size: int, count: int, window: int, stride: int, pads: tuple[int, int],
-                 base: int, spread: int) -> tuple[np.ndarray, np.ndarray]:
+                 base: int, dilation: int) -> tuple[np.ndarray, np.ndarray]:
     """Along one axis, for [place in the window, window]: an index, and whether it is one."""
-    steps, starts = np.arange(window) * spread, np.arange(count) * stride - pads[0]
+    steps, starts = np.arange(window) * dilation, np.arange(count) * stride - pads[0]
     at = np.add.outer(steps, starts)
     inside = (at >= 0) & (at < dilated(size, base)) & (at % base == 0)
     # An index in bounds everywhere, so that the gather needs no check; flags say where it counts.

@@ -202,10 +202,10 @@ def _length(avals: Sequence[ShapedArray], tree: PyTreeDef, length: int | None) -
                          "required" + why)
     if len(set(sizes.values())) > 1:
         shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
-        found = list(dict.fromkeys(aval.shape[0] for aval in avals))
-        what = (f"values with different leading axis sizes: {', '.join(map(str, found))}"
-                if len(found) > 1 else f"`length` argument of {length} which disagrees with "
-                f"leading axis sizes {found}")
+        lengths = list(dict.fromkeys(aval.shape[0] for aval in avals))
+        what = (f"values with different leading axis sizes: {', '.join(map(str, lengths))}"
+                if len(lengths) > 1 else f"`length` argument of {length} which disagrees with "
+                f"leading axis sizes {lengths}")
         raise ValueError(f"scan: scan got {what}: leading sizes differ ({shown}); they must be "
                          "equal.")
     size = next(iter(sizes.values()))

@@ -198,7 +198,7 @@ def _strict(aval: object) -> object:
         aval = aval.update(vma=frozenset([n for n in aval.vma if sizes.get(n) != 1]))
     if not aval.explicit:
         return aval.update(weak_type=False, sharding=None)
-    where, told = aval.sharding, told_axes(aval.sharding.mesh, True)
+    where, strict_axes = aval.sharding, told_axes(aval.sharding.mesh, True)
     spec = where.spec.update(partitions=[
-        entry_of([n for n in axes_of(e) if n in told]) for e in where.spec])
+        entry_of([n for n in axes_of(e) if n in strict_axes]) for e in where.spec])
     return aval.update(weak_type=False, sharding=where.update(spec=spec))

@@ -52,11 +52,11 @@ class Scope:
         self.path = f"{self}/".lstrip("/")
         self.compute_type = next((n.compute_type for n in reversed(names)
                                   if type(n) is ComputeOn), None)
-        told = [n.items for n in names if type(n) is Metadata]
-        merged = dict(item for items in told for item in items)
+        metadata = [n.items for n in names if type(n) is Metadata]
+        merged = dict(item for items in metadata for item in items)
         # None where nothing was said: empty is more.
         self.metadata = tuple([item for item in sorted(merged.items()) if item[1] is not None]
-                              ) if told else None
+                              ) if metadata else None
 
     def __reduce__(self) -> tuple[Callable[..., Scope], tuple[Name, ...]]:
         return _scope_of, self.names
@@ -72,18 +72,18 @@ class Scope:
 
     def extend(self, *names: Name) -> Scope:
         """The scope of `named_scope`s and transformations inside this one."""
-        found = self
+        scope = self
         for name in names:
-            inner = found.inside.get(name)
+            inner = scope.inside.get(name)
             if inner is None:
-                path = (*found.names, name)
+                path = (*scope.names, name)
                 inner = _scopes.get(path)
                 if inner is None:
                     inner = _scopes[path] = Scope(path)
                 if type(name) is tuple:
-                    found.inside[name] = inner
-            found = inner
-        return found
+                    scope.inside[name] = inner
+            scope = inner
+        return scope
 
 
 # Weak: a scope lives as long as an equation, a thread or the scope around it has it.
@@ -121,9 +121,9 @@ class KnownAxis(int):
     @classmethod
     def at(cls, size: int, index: Array) -> KnownAxis:
         """The axis, at a place."""
-        found = cls(size)
-        found.index = index
-        return found
+        axis = cls(size)
+        axis.index = index
+        return axis
 
 
 class ThreadState(threading.local):

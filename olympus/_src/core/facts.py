@@ -89,6 +89,8 @@ class Facts:
     hands_on_nan: bool = False      # whether a NaN in a floating operand is one in such results
     divides: bool = False   # whether it divides by its second operand, which may be 0
     looked_into: bool = False   # whether checks look into its one body, which it runs once
+    # For `control.agreement`: whether collectives of its body are copies and signals of a kernel.
+    exchanges: bool = False
     # For the time and the cost of programs.
     pace: float = math.inf  # ns for an element on one core (tools/dispatch_table.py); inf: unknown
     contracts: bool = False     # whether it is a sum of products, which have units of their own

@@ -93,12 +93,12 @@ def _called(closed: ClosedOlympuspr) -> Hashable:
 @derived
 def _scopes(closed: ClosedOlympuspr) -> int:
     """The scopes of all equations as a number."""
-    found: list[Any] = []
+    paths: list[Any] = []
     for eqn in closed.eqns:
-        found.append(eqn.ctx.path)
+        paths.append(eqn.ctx.path)
         for body in eqn.primitive.bodies(eqn.params):
-            found.append(_scopes(_closed(body)))
-    return _number(tuple(found))
+            paths.append(_scopes(_closed(body)))
+    return _number(tuple(paths))
 
 
 def _closed(program: Any) -> ClosedOlympuspr:
@@ -214,8 +214,8 @@ def _content(value: Any) -> Hashable:
     value = getattr(value, "_base_array", value)    # of keys
     if not isinstance(value, (np.ndarray, np.generic, lib.ArrayImpl)):
         raise _Unknown
-    found = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
-    elements = np.ascontiguousarray(found).reshape(-1)
+    array = lib.to_numpy(value) if isinstance(value, lib.ArrayImpl) else np.asarray(value)
+    elements = np.ascontiguousarray(array).reshape(-1)
     code = hashlib.blake2b(elements.view(np.uint8).data if elements.dtype.itemsize else b"",
                            digest_size=20)
-    return found.shape, found.dtype, code.digest()
+    return array.shape, array.dtype, code.digest()

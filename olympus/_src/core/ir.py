@@ -144,10 +144,10 @@ Atom = Var | Literal
 def read(atoms: Iterable[Atom], env: Mapping[Var, T]) -> list[T]:
     """The values of operands: a literal stands for itself."""
     # A loop, since a comprehension is a second frame, for every equation of every pass.
-    found: list[Any] = []
+    values: list[Any] = []
     for atom in atoms:
-        found.append(atom if type(atom) is Literal else env[atom])
-    return found
+        values.append(atom if type(atom) is Literal else env[atom])
+    return values
 
 
 def numbers(values: Iterable[object]) -> list[Any]:
@@ -390,12 +390,12 @@ def _has_high(pr: Olympuspr) -> bool:
     if high_types(pr) or any(v.aval.is_high for v in pr.constvars):
         return True
     # Tests the primitives first: a program has a set of them.
-    found = [prim for prim in pr.primitives if prim.in_parts is not None or prim.programs]
-    if not found:
+    candidates = [prim for prim in pr.primitives if prim.in_parts is not None or prim.programs]
+    if not candidates:
         return False
-    if any(prim.programs == () for prim in found):
+    if any(prim.programs == () for prim in candidates):
         return True
-    return any(body.is_high for eqn in pr.eqns if eqn.primitive in found
+    return any(body.is_high for eqn in pr.eqns if eqn.primitive in candidates
                for body in eqn.primitive.bodies(eqn.params) if type(body) is ClosedOlympuspr)
 
 

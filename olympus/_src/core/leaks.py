@@ -61,9 +61,9 @@ def _noted(tracer: Tracer, notes: dict[int, str]) -> str:
 def _holder(x: object, ours: list[object], depth: int = 3) -> str:
     """The name of an object that keeps `x` alive; for a container, also of its own holder."""
     # No closure reads `x` here: its cell would be found.
-    found = gc.get_referrers(x)
-    ours.append(found)      # lists of this search refer to their items
-    for holder in found:
+    referrers = gc.get_referrers(x)
+    ours.append(referrers)      # lists of this search refer to their items
+    for holder in referrers:
         if isinstance(holder, types.FrameType) or _among(holder, ours):
             continue
         if isinstance(holder, types.CellType):

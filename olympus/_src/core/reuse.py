@@ -54,9 +54,9 @@ def _is_key(aval: object) -> bool:
 
 def with_cells(cells: Sequence[Cells], arrays: list[Array]) -> list[Array]:
     """The arrays; keys with the cells that `applied` found for them."""
-    for x, found in zip(arrays, cells, strict=False):   # none where nothing is checked
-        if found is not None:
-            x._cells = found
+    for x, cell in zip(arrays, cells, strict=False):    # none where nothing is checked
+        if cell is not None:
+            x._cells = cell
     return arrays
 
 
@@ -89,11 +89,11 @@ class Use:
         self.known: dict[Any, Any] = {}     # values of variables, where places are of interest
         self.chooses = False
 
-    def _mark(self, found: Sequence[tuple[Cell, Lines]]) -> None:
-        for cell, lines in found:
+    def _mark(self, uses: Sequence[tuple[Cell, Lines]]) -> None:
+        for cell, lines in uses:
             if cell.used is not None:
                 raise _reused(self.name, cell.used, lines)
-        for cell, lines in found:   # only now: a key may be an operand twice, and is used once
+        for cell, lines in uses:   # only now: a key may be an operand twice, and is used once
             cell.used = lines
             self.log.append(cell)
 
@@ -104,9 +104,9 @@ class Use:
 
     def call(self, closed: ClosedOlympuspr, cells: Sequence[Cells]) -> list[Cells]:
         """The results' cells of a program that is run on these."""
-        found = summary(closed.olympuspr)
+        usage = summary(closed.olympuspr)
         consts = [self._captured(x) for x in closed.consts]
-        return self.apply(found, [*consts, *cells, *map(self._captured, found.captured)])
+        return self.apply(usage, [*consts, *cells, *map(self._captured, usage.captured)])
 
     def _captured(self, x: Any) -> Cells:
         if not _is_key(x):
@@ -115,23 +115,23 @@ class Use:
             self.captured[id(x)] = x, _new(x.shape)
         return self.captured[id(x)][1]
 
-    def apply(self, found: Summary, operands: Sequence[Cells]) -> list[Cells]:
+    def apply(self, usage: Summary, operands: Sequence[Cells]) -> list[Cells]:
         """Use the operands' keys that a program uses; the cells of its results."""
         flat = [() if cells is None else cells.reshape(-1) for cells in operands]
-        for i, uses in groupby(found.uses, itemgetter(0)):  # one key as two operands is two uses
+        for i, uses in groupby(usage.uses, itemgetter(0)):  # one key as two operands is two uses
             self._mark([(flat[i][position], (*lines, *self.lines))
                         for _, position, lines in uses])
         made: dict[Cell, Cell] = {}
 
         def actual(cell: Cell) -> Cell:
-            place = found.origin.get(cell)
+            place = usage.origin.get(cell)
             if place is not None:
                 return flat[place[0]][place[1]]
             if cell not in made:
                 made[cell] = Cell(cell.used)
             return made[cell]
 
-        return [None if cells is None else _each(actual, cells) for cells in found.outs]
+        return [None if cells is None else _each(actual, cells) for cells in usage.outs]
 
     def branches(self, programs: Sequence[ClosedOlympuspr], cells: Sequence[Cells]) -> list[Cells]:
         """The results' cells where one of the programs is run: used if one of them used it."""
@@ -170,15 +170,15 @@ class Use:
 
     def _values(self, eqn: OlympusprEqn, given: Sequence[object] = ()) -> list[object] | None:
         """An equation's operands, but `given` where it is not None; None if not known."""
-        found = []
+        values = []
         for i, v in enumerate(eqn.invars):
             x = given[i] if i < len(given) else None
             if x is None:
                 x = v.value() if type(v) is Literal else self.known.get(v)
             if x is None:
                 return None
-            found.append(x)
-        return found
+            values.append(x)
+        return values
 
     def picked(self, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cells] | None:
         """The cells that an equation gives, run on their numbers; None if not all else is known."""
@@ -223,11 +223,11 @@ def _run(eqn: OlympusprEqn, values: Sequence[object]) -> Sequence[Array]:
     return out if eqn.primitive.multiple_results else [out]
 
 
-def _either(*found: tuple[Cell, Lines | None]) -> Cell:
+def _either(*cells: tuple[Cell, Lines | None]) -> Cell:
     """The cell of a result of one of several branches, each with where it was used there."""
-    if len({cell for cell, _ in found}) == 1:
-        return found[0][0]
-    return Cell(next((used for _, used in found if used is not None), None))
+    if len({cell for cell, _ in cells}) == 1:
+        return cells[0][0]
+    return Cell(next((used for _, used in cells if used is not None), None))
 
 
 def _reshaped(cells: Sequence[Cell] | np.ndarray, shape: Shape) -> np.ndarray:
@@ -238,8 +238,8 @@ def _reshaped(cells: Sequence[Cell] | np.ndarray, shape: Shape) -> np.ndarray:
 
 def _each(fun: Callable[..., Cell], *cells: np.ndarray) -> np.ndarray:
     out = np.empty(cells[0].shape, object)
-    for i, found in enumerate(zip(*(c.flat for c in cells), strict=True)):
-        out.flat[i] = fun(*found)
+    for i, row in enumerate(zip(*(c.flat for c in cells), strict=True)):
+        out.flat[i] = fun(*row)
     return out
 
 
@@ -319,13 +319,13 @@ def applied(name: str, closed: ClosedOlympuspr, args: Sequence[Array], library: 
     """
     if not debug_key_reuse.value:
         return ()
-    found = summary(closed.olympuspr)
+    usage = summary(closed.olympuspr)
     if library:
-        if found.chooses:
-            found = _summarize(closed.olympuspr, (*closed.consts, *args))
-        found = found._replace(uses=[(*use[:2], ()) for use in found.uses])
+        if usage.chooses:
+            usage = _summarize(closed.olympuspr, (*closed.consts, *args))
+        usage = usage._replace(uses=[(*use[:2], ()) for use in usage.uses])
     use = Use(name, (source.user_frame(),))
-    return use.apply(found, list(map(_cells_of, (*closed.consts, *args, *found.captured))))
+    return use.apply(usage, list(map(_cells_of, (*closed.consts, *args, *usage.captured))))
 
 
 # Rules -------------------------------------------------------------------------------------------
@@ -359,10 +359,10 @@ def chosen_each(use: Use, cells: Sequence[Cells], eqn: OlympusprEqn) -> list[Cel
     if len(cases) < len(cells) - 1 or not cases:
         return chosen(use, cells, eqn)
 
-    def one(*found: Cell) -> Cell:
-        if len(set(found)) == 1:
-            return found[0]
-        return Cell(found[0].used if all(cell.used for cell in found) else None)
+    def one(*candidates: Cell) -> Cell:
+        if len(set(candidates)) == 1:
+            return candidates[0]
+        return Cell(candidates[0].used if all(cell.used for cell in candidates) else None)
 
     return [_each(one, *cases)]
 

@@ -70,9 +70,9 @@ class JitTracer(Tracer):
             if not needed.isdisjoint(eqn.outvars):
                 made.append(eqn)
                 needed.update(variables(eqn.invars))
-        found = source.traced_function(stage.__code__, self._trace)
+        traced = source.traced_function(stage.__code__, self._trace)
         # Arguments of bodies have no names yet: the function's, if each is one array.
-        own = found[0].co_varnames if found and found[0].co_argcount == len(given) else ()
+        own = traced[0].co_varnames if traced and traced[0].co_argcount == len(given) else ()
         inputs = [tracer._name or (own[i] if own else "") for i, tracer in enumerate(given)
                   if tracer._bound in needed]
         if all(inputs) and inputs:
@@ -89,14 +89,14 @@ class JitTracer(Tracer):
                           ""])
 
     def _may_be_static(self) -> bool:
-        found = source.traced_function(stage.__code__, self._trace)
-        return found is not None and found[1] in ("jit", "make_olympuspr", "checkpoint")
+        traced = source.traced_function(stage.__code__, self._trace)
+        return traced is not None and traced[1] in ("jit", "make_olympuspr", "checkpoint")
 
     def _setting(self) -> str:
-        found = source.traced_function(stage.__code__, self._trace)
-        return "" if found is None else (
+        traced = source.traced_function(stage.__code__, self._trace)
+        return "" if traced is None else (
             f"met while tracing the function {self._trace.debug_info.func_name} at "
-            f"{source.written_at(found[0])} for {found[1]}")
+            f"{source.written_at(traced[0])} for {traced[1]}")
 
 
 def made_by(eqn: OlympusprEqn) -> str:
@@ -139,20 +139,20 @@ class StagingTrace(Trace):
     def process(self, prim: Primitive, args: Sequence[Any], params: Params,
                 line: Source | None = ASK) -> Any:
         # Hot path. The comparison of `_trace` costs 30 ns an operand; lifting is out of line.
-        made, found, ins, lifted = self.made, [], [], False
+        made, types, ins, lifted = self.made, [], [], False
         for a in args:
             kind = type(a)
             if kind is made and a._trace is self:
-                found.append(a.aval)
+                types.append(a.aval)
                 ins.append(a._bound)
             elif kind is Literal:
-                found.append(a.aval)
+                types.append(a.aval)
                 ins.append(a)
             else:
-                found.append(self.lift(a))
+                types.append(self.lift(a))
                 ins.append(a)
                 lifted = True
-        avals = tuple(found)
+        avals = tuple(types)
         try:
             result = prim.result_avals(avals, params)
         except (VaryingError, ZeroNeededError) as error:     # only where some operand varies

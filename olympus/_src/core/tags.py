@@ -81,11 +81,11 @@ def tagged(prim: TagRules, avals: Sequence[Aval], outs: Any, params: Params) -> 
     mesh = _mesh(prim, arrays)
     shardings: Sequence[Any] = [None] * len(plain)
     if mesh is not None:
-        found = (_result_entries(prim, mesh, avals, plain, params) if mesh.explicit_axes else
+        specs = (_result_entries(prim, mesh, avals, plain, params) if mesh.explicit_axes else
                  [()] * len(plain))     # XLA decides
-        sums = _sums(prim, arrays, plain, found)
+        sums = _sums(prim, arrays, plain, specs)
         shardings = [NamedSharding(mesh, PartitionSpec(*entries, **sums._asdict()))
-                     for entries in found]
+                     for entries in specs]
     vma = arrays[0].vma if arrays else frozenset()      # `check_varying`: all have these
     if prim.varying is not None:
         vma = prim.varying(vma, params)
@@ -135,12 +135,12 @@ def check_varying(prim: TagRules, avals: Sequence[Aval]) -> None:
     Those along which one is reduced are so of all, too, unless they vary: else a device would have
     a whole cotangent for one, and a term for the other.
     """
-    found, reduced = None, frozenset()
+    common, reduced = None, frozenset()
     for a in avals:
         if type(a) is ShapedArray:
-            if found is None:
-                found = a.vma
-            elif a.vma is not found and a.vma != found and prim.spread is not by_body:
+            if common is None:
+                common = a.vma
+            elif a.vma is not common and a.vma != common and prim.spread is not by_body:
                 raise VaryingError(prim, avals)
             if a.sharded:
                 reduced |= _reduced([a])
@@ -273,19 +273,19 @@ def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], ou
                                     "operands that are not cut are required; reshard them.")
         return [(None,) * a.ndim for a in outs]
     try:
-        found = prim.spread(operands, outs, params)
-        for a, entries in zip(outs, found, strict=True):
+        results = prim.spread(operands, outs, params)
+        for a, entries in zip(outs, results, strict=True):
             _check(prim.name, mesh, a.shape, entries)
     except ShardingTypeError as error:
         if type(error) is _IncompatibleError:
             given = given.replace(":", " got incompatible shardings for broadcasting:", 1)
         more = f" Or say how the result is cut: {prim.settled_by}." if prim.settled_by else ""
         raise ShardingTypeError(f"{given}{said(error)}{more}") from None
-    return found
+    return results
 
 
 def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
-          found: Sequence[Entries]) -> Sums:
+          results: Sequence[Entries]) -> Sums:
     """Along which axes results are unreduced, and along which reduced.
 
     Operands that are sums not taken yet may be added, moved and scaled; for all else there is a
@@ -329,7 +329,7 @@ def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
             raise ShardingTypeError(
                 f"{given}one is reduced along {quoted(reduced)}, and {a} is not, nor is it cut "
                 "along all of these; use olympus.reshard first.")
-    cut = frozenset(n for entries in found for e in entries for n in axes_of(e))
+    cut = frozenset(n for entries in results for e in entries for n in axes_of(e))
     return Sums(unreduced, reduced - cut - unreduced)
 
 

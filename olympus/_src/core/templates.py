@@ -161,15 +161,15 @@ class Template:
             record(eqn)
         if self.height > trace.height:
             trace.height = self.height
-        found = []
+        results = []
         for i in self.result:
             if i < len(operands):
-                found.append(operands[i])
+                results.append(operands[i])
             else:
                 out = new(JitTracer)
                 out._trace, out._bound, out.aval = trace, values[i], values[i].aval
-                found.append(out)
-        return found[0] if self.tree is None else tree_unflatten(self.tree, found)
+                results.append(out)
+        return results[0] if self.tree is None else tree_unflatten(self.tree, results)
 
 
     def bind(self, operands: Sequence[Array]) -> PyTree:
@@ -186,8 +186,8 @@ class Template:
                     values.append(out)
         finally:
             ctx.scope = scope
-        found = [values[i] for i in self.result]
-        return found[0] if self.tree is None else tree_unflatten(self.tree, found)
+        results = [values[i] for i in self.result]
+        return results[0] if self.tree is None else tree_unflatten(self.tree, results)
 
 
 def _record(trace: StagingTrace, key: tuple[object, ...], operands: list[JitTracer],
@@ -261,15 +261,15 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Ar
         return None
     first = [*inputs, *literals, *consts]
     places = {atom: i for i, atom in enumerate(first)}
-    found, height, count = [], 0, len(first)
+    steps, height, count = [], 0, len(first)
     for eqn in recorded:
         names = eqn.ctx.names[len(scope.names):]
         outs = [v.aval for v in eqn.outvars]
-        found.append((eqn.primitive, [places[v] for v in eqn.invars],
+        steps.append((eqn.primitive, [places[v] for v in eqn.invars],
                       outs[0] if len(outs) == 1 else outs, eqn.params, names))
         places.update(zip(eqn.outvars, itertools.count(count)))
         count += len(eqn.outvars)
         for body in eqn.primitive.bodies(eqn.params):
             height = max(height, getattr(body, "olympuspr", body).height)
-    return Template(found, literals, [known[var] for var in consts], height,
+    return Template(steps, literals, [known[var] for var in consts], height,
                     [places[x._bound] for x in leaves], tree)

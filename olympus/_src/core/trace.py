@@ -348,11 +348,11 @@ def check_usable(tracer: Tracer) -> None:
 
 
 def _leaked(tracer: Tracer, why: str) -> errors.UnexpectedTracerError:
-    here, told = source.summarize(source.user_frame()), describe(tracer)
-    if not re.search("made by|argument|traced in", told):      # values on the device have no line
+    here, text = source.summarize(source.user_frame()), describe(tracer)
+    if not re.search("made by|argument|traced in", text):      # values on the device have no line
         why += "\n  To see the line that made it, call it under olympus.check_tracer_leaks()."
     return errors.UnexpectedTracerError(
-        f"leaked tracer: Encountered an unexpected tracer:\n  {told}\n  is used at {here}\n  {why}")
+        f"leaked tracer: Encountered an unexpected tracer:\n  {text}\n  is used at {here}\n  {why}")
 
 
 def _foreign_aval(x: Any) -> ShapedArray:

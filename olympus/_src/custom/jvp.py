@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, F, P, PyTree, R
-from ..base.util import name_of
+from ..base.util import lazy_module, name_of
 from ..control.bodies import check_callable
 from ..core.evaluate import eval_closed
 from ..core.primitive import Tangent, Zero
@@ -20,10 +20,12 @@ from ..lax.shape import instantiate, zeros_of
 from ..types.avals import ShapedArray, is_float0
 from ..types.tree import tree_flatten, tree_map, tree_structure
 from .rules import (
-    Apart, Batched, Chosen, CustomCall, Ruled, Rules, SymbolicZero, UserRules, WithFailure,
-    WithTangents, at, check_pair, check_structure, leaf_paths, merged, packed, run_batched,
-    unbatched, with_consts,
+    Batched, Chosen, CustomCall, Ruled, Rules, SymbolicZero, UserRules, WithFailure, WithTangents,
+    at, check_pair, check_structure, leaf_paths, merged, packed, run_batched, unbatched,
+    with_consts,
 )
+
+_apart: Any = lazy_module("olympus._src.custom.apart")      # where axes have names
 
 
 class custom_jvp(Ruled[P, R]):
@@ -95,7 +97,7 @@ class _JvpRules(UserRules):
     def __call__(self, primals: Sequence[ArrayLike], tangents: Sequence[Array | Zero]
                  ) -> tuple[list[Array], list[Array | Zero]]:
         unflatten = self.in_tree.unflatten
-        start = Apart(primals) if ctx.axes else None
+        start = _apart.Apart(primals) if ctx.axes else None
         result = self.rules[0](*self.statics.values(), tuple(unflatten(primals)),
                                tuple(unflatten(self.zeros(tangents))))
         what = f"Custom JVP rule {self.names[0]} for function {name_of(self.fun)}"

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Value
-from ..base.util import WithAux, cut, name_of
+from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Reference, Value
+from ..base.util import WithAux, cut, lazy_module, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
@@ -33,10 +33,13 @@ from ..types.avals import ShapedArray, is_float0
 from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, treedef_children
 from ..types.tree_registry import PyTreeDef
 from .rules import (
-    Apart, Batched, Chosen, CustomCall, Ruled, Rules, Shifted, SymbolicZero, UserRules, WithFailure,
+    Batched, Chosen, CustomCall, Ruled, Rules, Shifted, SymbolicZero, UserRules, WithFailure,
     WithTangents, at, check_pair, check_structure, closed_over, leaf_paths, merged, packed,
     run_batched, unbatched, with_consts,
 )
+
+_apart: Any = lazy_module("olympus._src.custom.apart")          # where axes have names
+_contents: Any = lazy_module("olympus._src.custom.contents")     # where there are references
 
 # (residuals, cotangents of outs) -> cotangents of primals.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
@@ -139,7 +142,7 @@ class _VjpRules(UserRules):
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         what = f"Custom VJP fwd rule {self.names[0]} for function {name_of(self.fun)}"
         given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
-        start = Apart(primals) if ctx.axes else None
+        start = _apart.Apart(primals) if ctx.axes else None
         out, res = check_pair(what, self.rules[0](*self.arguments(given)),
                               "the primal output and residuals")
         leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)
@@ -370,6 +373,9 @@ class CustomVjpCall(CustomCall):
     with_failure, with_contents = _VjpWithFailure, "VjpWithContents"
     looked_into = True
 
+    def hands_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
+        return [True] * len(xs)     # whichever `fwd` returns among the residuals
+
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         def apply(primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
@@ -466,6 +472,12 @@ class CustomLin(Primitive):
     def infer(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Hashable
               ) -> list[ShapedArray]:
         return [a for a in out_avals if not is_float0(a)]
+
+    def hands_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
+        return [i < params["num_res"] for i in range(len(xs))]
+
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        return _contents.linear_of_contents(self, ins, params)
 
     def lower(self, b: Builder, *xs: IrValue, name: str, **params: Hashable) -> IrValue:
         raise self._forward(name)

@@ -51,17 +51,17 @@ class Recording(NamedTuple):
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the run to a file of NumPy's `npz` format."""
-        told = np.array(json.dumps([step[:3] for step in self.steps]))
+        header = np.array(json.dumps([step[:3] for step in self.steps]))
         values = [_plain(step.value) for step in self.steps]
-        np.savez_compressed(path, told, *values)
+        np.savez_compressed(path, header, *values)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Recording:
         """Read what `save` wrote. Raises what `numpy.load` does for other files."""
-        with np.load(path, allow_pickle=False) as found:
-            told = json.loads(str(found["arr_0"]))
-            return cls([Step(operation, line, time, found[f"arr_{i}"])
-                        for i, (operation, line, time) in enumerate(told, 1)])
+        with np.load(path, allow_pickle=False) as archive:
+            header = json.loads(str(archive["arr_0"]))
+            return cls([Step(operation, line, time, archive[f"arr_{i}"])
+                        for i, (operation, line, time) in enumerate(header, 1)])
 
 
 class Parting(NamedTuple):

@@ -130,14 +130,14 @@ class _Shadows:
                 for name, value in params.items()}
         with enable_x64(True):
             try:
-                found = ctx.trace.process(prim, tuple(ins), wide)
+                results = ctx.trace.process(prim, tuple(ins), wide)
             except (TypeError, ValueError, NotImplementedError):
                 return [self.as_wide(x) for x in outs]
-        found = list(found) if prim.multiple_results else [found]
+        results = list(results) if prim.multiple_results else [results]
         if any(x.shape != y.shape or x.dtype != self.widened(y.dtype)
-               for x, y in zip(found, outs, strict=True)):
+               for x, y in zip(results, outs, strict=True)):
             return [self.as_wide(x) for x in outs]
-        return found
+        return results
 
     def note(self, operation: Operation, factor: float, error: float) -> None:
         key = operation.name, operation.source

@@ -119,12 +119,12 @@ class _Machine(NamedTuple):
 def _least(run: Callable[[], PyTree], repeats: int = _REPEATS) -> float:
     """The seconds of the fastest of several runs, after one that compiles."""
     block_until_ready(run())
-    found = []
+    seconds = []
     for _ in range(repeats):
         start = time.perf_counter()
         block_until_ready(run())
-        found.append(time.perf_counter() - start)
-    return min(found)
+        seconds.append(time.perf_counter() - start)
+    return min(seconds)
 
 
 class _Row:

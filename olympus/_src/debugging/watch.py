@@ -19,7 +19,7 @@ from ..base.config import jit_disabled
 from ..base.typing import Array, ArrayLike, Params, PyTree
 from ..control.manual_trace import step_through
 from ..control.remat import checkpoint_p
-from ..control.shard_map import manual_of, shard_map_p
+from ..control.shard_map import manual_of
 from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn
 from ..core.primitive import Higher, Primitive
@@ -54,7 +54,7 @@ class Operation:
     @property
     def name(self) -> str:
         """The primitive's name; of a step within a `shard_map`, the name of what devices do."""
-        if self.primitive is shard_map_p:
+        if self.primitive.per_device:
             return next((str(eqn.primitive) for eqn in self.params["olympuspr"].eqns
                          if eqn.primitive not in _OF_PARTS), str(self.primitive))
         return str(self.primitive)
@@ -116,7 +116,7 @@ class WatchTrace(Trace):
         if isinstance(prim, Higher) and (prim.called or prim is checkpoint_p):
             body, = prim.bodies(params)
             return self.run(body, args)
-        if prim is shard_map_p and len({eqn.source for eqn in params["olympuspr"].eqns}) > 1:
+        if prim.per_device and len({eqn.source for eqn in params["olympuspr"].eqns}) > 1:
             def run(body: ClosedOlympuspr, *parts: Array) -> list[Any]:
                 return self.run(body, parts)
 

@@ -119,9 +119,9 @@ def put_numpy(value: np.ndarray, sharding: Sharding, weak_type: bool = False) ->
 
 
 def put_array(x: Array, sharding: Sharding) -> Array:
-    """An array of one device as a program of several takes it.
+    """An array on one device, as an argument of a program of several devices.
 
-    Where each has the whole, they share its memory, which is given up with them if it is donated.
+    A replicated array shares its memory, and donating the result gives up both.
     """
     if sharding.is_fully_replicated and x._sharding.num_devices == 1 and (
             x._sharding._memory_kind == sharding._memory_kind):

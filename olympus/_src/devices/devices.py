@@ -53,22 +53,22 @@ def given_options() -> dict[str, str]:
     ...     given_options()
     {'use_tfrt_gpu_client': '1', 'allocator': 'platform'}
     """
-    found = {}
+    options = {}
     for pair in (config.pjrt_client_create_options.value or "").split(";"):
         name, colon, value = pair.partition(":")
         if pair and (not colon or ":" in value):
             raise ValueError(f"olympus_pjrt_client_create_options: {pair!r} given; 'name:value' is "
                              "required, several separated by ';'.")
         if pair:
-            found[name] = value
-    return found
+            options[name] = value
+    return options
 
 
 def _place_in_job() -> dict[str, int]:
     """The options by which a plugin learns which process of a job this is."""
-    found = {"node_id": job.process_id, "num_nodes": job.num_processes}
-    return found if job.partition_index is None else {
-        **found, "partition_index": job.partition_index}
+    place = {"node_id": job.process_id, "num_nodes": job.num_processes}
+    return place if job.partition_index is None else {
+        **place, "partition_index": job.partition_index}
 
 
 def _make_gpu_client() -> object:
@@ -263,7 +263,7 @@ def _maker_of_found(name: str) -> Callable[[], object] | None:
 
 def _found_plugins() -> dict[str, str | Callable[[], str]]:
     """Plugins that nobody registered, by name: their libraries, or what finds them."""
-    found: dict[str, str | Callable[[], str]] = {
+    plugins: dict[str, str | Callable[[], str]] = {
         point.name: functools.partial(_library_in, point.value)
         for point in metadata.entry_points(group="jax_plugins") if "xla_cuda" not in point.value}
     for what, given in (("PJRT_NAMES_AND_LIBRARY_PATHS", os.environ.get(
@@ -274,8 +274,8 @@ def _found_plugins() -> dict[str, str | Callable[[], str]]:
                 raise ValueError(f"{what}: {pair!r} given; 'name:path' is required, several "
                                  "separated by ','.")
             if pair:
-                found[name] = path
-    return found
+                plugins[name] = path
+    return plugins
 
 
 def _library_in(module: str) -> str:
@@ -303,7 +303,7 @@ def rules_of(device: Device) -> str:
     A plugin may call its devices "cpu", and has not the kernels of jaxlib's own CPU client.
     """
     owner = device.client
-    return next((name for name, found in _clients.items() if found is owner), device.platform)
+    return next((name for name, client in _clients.items() if client is owner), device.platform)
 
 
 def clear_backends(_crash: bool = False) -> None:

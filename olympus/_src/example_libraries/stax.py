@@ -214,10 +214,10 @@ def BatchNorm(axis: Axes = (0, 1, 2), epsilon: float = 1e-5, center: bool = True
 
     def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Array:
         beta, gamma = params
-        spread = tuple([None if d in axes else slice(None) for d in range(inputs.ndim)])
+        along = tuple([None if d in axes else slice(None) for d in range(inputs.ndim)])
         out = standardize(inputs, axes, epsilon=epsilon)
-        out = out * gamma[spread] if scale else out
-        return out + beta[spread] if center else out
+        out = out * gamma[along] if scale else out
+        return out + beta[along] if center else out
 
     return init_fn, apply_fn
 
@@ -427,9 +427,9 @@ def parallel(*layers: Layer) -> Layer:
     (-1, 3)
     """
     def init_fn(key: Array, input_shapes: Any) -> Any:
-        found = [init(own, shape) for (init, _), own, shape in zip(
+        made = [init(own, shape) for (init, _), own, shape in zip(
             layers, split(key, len(layers)), input_shapes)]
-        return tuple([shape for shape, _ in found]), tuple([params for _, params in found])
+        return tuple([shape for shape, _ in made]), tuple([params for _, params in made])
 
     def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Any:
         keys = _keys(kwargs, len(layers))

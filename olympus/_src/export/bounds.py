@@ -81,8 +81,8 @@ def _fit(indices: IrValue, axis: int, last: Sequence[int]) -> bool:
     shape, owner = shape_of(indices), indices.owner
     if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.constant":
         return -1 in shape and len(last) > 1
-    found = np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"]))
-    return bool(np.all((found >= 0) & (found <= _on_axis(axis, last, shape))))
+    starts = np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"]))
+    return bool(np.all((starts >= 0) & (starts <= _on_axis(axis, last, shape))))
 
 
 def _on_axis(axis: int, values: Sequence[int], shape: Sequence[int]) -> np.ndarray:

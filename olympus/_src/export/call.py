@@ -117,12 +117,12 @@ def _spread_as(aval: ShapedArray, spec: PartitionSpec) -> ShapedArray:
     return aval.update(sharding=aval.sharding.update(spec=spec)) if aval.sharded else aval
 
 
-def _as_exported(exported: ExportedProgram, out: ShapedArray, told: ShapedArray) -> ShapedArray:
+def _as_exported(exported: ExportedProgram, out: ShapedArray, aval: ShapedArray) -> ShapedArray:
     """The type of a result: cut as the export says, by axes of those names."""
-    if not (out.sharded and told.sharded):
+    if not (out.sharded and aval.sharded):
         return out
-    spec, mesh = told.sharding.spec, out.sharding.mesh
-    names = [n for e in spec for n in axes_of(e)] + [n for each in told.sums for n in each]
+    spec, mesh = aval.sharding.spec, out.sharding.mesh
+    names = [n for e in spec for n in axes_of(e)] + [n for each in aval.sums for n in each]
     if not {*names} <= {*mesh.axis_names}:
         raise ShardingTypeError(
             f"results of {exported.fun_name} are cut along "
@@ -224,12 +224,12 @@ def _may_be(kind: IrType, aval: ShapedArray) -> bool:
 
 
 def _converted(b: Builder, x: IrValue, kind: IrType) -> IrValue:
-    """A value at a type that knows more or fewer of its sizes."""
+    """The value, converted to a type with more or fewer static sizes."""
     return x if x.type == kind else b.ops("stablehlo.convert", [x], None, [kind]).result
 
 
 def _sharded(b: Builder, x: IrValue, aval: ShapedArray, sharding: NamedSharding | None) -> IrValue:
-    """A value, spread over the devices as the export says."""
+    """The value, sharded as the artifact says."""
     devices = b.module.places.devices
     if sharding is None or sharding.mesh.empty or len(devices) < 2:
         return x

@@ -13,10 +13,11 @@ from ..types.tree import tree_structure, tree_unflatten
 
 def encode_sites(sites: tuple[Site, ...]) -> bytes:
     """The meaning of codes as bytes, with source lines as text."""
-    found = [[site.kind, site.what, place_of(site),
-              [[f.shape, dtypes.long_name(f.dtype), f.size] for f in site.fields],
-              _names(site) if site.kind == "user" else site.details, site.around] for site in sites]
-    return json.dumps(found, default=str).encode()     # symbolic sizes
+    entries = [[site.kind, site.what, place_of(site),
+                [[f.shape, dtypes.long_name(f.dtype), f.size] for f in site.fields],
+                _names(site) if site.kind == "user" else site.details, site.around]
+               for site in sites]
+    return json.dumps(entries, default=str).encode()     # symbolic sizes
 
 
 def _names(site: Site) -> tuple[int, list[str]]:
@@ -30,16 +31,16 @@ def _names(site: Site) -> tuple[int, list[str]]:
 
 
 def decode_sites(data: bytes) -> tuple[Site, ...]:
-    """The same, read."""
+    """The sites in the bytes that `encode_sites` wrote."""
     return tuple([Site(
         kind, what, line, tuple([Field(tuple(shape), dtypes.as_dtype(dtype), size)
                                   for shape, dtype, size in fields]),
-        _details(kind, told), tuple([(run, word) for run, word in around]))
-        for kind, what, line, fields, told, around in json.loads(data)])
+        _details(kind, details), tuple([(run, word) for run, word in around]))
+        for kind, what, line, fields, details, around in json.loads(data)])
 
 
-def _details(kind: str, told: Sequence[Any]) -> object:
+def _details(kind: str, details: Sequence[Any]) -> object:
     if kind == "user":
-        count, names = told
+        count, names = details
         return tree_structure(((0,) * count, dict.fromkeys(names, 0)))
-    return tuple(map(tuple, told)) if kind == "index" else tuple(told)
+    return tuple(map(tuple, details)) if kind == "index" else tuple(details)

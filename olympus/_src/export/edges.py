@@ -35,10 +35,10 @@ def write_edges(module: IrModule, rules: Mapping[str, Rule]) -> None:
             if rule is None:
                 continue
             with op.location, mlir.ir.InsertionPoint(op):
-                found = rule(op)
-            if found is None:
+                results = rule(op)
+            if results is None:
                 continue
-            values = [found.value] if isinstance(found, Term) else found
+            values = [results.value] if isinstance(results, Term) else results
             for old, new in zip(op.results, values, strict=True):
                 old.replace_all_uses_with(new)
             op.erase()
@@ -69,8 +69,8 @@ def _convert(op: IrOperation) -> Term | None:
     if not exact:       # but the float above it: the one below has an integer
         most = np.nextafter(most, kind(0))
     near = Term(mlir.hlo.clamp(x.like(float(ends.min)).value, x.value, x.like(float(most)).value))
-    found = select((x.equal(x), near), 0).to(element)
-    return found if exact else select((x > float(most), int(ends.max)), found)
+    converted = select((x.equal(x), near), 0).to(element)
+    return converted if exact else select((x > float(most), int(ends.max)), converted)
 
 
 def _power(op: IrOperation) -> Term | None:
@@ -84,12 +84,12 @@ def _power(op: IrOperation) -> Term | None:
     # For a base without a sign; where the engine's own is not asked, it has harmless operands.
     usual = unary("is_finite", y) & unary("is_finite", x) & size.differs(0)
     up = (size > 1).equal(y > 0)        # to an infinite power, or of zero or infinity
-    found = select((usual, select((usual, size), 1) ** select((usual, y), 1)), (up, infinity), 0)
-    found = select((odd & (negative(x)), -found), found)
+    power = select((usual, select((usual, size), 1) ** select((usual, y), 1)), (up, infinity), 0)
+    power = select((odd & (negative(x)), -power), power)
     domain = whole | (x >= 0) | x.equal(-infinity)
-    found = select((domain & x.equal(x) & y.equal(y), found), math.nan)
+    power = select((domain & x.equal(x) & y.equal(y), power), math.nan)
     one = y.equal(0) | x.equal(1) | (size.equal(1) & abs(y).equal(infinity))
-    return select((one, 1), found)
+    return select((one, 1), power)
 
 
 def _atan2(op: IrOperation) -> Term | None:
@@ -132,9 +132,9 @@ def _quotient(op: IrOperation) -> Term | None:
     if op.name == "stablehlo.remainder":
         return select((zero, x), x % divisor)
     largest = int(np.iinfo(NUMPY_OF[x.element]).max)
-    found = x / divisor
-    return select((zero, largest), found) if minus is None else select(
-        (zero, -1), (minus, 0 - x), found)
+    quotient = x / divisor
+    return select((zero, largest), quotient) if minus is None else select(
+        (zero, -1), (minus, 0 - x), quotient)
 
 
 def _harmless(divisor: IrValue) -> bool:
@@ -144,8 +144,8 @@ def _harmless(divisor: IrValue) -> bool:
         owner = owner.operands[0].owner
     if isinstance(owner, mlir.ir.Block) or owner.name != "stablehlo.constant":
         return False
-    found = np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"]))
-    return not np.isin(found.astype(np.int64), (0, -1)).any()
+    divisors = np.array(mlir.ir.DenseElementsAttr(owner.attributes["value"]))
+    return not np.isin(divisors.astype(np.int64), (0, -1)).any()
 
 
 # sin and cos are odd and even, so |x| is taken, as m 2**(e - 150) with 24 bits of m. The fraction
@@ -186,11 +186,11 @@ def _wave(op: IrOperation, quarters: int) -> Term | None:
     sine = angle + angle * z * (c + z * (b + z * a))
     a, b, c = _COSINE
     cosine = (1 - z * 0.5) + z * z * (c + z * (b + z * a))
-    found = select(((quarter & 1).equal(1), cosine), sine)
-    found = select(((quarter & 2).equal(2), -found), found)
+    wave = select(((quarter & 1).equal(1), cosine), sine)
+    wave = select(((quarter & 2).equal(2), -wave), wave)
     if not quarters:
-        found = select((negative(x), -found), found)
-    return select((unary("is_finite", x), found), math.nan).to(element)
+        wave = select((negative(x), -wave), wave)
+    return select((unary("is_finite", x), wave), math.nan).to(element)
 
 
 def _sine(op: IrOperation) -> Term | None:
@@ -208,8 +208,8 @@ def _complex_abs(op: IrOperation) -> Term | None:
     a, b = abs(Term(mlir.hlo.real(x))), abs(Term(mlir.hlo.imag(x)))
     long, short = select((a > b, a), b), select((a > b, b), a)
     ratio = select((long.equal(short), 1), short / long)
-    found = select((long.equal(0) & short.equal(0), 0), long * unary("sqrt", 1 + ratio * ratio))
-    return select((a.equal(math.inf) | b.equal(math.inf), math.inf), found)
+    size = select((long.equal(0) & short.equal(0), 0), long * unary("sqrt", 1 + ratio * ratio))
+    return select((a.equal(math.inf) | b.equal(math.inf), math.inf), size)
 
 
 def _complex_quotient(op: IrOperation) -> Term | None:
@@ -322,8 +322,8 @@ def _reverse(op: IrOperation) -> Sequence[IrValue] | None:
         return None
     kind = ir.RankedTensorType(x.type)
     signed = ir.RankedTensorType.get(kind.shape, ir.IntegerType.get_signless(int(element[2:])))
-    found = hlo.reverse(hlo.bitcast_convert(signed, x), op.attributes["dimensions"])
-    return [hlo.bitcast_convert(kind, found)]
+    reversed_bits = hlo.reverse(hlo.bitcast_convert(signed, x), op.attributes["dimensions"])
+    return [hlo.bitcast_convert(kind, reversed_bits)]
 
 
 def _counts(x: IrValue, axis: int) -> bool:

@@ -222,9 +222,9 @@ class Exported:
             return call_exported_p.bind(*map(as_exported, leaves, self.in_avals), exported=self)
 
         def bwd(leaves: Sequence[Array], cts: Sequence[object]) -> tuple[Array | None, ...]:
-            found = self.vjp()._flat(*leaves, *cts)
+            pulled = self.vjp()._flat(*leaves, *cts)
             return tuple(None if is_float0(a.to_tangent_aval()) else ct
-                         for a, ct in zip(self.in_avals, found, strict=True))
+                         for a, ct in zip(self.in_avals, pulled, strict=True))
 
         flat.defvjp(lambda *leaves: (flat(*leaves), leaves), bwd)
         flat.__name__ = f"call_exported_{self.fun_name}"

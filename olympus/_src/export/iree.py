@@ -121,13 +121,13 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
 def _compiler(given: str | Path | None) -> str:
     """The compiler as a program."""
     beside = str(Path(sys.executable).parent)
-    found = shutil.which(str(given)) if given else (
+    path = shutil.which(str(given)) if given else (
         shutil.which("iree-compile", path=beside) or shutil.which("iree-compile"))
-    if found is None:
+    if path is None:
         raise FileNotFoundError(
             f"to_iree: {given or 'iree-compile'} not found; the wheels iree-base-compiler and, to "
             "run what it makes, iree-base-runtime are required; pip install 'olympus[deploy]'.")
-    return found
+    return path
 
 
 def _joined(entries: Mapping[str, Exported]) -> IrModule:
@@ -143,11 +143,11 @@ def _joined(entries: Mapping[str, Exported]) -> IrModule:
         write_edges(module, edges.IREE)
         _annotate(module)
     for name, module in zip(entries, modules, strict=True):
-        found = {target for target, _ in custom_calls(module)} - _NOTHING
-        if found:
+        targets = {target for target, _ in custom_calls(module)} - _NOTHING
+        if targets:
             raise NotImplementedError(
-                f"to_iree: {name} has the custom calls {', '.join(sorted(found))}, which IREE has "
-                "not; compute that part otherwise.")
+                f"to_iree: {name} has the custom calls {', '.join(sorted(targets))}, which IREE "
+                "has not; compute that part otherwise.")
     with module_context():
         whole = mlir.ir.Module.create()
         symbol = fresh_symbols()
@@ -221,8 +221,8 @@ def _large(op: IrOperation) -> np.ndarray | None:
     elements: Any = mlir.ir.DenseElementsAttr(op.attributes["value"])
     if elements.is_splat or str(elements.type.element_type) not in _NUMBERS:
         return None
-    found = np.array(elements)
-    return found if found.nbytes >= _LEAST else None
+    array = np.array(elements)
+    return array if array.nbytes >= _LEAST else None
 
 
 def _write_safetensors(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

@@ -57,14 +57,15 @@ def drop_identities(module: IrModule) -> None:
 
     By such a call XLA:CPU is made to compute a value once; to engines of others it says nothing.
     """
-    ir, found = mlir.ir, set[str]()
+    ir, identities = mlir.ir, set[str]()
     for op in module.body.operations:
         if op.operation.name == "func.func":
             block = op.regions[0].blocks[0]
             if [*block.operations[0].operands] == [*block.arguments] and len(block.operations) == 1:
-                found.add(ir.StringAttr(op.attributes["sym_name"]).value)
+                identities.add(ir.StringAttr(op.attributes["sym_name"]).value)
     for op in list(operations(module)):
-        if op.name == "func.call" and ir.FlatSymbolRefAttr(op.attributes["callee"]).value in found:
+        if op.name == "func.call" and (
+                ir.FlatSymbolRefAttr(op.attributes["callee"]).value in identities):
             for out, given in zip(op.results, op.operands, strict=True):
                 out.replace_all_uses_with(given)
             op.erase()
@@ -75,17 +76,17 @@ def check_custom_calls(module: IrModule, allowed: Iterable[str]) -> None:
     allowed = {*STABLE, *allowed}
     if "ALL" in allowed:
         return
-    found = [(target, f"{op} at {op.location}") for target, op in custom_calls(module)
+    calls = [(target, f"{op} at {op.location}") for target, op in custom_calls(module)
              if target not in allowed]
-    if found:
-        own = list(dict.fromkeys([f"'{t}'" for t, _ in found if lib.registered_calls(t)]))
+    if calls:
+        own = list(dict.fromkeys([f"'{t}'" for t, _ in calls if lib.registered_calls(t)]))
         needed = (f" Whoever calls the export has to register {', '.join(own)} "
                   "(olympus.ffi.register_ffi_target)." if own else "")
         raise ValueError(
             "export: Cannot serialize code with custom calls whose targets have no compatibility "
             "guarantees; allow a target with disabled_checks=[DisabledSafetyCheck.custom_call("
             f"name)], or compute it otherwise.{needed} Examples are:\n"
-            + "\n".join([text for _, text in found[:5]]) + ".\n")
+            + "\n".join([text for _, text in calls[:5]]) + ".\n")
 
 
 def portable(module: IrModule) -> bytes:
@@ -136,16 +137,16 @@ def check_in_child(artifacts: Sequence[bytes]) -> None:
     given = b"".join([_LENGTH.pack(len(a)) + a for a in artifacts])
     command = [sys.executable, "-c", f"import {__name__} as module; module.read_all()"]
     try:
-        found = subprocess.run(command, input=given, capture_output=True, timeout=_CHILD_SECONDS)
+        child = subprocess.run(command, input=given, capture_output=True, timeout=_CHILD_SECONDS)
     except subprocess.TimeoutExpired:
         raise ValueError(
             f"deserialize: the artifact's module is malformed: jaxlib {lib.jaxlib_version} has not "
             f"read it in {_CHILD_SECONDS} seconds; write the artifact anew.") from None
-    if found.returncode == _MALFORMED:
-        raise ValueError(found.stdout.decode())
-    if found.returncode:
-        ended = (signal.Signals(-found.returncode).name if found.returncode < 0 else
-                 f"status {found.returncode}")
+    if child.returncode == _MALFORMED:
+        raise ValueError(child.stdout.decode())
+    if child.returncode:
+        ended = (signal.Signals(-child.returncode).name if child.returncode < 0 else
+                 f"status {child.returncode}")
         raise ValueError(
             f"deserialize: the artifact's module is malformed: it ends ({ended}) the process in "
             f"which jaxlib {lib.jaxlib_version} reads it; do not use it.")

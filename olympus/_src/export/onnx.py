@@ -111,8 +111,8 @@ def _count(sizes: Sequence[int]) -> int:
 
 def _missing(fn: IrOperation, functions: Functions) -> list[str]:
     """The operations of a function, and of those that it calls, without a counterpart."""
-    found = [f"an argument of {kind}" for x in fn.regions[0].blocks[0].arguments
-             if (kind := kind_of(x)) not in DTYPES]
+    missing = [f"an argument of {kind}" for x in fn.regions[0].blocks[0].arguments
+               if (kind := kind_of(x)) not in DTYPES]
     pending, seen = [fn], set()
     while pending:
         for op in pending.pop().regions[0].blocks[0].operations:
@@ -127,15 +127,15 @@ def _missing(fn: IrOperation, functions: Functions) -> list[str]:
                         seen.add(callee)
                         pending.append(functions[callee])
                 elif name == "stablehlo.custom_call":
-                    found.append(f"custom call {inner.attributes['call_target_name']}")
+                    missing.append(f"custom call {inner.attributes['call_target_name']}")
                 elif short not in ("return", *UNARY, *BINARY) and not hasattr(
                         _Converter, f"do_{short}"):
-                    found.append(name)
+                    missing.append(name)
                 elif short in ("while", "case"):
                     nested += [o for r in inner.regions for b in r.blocks for o in b.operations]
-                found += [f"{name} of {kind}" for x in inner.results
-                          if (kind := kind_of(x)) not in DTYPES]
-    return found
+                missing += [f"{name} of {kind}" for x in inner.results
+                            if (kind := kind_of(x)) not in DTYPES]
+    return missing
 
 
 class _Converter(Elementwise):
@@ -321,8 +321,8 @@ class _Converter(Elementwise):
     def starts(self, starts: Sequence[IrValue], most: Sequence[int]) -> str:
         """Scalar indices as a vector of 64-bit integers between 0 and `most`."""
         one = self.graph.ints([1])
-        found = [self.add("Reshape", self.cast(self.of(s), "i64"), one) for s in starts]
-        whole = self.add("Concat", *found, axis=0) if found else self.graph.ints([])
+        columns = [self.add("Reshape", self.cast(self.of(s), "i64"), one) for s in starts]
+        whole = self.add("Concat", *columns, axis=0) if columns else self.graph.ints([])
         whole = self.add("Max", whole, self.graph.ints([0] * len(most)))
         return self.add("Min", whole, self.graph.ints(most))
 
@@ -390,8 +390,8 @@ class _Converter(Elementwise):
         """1 where a value is NaN, else 0."""
         return self.cast(self.add("IsNaN", self.of(x)), element)
 
-    def _or_nan(self, found: str, where: str, x: IrValue) -> str:
-        return self.add("Where", where, self.scalar(np.nan, x), found)
+    def _or_nan(self, value: str, where: str, x: IrValue) -> str:
+        return self.add("Where", where, self.scalar(np.nan, x), value)
 
     def _whole(self, op: IrOperation, name: str, given: str, element: str, shape: list[int],
                axes: Sequence[int]) -> str:
@@ -474,9 +474,9 @@ class _Converter(Elementwise):
         if (name == "add" and len(axes) == 1 and strides[axis] == dilations[axis] == 1
                 and self._is_identity(init, name)):
             if definitely_equal(n, shape[axis]) and pads[axis] in ((n - 1, 0), (0, n - 1)):
-                found = self.add("CumSum", self.wide(x), self.graph.constant(np.array(axis)),
-                                 reverse=int(pads[axis][1] > 0))
-                return self.narrow(found, x)
+                reduced = self.add("CumSum", self.wide(x), self.graph.constant(np.array(axis)),
+                                   reverse=int(pads[axis][1] > 0))
+                return self.narrow(reduced, x)
         given = self.of(x)
         whole = name != "add" and element_of(x) in (*WIDER, "i32")
         if whole:       # pooling has floats only, and float64 has these integers
@@ -497,25 +497,25 @@ class _Converter(Elementwise):
         if name == "add":
             if any(dilations[i] != 1 for i in axes):
                 raise refuse(op, "of a sum with dilated windows")
-            found = self.add("AveragePool", given, count_include_pad=1, **options)
-            found = self.add("Mul", found, self.scalar(float(np.prod(kernel)), x))
+            reduced = self.add("AveragePool", given, count_include_pad=1, **options)
+            reduced = self.add("Mul", reduced, self.scalar(float(np.prod(kernel)), x))
         else:
             options["dilations"] = [dilations[i] for i in axes]
             given = given if name == "maximum" else self.add("Neg", given)
-            found = self.add("MaxPool", given, **options)
+            reduced = self.add("MaxPool", given, **options)
             if not whole:
-                found = self._pooled(found, given, element_of(x), options)
-            found = found if name == "maximum" else self.add("Neg", found)
-            found = self.cast(found, element_of(x)) if whole else found
+                reduced = self._pooled(reduced, given, element_of(x), options)
+            reduced = reduced if name == "maximum" else self.add("Neg", reduced)
+            reduced = self.cast(reduced, element_of(x)) if whole else reduced
         out = shape_of(op.results[0])
         if len(others) != 2:
-            found = self.reshape(found, [*sizes[:len(others)], *(out[i] for i in axes)])
-        found = self.transpose(found, [order.index(i) for i in range(rank)])
+            reduced = self.reshape(reduced, [*sizes[:len(others)], *(out[i] for i in axes)])
+        reduced = self.transpose(reduced, [order.index(i) for i in range(rank)])
         if not self._is_identity(init, name):
-            found = self.add(BINARY[name], found, self.of(init))
-        return found
+            reduced = self.add(BINARY[name], reduced, self.of(init))
+        return reduced
 
-    def _pooled(self, found: str, given: str, element: str, options: Mapping[str, object]) -> str:
+    def _pooled(self, pooled: str, given: str, element: str, options: Mapping[str, object]) -> str:
         """Maxima over windows where these have NaN, which ONNX Runtime skips, or nothing above
         -infinity, where it gives the least finite number.
         """
@@ -523,8 +523,8 @@ class _Converter(Elementwise):
         above = self.cast(self.add("Greater", given, least), element)
         rank = self.add("Where", self.add("IsNaN", given), self.number(2, element), above)
         rank = self.add("MaxPool", rank, **options)
-        found = self.add("Where", self.add("Less", rank, self.number(1, element)), least, found)
-        return self.add("Where", self.add("Equal", rank, self.number(2, element)), nan, found)
+        pooled = self.add("Where", self.add("Less", rank, self.number(1, element)), least, pooled)
+        return self.add("Where", self.add("Equal", rank, self.number(2, element)), nan, pooled)
 
     # Products
 
@@ -548,11 +548,11 @@ class _Converter(Elementwise):
             name = self.transpose(self.cast(self.of(value), kind, element_of(value)), order)
             names.append(name if [shape_of(value)[i] for i in order] == wanted
                          else self.reshape(name, wanted))
-        found = self.add("MatMul", *names)
+        product = self.add("MatMul", *names)
         batch, (left, right) = sides[0][2], (sides[0][3], sides[1][3])
         if len(left) != 1 or len(right) != 1:
-            found = self.reshape(found, [*batch, *left, *right])
-        return self.cast(found, element_of(out), kind)
+            product = self.reshape(product, [*batch, *left, *right])
+        return self.cast(product, element_of(out), kind)
 
     def do_convolution(self, op: IrOperation) -> str:
         (x, kernel), (out,) = op.operands, op.results
@@ -586,14 +586,14 @@ class _Converter(Elementwise):
             name, weights = (self.add("Unsqueeze", v, self.graph.ints([2]))
                              for v in (name, weights))
             strides, low, high = [1], [0], [0]
-        found = self.add("Conv", name, weights, strides=strides, pads=[*low, *high],
-                         dilations=ints_of(op, "rhs_dilation") or [1] * max(spatial, 1),
-                         group=int_of(op, "feature_group_count"))
+        out_name = self.add("Conv", name, weights, strides=strides, pads=[*low, *high],
+                            dilations=ints_of(op, "rhs_dilation") or [1] * max(spatial, 1),
+                            group=int_of(op, "feature_group_count"))
         if not spatial:
-            found = self.add("Squeeze", found, self.graph.ints([2]))
+            out_name = self.add("Squeeze", out_name, self.graph.ints([2]))
         order = [n.output_batch_dimension, n.output_feature_dimension, *n.output_spatial_dimensions]
-        found = self.transpose(found, [order.index(i) for i in range(spatial + 2)])
-        return self.cast(found, element_of(out), kind)
+        out_name = self.transpose(out_name, [order.index(i) for i in range(spatial + 2)])
+        return self.cast(out_name, element_of(out), kind)
 
     # Indexing
 
@@ -618,15 +618,15 @@ class _Converter(Elementwise):
         most = self.graph.ints([n - 1 for n in _known(op, [shape[i] for i in axes])])   # clamped
         where = self.add("Min", self.add("Max", where, self.graph.ints([0])), most)
         data = self.transpose(self.of(x), [*batch, *axes, *rest])
-        found = self.graph.add("GatherND", [data, where], batch_dims=len(batch))
+        gathered = self.graph.add("GatherND", [data, where], batch_dims=len(batch))
         out = shape_of(op.results[0])
         # Now (batch, free, rest); the result has rest, and indexed axes of size 1, at offset_dims.
         offset = list(n.offset_dims)
         collapsed = {*n.collapsed_slice_dims, *batch}
         kept = [i for i in range(len(shape)) if i not in collapsed]
-        return self._placed(found, op, indices, n, offset, kept, rest, shape, free, out)
+        return self._placed(gathered, op, indices, n, offset, kept, rest, shape, free, out)
 
-    def _placed(self, found: str, op: IrOperation, indices: IrValue, n: Any, offset: list[int],
+    def _placed(self, gathered: str, op: IrOperation, indices: IrValue, n: Any, offset: list[int],
                 kept: list[int], rest: list[int], shape: list[int], free: list[int], out: list[int]
                 ) -> str:
         """(batch, free, rest) as the result has it: its own order, with axes of size 1."""
@@ -638,7 +638,7 @@ class _Converter(Elementwise):
         made = [place[i] for i in batched] + [place[i] for i in others if i not in batched]
         made += [offset[kept.index(i)] for i in rest]
         order = sorted(range(len(made)), key=made.__getitem__)
-        return self.reshape(self.transpose(found, order), out)
+        return self.reshape(self.transpose(gathered, order), out)
 
     def do_scatter(self, op: IrOperation) -> str:
         if len(op.results) != 1:
@@ -656,8 +656,8 @@ class _Converter(Elementwise):
                 sizes.get(i, 1) != (shape[i] if i in rest else 1) for i in range(len(shape))):
             raise refuse(op, "of parts of axes, batches, or with a function of its own")
         where, free = self._indices(indices, n.index_vector_dim, [])
-        spread = [i for i in range(len(taken)) if i not in n.update_window_dims]
-        order = spread + [n.update_window_dims[window.index(i)] for i in axes if i in window]
+        scatter_axes = [i for i in range(len(taken)) if i not in n.update_window_dims]
+        order = scatter_axes + [n.update_window_dims[window.index(i)] for i in axes if i in window]
         order += [n.update_window_dims[window.index(i)] for i in rest]
         given = self.reshape(self.transpose(self.of(updates), order),
                              [*free, *(shape[i] for i in rest)])
@@ -674,15 +674,15 @@ class _Converter(Elementwise):
         # ONNX Runtime has no kernel that combines 16 bits.
         element = element_of(x)
         within = "f32" if element == "f16" and _SCATTERS[name] != "none" else element
-        found = self.cast(self.graph.add("ScatterND", [
+        updated = self.cast(self.graph.add("ScatterND", [
             self.cast(data, within, element), where, self.cast(given, within, element)],
             reduction=_SCATTERS[name]), element, within)
         if name in ("maximum", "minimum") and element_of(x) in FLOATS:      # these skip NaN
             nans = [self.cast(self.add("IsNaN", y), "i32") for y in (data, given)]
             nan = self.graph.add("ScatterND", [nans[0], where, nans[1]], reduction="max")
-            found = self._or_nan(found, self.cast(nan, "i1"), x)
-        found = self.add("Slice", found, ints([0]), ints(sizes_of[:1]), ints([0]))
-        return self.transpose(found, [(axes + rest).index(i) for i in range(len(shape))])
+            updated = self._or_nan(updated, self.cast(nan, "i1"), x)
+        updated = self.add("Slice", updated, ints([0]), ints(sizes_of[:1]), ints([0]))
+        return self.transpose(updated, [(axes + rest).index(i) for i in range(len(shape))])
 
     def do_sort(self, op: IrOperation) -> list[str]:
         keys, *others = op.operands

@@ -81,8 +81,8 @@ class Elementwise:
         return self.number(value, element_of(x))
 
     def number(self, value: object, element: str) -> str:
-        found = self.graph.constant(np.array(value, NUMPY_OF[element]))
-        return self.cast(found, "bf16") if element == "bf16" else found
+        constant = self.graph.constant(np.array(value, NUMPY_OF[element]))
+        return self.cast(constant, "bf16") if element == "bf16" else constant
 
     def reshape(self, name: str, shape: Sequence[int]) -> str:
         return self.add("Reshape", name, self.graph.ints(shape), allowzero=1)
@@ -165,8 +165,8 @@ class Elementwise:
         size = self.add("Abs", self.of(x))
         whole = self.add("Floor", size)
         up = self.add("GreaterOrEqual", self.add("Sub", size, whole), self.scalar(0.5, x))
-        found = self.add("Add", whole, self.cast(up, element_of(x)))
-        return self.add("Mul", self.signed(x), found)
+        rounded = self.add("Add", whole, self.cast(up, element_of(x)))
+        return self.add("Mul", self.signed(x), rounded)
 
     def do_exponential_minus_one(self, op: IrOperation) -> str:
         # Near 0, where u - 1 loses digits, u = exp(x): its error cancels in (u - 1) / log(u).

@@ -34,12 +34,12 @@ def array_of(op: IrOperation) -> np.ndarray:
     shape = elements.type.shape
     text = str(elements).partition("<")[2].rpartition("> :")[0]
     if text.startswith('"'):
-        found = np.frombuffer(bytes.fromhex(text[3:-1]), np.uint16)
+        bits = np.frombuffer(bytes.fromhex(text[3:-1]), np.uint16)
     else:
         words = text.replace("[", " ").replace("]", " ").replace(",", " ").split()
-        found = np.array([int(word, 16) if word.startswith("0x") else
-                          np.float32(word).view(np.uint32) >> 16 for word in words], np.uint16)
-    wide = (found.astype(np.uint32) << 16).view(np.float32)
+        bits = np.array([int(word, 16) if word.startswith("0x") else
+                         np.float32(word).view(np.uint32) >> 16 for word in words], np.uint16)
+    wide = (bits.astype(np.uint32) << 16).view(np.float32)
     return np.broadcast_to(wide.reshape(() if elements.is_splat else shape), shape)
 
 
@@ -68,8 +68,8 @@ def pairs_of(op: IrOperation, name: str, count: int) -> list[tuple[int, int]]:
     """An attribute that is a matrix of two columns: padding; zeros where it is left out."""
     if name not in op.attributes:
         return [(0, 0)] * count
-    found = np.array(mlir.ir.DenseElementsAttr(op.attributes[name])).reshape(count, 2)
-    return [(int(a), int(b)) for a, b in found]
+    pairs = np.array(mlir.ir.DenseElementsAttr(op.attributes[name])).reshape(count, 2)
+    return [(int(a), int(b)) for a, b in pairs]
 
 
 def body_of(op: IrOperation, index: int = 0) -> IrBlock:
@@ -88,8 +88,9 @@ def direction_of(op: IrOperation) -> str:
 
 def orders_of(op: IrOperation) -> str | None:
     """The comparison of a sort or an argmax: LT or GT; None if it has none."""
-    found = [direction_of(inner) for inner in body_of(op).operations if name_of(inner) == "compare"]
-    for direction in reversed(found) if name_of(op) == "sort" else found:
+    directions = [direction_of(inner) for inner in body_of(op).operations
+                  if name_of(inner) == "compare"]
+    for direction in reversed(directions) if name_of(op) == "sort" else directions:
         if direction in ("LT", "GT", "LE", "GE"):
             return direction[0] + "T"
     return None

@@ -34,12 +34,12 @@ class Term:
             return other
         hlo, ir, shape = mlir.hlo, mlir.ir, shape_of(self.value)
         kind = ir.RankedTensorType(self.value.type)
-        found = _scalar(other, self.element)
+        scalar = _scalar(other, self.element)
         if not shape:
-            return Term(found)
+            return Term(scalar)
         if -1 not in shape:
-            return Term(hlo.broadcast_in_dim(kind, found, i64s([])))
-        return Term(hlo.dynamic_broadcast_in_dim(kind, found, sizes_of(self.value), i64s([])))
+            return Term(hlo.broadcast_in_dim(kind, scalar, i64s([])))
+        return Term(hlo.dynamic_broadcast_in_dim(kind, scalar, sizes_of(self.value), i64s([])))
 
     def to(self, element: str) -> Term:
         """This as another element type, by StableHLO's name."""
@@ -99,10 +99,10 @@ def select(*choices: Term | Number | tuple[Term, Term | Number]) -> Term:
     *pairs, last = choices
     values = [last, *(value for _, value in pairs)]     # type: ignore[misc]
     like = next(x for x in values if isinstance(x, Term))
-    found = like.like(last)     # type: ignore[arg-type]
+    chosen = like.like(last)     # type: ignore[arg-type]
     for condition, value in reversed(pairs):    # type: ignore[misc]
-        found = Term(mlir.hlo.select(condition.value, like.like(value).value, found.value))
-    return found
+        chosen = Term(mlir.hlo.select(condition.value, like.like(value).value, chosen.value))
+    return chosen
 
 
 def bits(x: Term) -> Term:
@@ -136,10 +136,10 @@ def negative(x: Term) -> Term:
 
 
 def _scalar(value: Number, element: str) -> IrValue:
-    found = mlir.hlo.constant(constant_attr(np.array(value, NUMPY_OF[element])))
+    constant = mlir.hlo.constant(constant_attr(np.array(value, NUMPY_OF[element])))
     if element == "bf16":       # NumPy has none
-        found = mlir.hlo.convert(typed(found, element), found)
-    return found
+        constant = mlir.hlo.convert(typed(constant, element), constant)
+    return constant
 
 
 def typed(x: IrValue, element: str) -> IrType:

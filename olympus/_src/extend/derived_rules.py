@@ -86,9 +86,9 @@ def _lin_from_jvp(self: HiPrim, nzs_in: PyTree, *primals: PyTree) -> tuple[PyTre
 def _linearized_from_jvp(self: HiPrim, residuals: Recorded, *tangents: PyTree) -> PyTree:
     program, on = residuals.what
     given = [t for t in self._flat(self.in_tree, tangents, "linearized") if type(t) is not Zero]
-    found = iter(eval_olympuspr(program, residuals.consts, *given))
+    outs = iter(eval_olympuspr(program, residuals.consts, *given))
     return self.out_tree.unflatten([
-        next(found) if flag else Zero(a.to_tangent_aval())
+        next(outs) if flag else Zero(a.to_tangent_aval())
         for a, flag in zip(self.out_avals_flat, on, strict=True)])
 
 
@@ -134,9 +134,9 @@ def _pulled_back(self: HiPrim, fun: Callable[..., Sequence[Value]], nonzero: Seq
     """Cotangents of the arguments, by a function from their tangents to the results' tangents."""
     cts = list(map(instantiate, self._flat(self.out_tree, out_ct, "vjp_bwd_retval")))
     avals = [a.to_tangent_aval() for a in compress(self.in_avals_flat, nonzero)]
-    found = iter(transposed(fun, avals, cts))
+    pulled = iter(transposed(fun, avals, cts))
     return tuple(self.in_tree.unflatten([
-        next(found) if nz else Zero(a.to_cotangent_aval())
+        next(pulled) if nz else Zero(a.to_cotangent_aval())
         for a, nz in zip(self.in_avals_flat, nonzero, strict=True)]))
 
 

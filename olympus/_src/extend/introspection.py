@@ -62,8 +62,8 @@ def new_olympuspr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive:
     >>> new_olympuspr_eqn([var(aval)], [var(aval)], olympus.lax.sin_p, {}, no_effects).primitive
     sin
     """
-    source = None if source_info is None else source_info.traceback
-    return OlympusprEqn(primitive, invars, outvars, params, frozenset(effects), source,
+    line = None if source_info is None else source_info.traceback
+    return OlympusprEqn(primitive, invars, outvars, params, frozenset(effects), line,
                         ROOT if ctx is None else ctx)
 
 

@@ -208,14 +208,14 @@ def merge_linear_aux(aux1: Callable[[], T], aux2: Callable[[], T]) -> tuple[bool
     >>> merge_linear_aux(empty, lambda: "value")
     (False, 'value')
     """
-    found = []
+    filled = []
     for first, thunk in ((True, aux1), (False, aux2)):
         with contextlib.suppress(StoreException):
-            found.append((first, thunk()))
-    if len(found) != 1:
-        raise StoreException(f"merge_linear_aux: {len(found)} of two stores are filled; exactly "
+            filled.append((first, thunk()))
+    if len(filled) != 1:
+        raise StoreException(f"merge_linear_aux: {len(filled)} of two stores are filled; exactly "
                              "one is required.")
-    return found[0]
+    return filled[0]
 
 
 def cache(call: Callable[..., R], *, explain: Callable[..., object] | None = None

@@ -325,9 +325,9 @@ def jvp(fun: Callable[..., PyTree], primals: PyTree, tangents: PyTree, has_aux: 
         return [*outs, *rest], (out_tree, aux_tree, len(outs))
 
     with_aux = WithAux(flat)
-    outs, found = jvp_flat(with_aux, leaves, list(map(_tangent, leaves, given)))
+    outs, out_tangents = jvp_flat(with_aux, leaves, list(map(_tangent, leaves, given)))
     out_tree, aux_tree, n = with_aux.aux
-    kept = [as_array(t) if instantiate else t for t in found[:n]]
+    kept = [as_array(t) if instantiate else t for t in out_tangents[:n]]
     pair = out_tree.unflatten(outs[:n]), out_tree.unflatten(kept)
     return (*pair, aux_tree.unflatten(outs[n:])) if has_aux else pair
 
@@ -358,12 +358,12 @@ def linearize(traceable: Callable[..., PyTree], primals_ft: PyTree, has_aux: boo
 
     def tangents(*given: Array) -> tuple[list[Array], tuple[PyTree, ...]]:
         rest = iter(given)
-        outs, found, *aux = jvp(traceable, tree_unflatten(tree, leaves), tree_unflatten(
+        outs, out_tangents, *aux = jvp(traceable, tree_unflatten(tree, leaves), tree_unflatten(
             tree, [next(rest) if nz else Zero(a) for a, nz in zip(avals, on, strict=True)]),
             has_aux, False)
         flat, out_tree = tree_flatten(outs)
-        nonzero = [type(t) is not Zero for t in out_tree.flatten_up_to(found)]
-        return ([t for t in out_tree.flatten_up_to(found) if type(t) is not Zero],
+        nonzero = [type(t) is not Zero for t in out_tree.flatten_up_to(out_tangents)]
+        return ([t for t in out_tree.flatten_up_to(out_tangents) if type(t) is not Zero],
                 (flat, out_tree, nonzero, aux))
 
     with_aux, unknown = WithAux(tangents), list(compress(avals, on))

@@ -165,11 +165,11 @@ def aval_to_ir_type(ctx: object, aval: Aval) -> IrType:
     >>> print(mlir.aval_to_ir_type(None, olympus.core.ShapedArray((2, 3), "float32")))
     tensor<2x3xf32>
     """
-    found = aval_to_ir_types(ctx, aval)
-    if len(found) != 1:
-        raise ValueError(f"aval_to_ir_type: {aval} given, whose values are {len(found)} MLIR "
+    types = aval_to_ir_types(ctx, aval)
+    if len(types) != 1:
+        raise ValueError(f"aval_to_ir_type: {aval} given, whose values are {len(types)} MLIR "
                          "values; call aval_to_ir_types.")
-    return found[0]
+    return types[0]
 
 
 def dtype_to_ir_type(dtype: DTypeLike) -> IrType:

@@ -299,7 +299,7 @@ partial_eval_olympuspr_custom_rules: dict[Primitive, Callable[..., object]] = {}
 # A wrapper of a class of its own instead of a closure: the table knows it again, and reading gives
 # the very rule that was assigned.
 class _Batcher:
-    """A rule that does not ask for the axis, in the form that primitives have."""
+    """A batching rule without an argument for the axis, in the form of `Primitive.vmap`."""
 
     __slots__ = ("rule",)
 
@@ -327,7 +327,7 @@ fancy_primitive_batchers = RuleView("vmap")     # rule(axis, args, dims, **param
 
 
 class _AxisBatcher(_Batcher):
-    """A rule that gets the axis in parts, in the form that primitives have."""
+    """A batching rule of the axis's size and name, in the form of `Primitive.vmap`."""
 
     __slots__ = ()
 

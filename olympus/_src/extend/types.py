@@ -281,9 +281,9 @@ class HiPrim:
                      "`= vjp_from_lin`)")
 
     def vjp_bwd(self, res: PyTree, outgrad: PyTree, /, *arg_accums: PyTree) -> None:
-        found = self.vjp_bwd_retval(res, outgrad)
+        cotangents = self.vjp_bwd_retval(res, outgrad)
         accums, tree = tree_flatten(arg_accums)
-        for accum, ct in zip(accums, self._flat(tree, found, "vjp_bwd_retval"), strict=True):
+        for accum, ct in zip(accums, self._flat(tree, cotangents, "vjp_bwd_retval"), strict=True):
             if isinstance(accum, GradAccum):
                 accum.accum(ct)
 
@@ -443,12 +443,12 @@ class HiCall(Higher):
         forward = ("lin" if made_of(prim) == "lin" else
                    "jvp" if prim._defines("jvp") else "transpose")
         lead = list(primals) if forward == "jvp" else []
-        found = hi_linearized_p.bind(
+        results = hi_linearized_p.bind(
             *lead, *res_leaves, *[t for t in tangents if type(t) is not Zero], prim=prim,
             res_tree=res_tree, nonzero=tuple([type(t) is not Zero for t in tangents]),
             nonzero_out=nonzero_out, forward=forward)
         avals = [a.to_tangent_aval() for a in prim.out_avals_flat]
-        rest = iter(found)
+        rest = iter(results)
         return outs, [next(rest) if on else Zero(a)
                       for a, on in zip(avals, nonzero_out, strict=True)]
 
@@ -492,11 +492,11 @@ class HiCall(Higher):
 HiPrim._call = HiCall("HiPrim")
 
 
-def rule_pair(prim: HiPrim, rule: str, found: MappedAxis) -> tuple[PyTree, PyTree]:
-    if not isinstance(found, (tuple, list)) or len(found) != 2:
-        raise TypeError(f"{type(prim).__name__}.{rule}: {clipped(found)} returned; a pair is "
+def rule_pair(prim: HiPrim, rule: str, returned: MappedAxis) -> tuple[PyTree, PyTree]:
+    if not isinstance(returned, (tuple, list)) or len(returned) != 2:
+        raise TypeError(f"{type(prim).__name__}.{rule}: {clipped(returned)} returned; a pair is "
                         "required.")
-    return found[0], found[1]
+    return returned[0], returned[1]
 
 
 def _path(tree: PyTreeDef, i: int) -> str:
@@ -506,25 +506,25 @@ def _path(tree: PyTreeDef, i: int) -> str:
 def _checked(prim: HiPrim, rule: str, i: int, x: Value, aval: Aval, what: str = "") -> PyTree:
     """A result of a rule, of the type that it must have; weakly typed as that is."""
     try:
-        found = typeof(x)
+        actual = typeof(x)
     except TypeError:
         raise TypeError(f"{type(prim).__name__}.{rule}: {what}result{_path(prim.out_tree, i)} is "
                         f"{clipped(x)} of type {type(x).__name__}; a value of type {aval} is "
                         "required, as out_aval says.") from None
-    if not matches(found, aval):
+    if not matches(actual, aval):
         raise TypeError(f"{type(prim).__name__}.{rule}: {what}result{_path(prim.out_tree, i)} is "
-                        f"{found}; {aval} is required, as out_aval says.")
-    if found.is_array and found.weak_type != aval.weak_type and not what:
+                        f"{actual}; {aval} is required, as out_aval says.")
+    if actual.is_array and actual.weak_type != aval.weak_type and not what:
         return convert_element_type_p.bind(x, new_dtype=aval.dtype, weak_type=aval.weak_type,
                                            sharding=None)
     return as_array(x)
 
 
-def tangents_of(prim: HiPrim, rule: str, found: PyTree) -> list[Tangent]:
+def tangents_of(prim: HiPrim, rule: str, returned: PyTree) -> list[Tangent]:
     """The tangents that a rule returned, one for each result."""
     tangents = []
-    for i, (t, aval) in enumerate(zip(prim._flat(prim.out_tree, found, rule), prim.out_avals_flat,
-                                      strict=True)):
+    for i, (t, aval) in enumerate(zip(
+            prim._flat(prim.out_tree, returned, rule), prim.out_avals_flat, strict=True)):
         wanted = aval.to_tangent_aval()
         zero = type(t) is Zero or is_float0(wanted)
         tangents.append(Zero(wanted) if zero else _checked(
@@ -586,9 +586,9 @@ class HiLinearized(Primitive):
                     for a, nz in zip(prim.in_avals_flat, nonzero, strict=True)]
         tree = prim.in_tree.unflatten
         # The rule of `vjp_from_lin`, whose residuals are a pair.
-        found = (prim.linearized(res[0], *tree(tangents)) if forward == "lin" else
-                 rule_pair(prim, "jvp", prim.jvp(tuple(tree(primals)), tuple(tree(tangents))))[1])
-        return list(map(instantiate, compress(tangents_of(prim, forward, found), on)))
+        returned = prim.linearized(res[0], *tree(tangents)) if forward == "lin" else rule_pair(
+            prim, "jvp", prim.jvp(tuple(tree(primals)), tuple(tree(tangents))))[1]
+        return list(map(instantiate, compress(tangents_of(prim, forward, returned), on)))
 
     def impl(self, *args: Value, **params: Hashable) -> list[Value]:
         return self.in_parts(args, params)
@@ -602,15 +602,15 @@ class HiLinearized(Primitive):
             for a, on in zip(prim.out_avals_flat, params["nonzero_out"], strict=True)])
         avals = [a.to_cotangent_aval() for a in prim.in_avals_flat]
         if type(prim).vjp_bwd is HiPrim.vjp_bwd:
-            found = prim._flat(prim.in_tree, tuple(prim.vjp_bwd_retval(res, all_cts)),
-                               "vjp_bwd_retval")
+            pulled = prim._flat(prim.in_tree, tuple(prim.vjp_bwd_retval(res, all_cts)),
+                                "vjp_bwd_retval")
         else:
             accums = [ValAccum(a) if nz else NullAccum(a)
                       for a, nz in zip(avals, params["nonzero"], strict=True)]
             prim.vjp_bwd(res, all_cts, *prim.in_tree.unflatten(accums))
-            found = [a.freeze() for a in accums]
+            pulled = [a.freeze() for a in accums]
         return [self._cotangent(prim, i, ct, a) for i, (ct, a, nz) in enumerate(
-            zip(found, avals, params["nonzero"], strict=True)) if nz]
+            zip(pulled, avals, params["nonzero"], strict=True)) if nz]
 
     def _cotangent(self, prim: HiPrim, i: int, ct: Value, aval: ShapedArray) -> PyTree:
         if ct is None or type(ct) is Zero:
@@ -623,9 +623,9 @@ class HiLinearized(Primitive):
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
                   ) -> list[Cotangent]:
         primals, leaves, given = self._parted(args, params)
-        found = self.backward(cts, tree_unflatten(params["res_tree"], leaves), params)
+        pulled = self.backward(cts, tree_unflatten(params["res_tree"], leaves), params)
         return [*[None] * (len(primals) + len(leaves)),
-                *[ct if type(a) is Linear else None for a, ct in zip(given, found, strict=True)]]
+                *[ct if type(a) is Linear else None for a, ct in zip(given, pulled, strict=True)]]
 
     def jvp(self, primals: Sequence[Value], tangents: Sequence[Tangent], **params: Hashable
             ) -> tuple[list[Value], list[Tangent]]:
@@ -643,9 +643,9 @@ def transposed(fun: Callable[..., Sequence[Value]], avals: Sequence[Value], cts:
                 ) -> list[Value]:
     """Cotangents of the arguments, of these types, of a linear flat function."""
     closed = stage(lambda *xs: list(map(instantiate, fun(*xs))), avals)
-    found: Sequence[Any] = apply_transpose(
+    cotangents: Sequence[Any] = apply_transpose(
         closed.olympuspr, closed.consts, [Linear(a) for a in avals], cts)
-    return list(map(instantiate, found))
+    return list(map(instantiate, cotangents))
 
 
 class HiPrimitive(OpenPrimitive):

@@ -96,7 +96,7 @@ class BatchTrace(Trace):
         ctx.trace = parent
         try:
             if self.axis.name is not None and prim.uses_axis(self.axis.name, params):
-                found = prim.vmap_named(self.axis, vals, dims, **params)
+                results = prim.vmap_named(self.axis, vals, dims, **params)
             elif not active:
                 return parent.process(prim, tuple(vals), params)
             else:
@@ -109,14 +109,14 @@ class BatchTrace(Trace):
                     raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
                                        "it has no vmap rule; use olympus.lax.map instead of vmap "
                                        "here.")
-                found = prim.vmap(self.axis, vals, dims, **params)
+                results = prim.vmap(self.axis, vals, dims, **params)
         finally:
             ctx.trace = self
         if prim.multiple_results:
-            return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", found, args, params)))
-        if type(found) is not tuple or len(found) != 2:
-            found = pair(prim, "vmap", "mapped axis", found)
-        val, dim = found
+            return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", results, args, params)))
+        if type(results) is not tuple or len(results) != 2:
+            results = pair(prim, "vmap", "mapped axis", results)
+        val, dim = results
         return val if dim is None else BatchTracer(self, val, dim)
 
     def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
@@ -124,10 +124,10 @@ class BatchTrace(Trace):
         vals, dims, _ = self.split(args)    # also if none is mapped: `fun` may close over some
         ctx.trace = self.parent
         try:
-            found = prim.vmap(self, fun, rules, vals, dims, **params)
+            results = prim.vmap(self, fun, rules, vals, dims, **params)
         finally:
             ctx.trace = self
-        return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", found)))
+        return list(map(self.wrap, *pair(prim, "vmap", "mapped axes", results)))
 
 
 class _NotingBatchTrace(Noting, BatchTrace):
@@ -216,11 +216,11 @@ def _batch_program(closed: ClosedOlympuspr, parts: tuple[DimSize, Hashable, Hash
 
     # Which outputs are mapped is found out by tracing.
     def body(*args: Array) -> tuple[list[Array], tuple[int | None, ...]]:
-        outs, found = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
+        outs, out_dims = batch_flat(lambda *xs: eval_closed(closed, *xs), axis, args, dims)
         outs = [to_axis(x, d, 0, axis.size) if f else x
-                for x, d, f in zip(outs, found, force, strict=True)]
+                for x, d, f in zip(outs, out_dims, force, strict=True)]
         return outs, tuple([0 if f and not typeof(x).is_high else d
-                            for x, d, f in zip(outs, found, force, strict=True)])
+                            for x, d, f in zip(outs, out_dims, force, strict=True)])
 
     if avals is None:
         avals = [v.aval if d is None else v.aval.with_axis(d, axis.size, axis.mesh_axis)

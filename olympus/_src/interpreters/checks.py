@@ -337,8 +337,8 @@ def _branch(program: ClosedOlympuspr, checked: bool, offset: int, width: int, vm
         if not checked:
             return [*no_failure(width, vma), *eval_closed(program, *args)]
         code, words, *outs = eval_closed(program, *args)
-        found = moved(code, offset), widened(words, width)
-        return [*(pvary(x, vma) for x in found), *outs]
+        failure = moved(code, offset), widened(words, width)
+        return [*(pvary(x, vma) for x in failure), *outs]
 
     return stage(branch, program.in_avals)
 
@@ -416,9 +416,9 @@ class Checks:
         if prim.divides and "div" in self.kinds:
             self.look_at_divisor(eqn, ins)
         if "index" in self.kinds:
-            found = _index_checks.outside(prim, list(map(stop_gradient, ins)), eqn.params,
-                                          not self.quick)
-            for failed, values, details in found:
+            outside = _index_checks.outside(prim, list(map(stop_gradient, ins)), eqn.params,
+                                            not self.quick)
+            for failed, values, details in outside:
                 self.fails(failed, values, "index", prim.name, details)
         outs = prim.bind(*ins, **eqn.params)
         if prim is broadcast_in_dim_p:
@@ -507,20 +507,20 @@ def handed_on(pr: Olympuspr, results: tuple[bool, ...] | None = None) -> set[Var
 
 
 def _handed_on(pr: Olympuspr, results: Iterable[Atom]) -> set[Var]:
-    found = set(variables(results))
+    handed = set(variables(results))
     for eqn in reversed(pr.eqns):
         prim = eqn.primitive
         if prim.looked_into:
             (_, body, its), = prim.applied(eqn.params, eqn.invars)
-            inside = handed_on(body.olympuspr, tuple([v in found for v in eqn.outvars]))
-            found.update(variables([v for v, x in zip(its, body.invars, strict=True)
-                                    if x in inside]))
+            inside = handed_on(body.olympuspr, tuple([v in handed for v in eqn.outvars]))
+            handed.update(variables([v for v, x in zip(its, body.invars, strict=True)
+                                     if x in inside]))
         elif prim.hands_on(eqn.params):
             out, = eqn.outvars
             if (_has_nan(out.aval) and not definitely_equal(out.aval.size, 0)
-                    and (prim.makes_nan or out in found)):
-                found.update([v for v in variables(eqn.invars) if _has_nan(v.aval)])
-    return found
+                    and (prim.makes_nan or out in handed)):
+                handed.update([v for v in variables(eqn.invars) if _has_nan(v.aval)])
+    return handed
 
 
 def _has_nan(aval: Aval) -> bool:

@@ -57,8 +57,8 @@ def compiled(trace: Trace, name: str, closed: ClosedOlympuspr) -> Compiled:
         return compute
 
     def call(args: list[Array]) -> list[Array]:
-        found = compute(args) if made else made
-        return [place if type(place) is Literal else found[place] if place >= 0 else args[~place]
+        values = compute(args) if made else made
+        return [place if type(place) is Literal else values[place] if place >= 0 else args[~place]
                 for place in wanted]
 
     return call
@@ -83,12 +83,12 @@ class JVPRule:
     def __call__(self, tape: Any, primals: list[Array], given: list[Array]
                  ) -> tuple[list[Array], Sequence[object]]:
         if self.later is None:
-            found = self.first(primals + given)
+            outs = self.first(primals + given)
         else:
-            found = self.first(primals)
-            every = found + primals
-            found = found + tape.append(self.later, [every[i] for i in self.residuals] + given)
-        return found, [found[t] if type(t) is int else t for t in self.tangents]
+            outs = self.first(primals)
+            every = outs + primals
+            outs = outs + tape.append(self.later, [every[i] for i in self.residuals] + given)
+        return outs, [outs[t] if type(t) is int else t for t in self.tangents]
 
 
 def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: list[Array | None],
@@ -119,9 +119,9 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: 
     rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, same, params))
     if rule is False:
         return None
-    found, out_tangents = rule(tape, primals, given)
-    return ((found[:len(out_tangents)], out_tangents) if prim.multiple_results else
-            (found[0], out_tangents[0]))
+    outs, out_tangents = rule(tape, primals, given)
+    return ((outs[:len(out_tangents)], out_tangents) if prim.multiple_results else
+            (outs[0], out_tangents[0]))
 
 
 def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Array],
@@ -184,9 +184,9 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
         if same is not None:
             primals, nonzero = [[xs[i] for i in firsts]
                                 for xs, firsts in zip((primals, nonzero), same, strict=True)]
-        found = prim.jvp(list(primals), spread_tangents(
+        results = prim.jvp(list(primals), spread_tangents(
             avals, [t is not None for t in types[n:]], nonzero), **params)
-        outs, tangents = pair(prim, "jvp", "tangents", found)
+        outs, tangents = pair(prim, "jvp", "tangents", results)
         if not prim.multiple_results:
             outs, tangents = [outs], [tangents]
         return [*outs, *[t for t in tangents if type(t) is not Zero]], tangents

@@ -32,10 +32,10 @@ def outside(prim: Primitive, args: Sequence[Array], params: Params, places: bool
 
     The list is empty where the first is not known, or no `places` are asked for.
     """
-    found = prim.indexed([*map(typeof, args)], params)
-    if found is None:
+    indexed = prim.indexed([*map(typeof, args)], params)
+    if indexed is None:
         return
-    first, axes, window = found
+    first, axes, window = indexed
     if axes is None:
         yield from _by_axis(args[0], args[first:], window)
     else:

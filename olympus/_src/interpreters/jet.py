@@ -212,10 +212,10 @@ class JetTrace(Trace):
                                "olympus.lax.stop_gradient to its operands, or give a rule in "
                                "olympus.experimental.jet.jet_rules.")
         if maker.rules is not None:
-            found = prim.jvp(*maker.rules, maker.args, tangents, **maker.params)
+            results = prim.jvp(*maker.rules, maker.args, tangents, **maker.params)
         else:
-            found = prim.jvp(maker.args, tangents, **maker.params)
-        slopes = pair(prim, "jvp", "tangents", found, maker.args, maker.params)[1]
+            results = prim.jvp(maker.args, tangents, **maker.params)
+        slopes = pair(prim, "jvp", "tangents", results, maker.args, maker.params)[1]
         return list(slopes) if prim.multiple_results else [slopes]
 
 

@@ -149,9 +149,9 @@ class JVPTrace(Trace):
                 return parent.process(prim, args, params)
             higher = isinstance(prim, Higher)
             own = not higher and not prim.foreign
-            found: Any = (jvp_at_once(parent, prim, primals, tangents, params)
-                          if own and record is None else None)
-            if found is None:
+            results: Any = (jvp_at_once(parent, prim, primals, tangents, params)
+                            if own and record is None else None)
+            if results is None:
                 if zeros:
                     tangents = [zero_tangent(x) if t is None else t
                                 for x, t in zip(primals, tangents, strict=True)]
@@ -162,25 +162,25 @@ class JVPTrace(Trace):
                 # special: operations on primals run, operations on tangents are recorded. A body
                 # must be cut in two.
                 if higher and isinstance(parent, TapeTrace):
-                    found = prim.linearize(parent, primals, tangents, **params)
+                    results = prim.linearize(parent, primals, tangents, **params)
                 else:
                     if prim.jvp is None:
                         raise missing_rule(prim, f"Differentiation rule for {prim.name!r} not "
                                            "implemented; it has no derivative; apply "
                                            "olympus.lax.stop_gradient to its operands, or wrap the "
                                            "function that uses it in olympus.custom_jvp.")
-                    found = prim.jvp(primals, tangents, **params)
+                    results = prim.jvp(primals, tangents, **params)
                     if prim.foreign:
-                        found = tree_map(as_array, found)
+                        results = tree_map(as_array, results)
         finally:
             ctx.trace = self
             if record is not None:
                 record.source = line
         if prim.multiple_results:
-            return list(map(self.wrap, *pair(prim, "jvp", "tangents", found, args, params)))
-        if type(found) is not tuple or len(found) != 2:
-            found = pair(prim, "jvp", "tangent", found)
-        primal, tangent = found
+            return list(map(self.wrap, *pair(prim, "jvp", "tangents", results, args, params)))
+        if type(results) is not tuple or len(results) != 2:
+            results = pair(prim, "jvp", "tangent", results)
+        primal, tangent = results
         return primal if type(tangent) is Zero else JVPTracer(self, primal, tangent)
 
     def process_custom(self, prim: Primitive, fun: Callable, rules: object, args: tuple,
@@ -197,12 +197,12 @@ class JVPTrace(Trace):
             if record is not None:
                 record.source = None     # the rule has lines of its own
             # Rules of ours take arrays: users' may return numbers.
-            found = tree_map(as_array, prim.jvp(fun, rules, primals, tangents, **params))
+            results = tree_map(as_array, prim.jvp(fun, rules, primals, tangents, **params))
         finally:
             ctx.trace, self.waits_for = self, None
             if record is not None:
                 record.source = line
-        return list(map(self.wrap, *pair(prim, "jvp", "tangents", found)))
+        return list(map(self.wrap, *pair(prim, "jvp", "tangents", results)))
 
 
 class _NotingJVPTrace(Noting, JVPTrace):

@@ -196,8 +196,8 @@ class Split:
         inputs = [i for i, u in enumerate(unknown_in) if not u]
         lead = len(self.unknown.consts)
         places = [e.index - lead for e in input_effects(self.unknown.effects)]
-        found = [self.residuals[i] for i in places if 0 <= i < len(self.residuals)]
-        return [inputs[r.index] for r in found if r.kind == "input"]
+        residuals = [self.residuals[i] for i in places if 0 <= i < len(self.residuals)]
+        return [inputs[r.index] for r in residuals if r.kind == "input"]
 
     @property
     def num_computed(self) -> int:
@@ -261,14 +261,14 @@ def _residuals(values: Iterable[Hashable], inputs: Iterable[Hashable]
                ) -> tuple[tuple[Residual, ...], list[int]]:
     """Values as residuals of a program of these inputs, and the places of the computed ones."""
     positions = {x: i for i, x in enumerate(inputs)}
-    found, computed = [], []
+    residuals, computed = [], []
     for i, x in enumerate(values):
         if x in positions:
-            found.append(Residual("input", positions[x]))
+            residuals.append(Residual("input", positions[x]))
         else:
-            found.append(Residual("computed", len(computed)))
+            residuals.append(Residual("computed", len(computed)))
             computed.append(i)
-    return tuple(found), computed
+    return tuple(residuals), computed
 
 
 def _narrow(split: Split) -> Split:
@@ -338,17 +338,17 @@ def _split(closed: ClosedOlympuspr, unknown_in: tuple[bool, ...],
 
 def reached(pr: Olympuspr, flags: Sequence[bool]) -> set[Var]:
     """The variables of a program that are computed from any of the flagged inputs."""
-    found: set[Any] = set(compress(pr.invars, flags))
+    reached_vars: set[Any] = set(compress(pr.invars, flags))
     for eqn in pr.eqns:
         prim = eqn.primitive
-        if found.isdisjoint(variables(eqn.invars)):
+        if reached_vars.isdisjoint(variables(eqn.invars)):
             continue
         if isinstance(prim, Higher):
-            ins = [type(v) is not Literal and v in found for v in eqn.invars]
-            found.update(compress(eqn.outvars, prim.depends(ins, eqn)))
+            ins = [type(v) is not Literal and v in reached_vars for v in eqn.invars]
+            reached_vars.update(compress(eqn.outvars, prim.depends(ins, eqn)))
         else:
-            found.update(eqn.outvars)
-    return found
+            reached_vars.update(eqn.outvars)
+    return reached_vars
 
 
 def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> tuple[bool, ...]:
@@ -358,8 +358,8 @@ def depends(closed: ClosedOlympuspr, flags: Sequence[bool]) -> tuple[bool, ...]:
 
 @derived
 def _depends(closed: ClosedOlympuspr, flags: tuple[bool, ...]) -> tuple[bool, ...]:
-    found = reached(closed.olympuspr, flags)
-    return tuple([type(v) is not Literal and v in found for v in closed.outvars])
+    reached_vars = reached(closed.olympuspr, flags)
+    return tuple([type(v) is not Literal and v in reached_vars for v in closed.outvars])
 
 
 def record_unknown(fun: Callable[..., Sequence[Array]], args: Sequence[Any],

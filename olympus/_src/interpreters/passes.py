@@ -46,9 +46,9 @@ def without_dead_code(closed: ClosedOlympuspr, keep_unused: bool
 
     `keep_unused`: all inputs stay.
     """
-    found, used = dce_closed(closed, [True] * len(closed.out_avals))
+    live, used = dce_closed(closed, [True] * len(closed.out_avals))
     # The values of dimension variables are read off the arguments.
     kept = tuple([keep_unused or u or not is_static(getattr(a, "shape", ()))
                   for u, a in zip(used, closed.in_avals, strict=True)])
-    return (found, kept) if all(kept) else (found.rearranged(
+    return (live, kept) if all(kept) else (live.rearranged(
         [i for i, k in enumerate(kept) if k]), kept)

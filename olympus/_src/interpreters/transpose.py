@@ -50,8 +50,8 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
         closed = _discharge.discharge(ClosedOlympuspr(pr, consts), [False] * len(pr.invars))
         pr, consts = closed.olympuspr, closed.consts
     whole = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
-    found = reached(pr, [type(a) is Linear for a in args]) if whole else set()
-    if all(len({v in found for v in eqn.outvars}) < 2 for eqn in whole):
+    reached_vars = reached(pr, [type(a) is Linear for a in args]) if whole else set()
+    if all(len({v in reached_vars for v in eqn.outvars}) < 2 for eqn in whole):
         return backward_pass(pr, consts, args, cts, name, into)
     linear = [type(a) is Linear for a in args]
     rest, _, unknown = record_unknown(
@@ -94,8 +94,8 @@ class _Scopes(dict):
         self.outer = outer
 
     def __missing__(self, scope: Scope | None) -> Scope:
-        found = self[scope] = self.outer.extend(*scope.names) if scope else self.outer
-        return found
+        extended = self[scope] = self.outer.extend(*scope.names) if scope else self.outer
+        return extended
 
 
 class _Sums:
@@ -109,9 +109,9 @@ class _Sums:
         self.several: set[Var] = set()
         self.wide: dict[Var, DType] = {}
 
-    def add(self, variables: Sequence[Atom], values: Sequence[Transposed], found: Given) -> None:
+    def add(self, variables: Sequence[Atom], values: Sequence[Transposed], cts: Given) -> None:
         acc: dict[Any, Any] = self.acc
-        for var, x, ct in zip(variables, values, found, strict=True):
+        for var, x, ct in zip(variables, values, cts, strict=True):
             if ct is not None and type(x) is Linear and type(ct) is not Zero:
                 if x.aval.tagged:
                     ct = as_typed(ct, x.aval.to_cotangent_aval())
@@ -122,8 +122,9 @@ class _Sums:
                 acc[var] = ct if sum_so_far is None else self.sum_of(var, x.aval, sum_so_far, ct)
 
     def grow(self, eqn: OlympusprEqn, ins: Sequence[Transposed], ct: ArrayLike | Zero) -> bool:
-        """Add the cotangent of a part to the sum that there is, in its place: no array of zeros is
-        made for it. False if there is no sum, or one of several dtypes.
+        """Add the cotangent of a part to the operand's sum, in place: no array of zeros is made.
+
+        False where that is impossible: without a sum, or if sums have a wider dtype or tags.
         """
         old = self.acc.get(eqn.invars[0])
         if old is None or type(ct) is Zero or Linear in map(type, ins[1:]):
@@ -162,8 +163,8 @@ def _forward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tra
                 env[out] = Linear(out.aval)
         else:
             ctx.scope = scopes[eqn.ctx]
-            found = eqn.primitive.bind(*ins, **eqn.params)
-            env.update(zip(eqn.outvars, found if eqn.primitive.multiple_results else [found],
+            outs = eqn.primitive.bind(*ins, **eqn.params)
+            env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs],
                            strict=True))
     return env, pending
 
@@ -246,15 +247,15 @@ def _with_sums(eqn: OlympusprEqn, ins: Sequence[Transposed], cts: Reference, int
         if type(cts) is not Zero:
             _refs.addupdate_p.bind(into[first], cts, *ins[1:], view=view)
         return None
-    found = list(ins)
+    operands = list(ins)
     if prim.adds is not None:
         taken = set()       # a reference is passed once
         for i, (v, adds) in enumerate(zip(
-                eqn.invars, prim.adds(eqn.params, len(found)), strict=True)):
+                eqn.invars, prim.adds(eqn.params, len(operands)), strict=True)):
             if adds and v in into and v not in taken:
                 taken.add(v)
-                found[i] = into[v]
-    return found
+                operands[i] = into[v]
+    return operands
 
 
 def linear_flags(closed: ClosedOlympuspr, args: Sequence[Transposed]) -> tuple[bool | None, ...]:

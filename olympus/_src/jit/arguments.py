@@ -61,10 +61,10 @@ def resolve_argnums(what: str, fun: object, argnums: int | tuple[int, ...], coun
                 f"requires at least {i + 1 if i >= 0 else -i} positional arguments to be passed by "
                 f"the caller, but got only {count} positional arguments; keyword arguments are "
                 "never differentiated; pass it by position.")
-    found = tuple([i + count if i < 0 else i for i in wanted])
-    if len(set(found)) != len(found):
+    numbers = tuple([i + count if i < 0 else i for i in wanted])
+    if len(set(numbers)) != len(numbers):
         raise ValueError(f"{what}: argnums={argnums} names an argument twice; list each once.")
-    return found
+    return numbers
 
 
 def select(what: str, fun: object, argnums: int | tuple[int, ...], args: tuple

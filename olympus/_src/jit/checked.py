@@ -91,8 +91,8 @@ class Error:
 
     def get(self) -> str | None:
         """The message of the first failure, or None."""
-        found = self.get_exception()
-        return None if found is None else str(found)
+        exception = self.get_exception()
+        return None if exception is None else str(exception)
 
     def get_exception(self) -> CheckException | None:
         """The first failure as an exception of its category, or None; of mapped ones, each."""
@@ -364,6 +364,6 @@ def _bind(error: Error) -> None:
 
 def raise_error(error: Error) -> None:
     """Raise a known error."""
-    found = error.get_exception()
-    if found is not None:
-        raise OlympusRuntimeError(str(found)) from found
+    exception = error.get_exception()
+    if exception is not None:
+        raise OlympusRuntimeError(str(exception)) from exception

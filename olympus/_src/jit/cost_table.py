@@ -85,14 +85,14 @@ Lines = dict[Any, Cost]     # by source
 
 def cost_table(closed: ClosedOlympuspr, platform: str) -> CostTable:
     """The lines of a program with their costs on a platform."""
-    found: dict[tuple[str, int, str], Cost] = {}
+    costs: dict[tuple[str, int, str], Cost] = {}
     texts = {}
     for line, cost in Costs(platform).program(closed.olympuspr).items():
         place = None if line is None else source.location(line)
         key = ("<unknown>", 0, "") if place is None else (place.file, place.line, place.function)
-        found[key] = found.get(key, NOTHING).plus(cost)
+        costs[key] = costs.get(key, NOTHING).plus(cost)
         texts[key] = source.source_line(line)
-    rows = [CostLine(*key, *cost, texts[key]) for key, cost in found.items() if any(cost)]
+    rows = [CostLine(*key, *cost, texts[key]) for key, cost in costs.items() if any(cost)]
     return CostTable(sorted(rows, key=lambda r: (-r.flops, -r.bytes_accessed, r.file, r.line)))
 
 

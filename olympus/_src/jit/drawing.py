@@ -256,9 +256,9 @@ def _type(atom: Atom) -> str:
 
 
 def _cost(cost: Cost) -> str:
-    told = [f"{short_number(cost.flops)} flops",
-            f"{short_number(cost.transcendentals)} transcendentals", short_number(cost.bytes, "B")]
-    shown = " · ".join([text for text, n in zip(told, cost, strict=True) if n])
+    texts = [f"{short_number(cost.flops)} flops",
+             f"{short_number(cost.transcendentals)} transcendentals", short_number(cost.bytes, "B")]
+    shown = " · ".join([text for text, n in zip(texts, cost, strict=True) if n])
     return f'<div class="cost">{shown}</div>' if shown else ""
 
 
@@ -268,12 +268,12 @@ def _work(cost: Cost) -> float:
 
 def _edges(nodes: Sequence[_Node], names: Names) -> Iterator[str]:
     """An edge for each value that is read; its type is written where it leaves its box."""
-    told: set[Var] = set()
+    labelled: set[Var] = set()
     for node in nodes:
         for place, (maker, out, var) in enumerate(node.reads, 1):
             text = f"{names.of(var)}: {shortened(var.aval.str_short(short_dtypes=True))}"
-            label = "" if var in told else f"<text>{escape(text)}</text>"
-            told.add(var)
+            label = "" if var in labelled else f"<text>{escape(text)}</text>"
+            labelled.add(var)
             yield (f'<g class="edge" data-from="{maker}" data-to="{node.number}" '
                    f'data-out="{out:.3f}" data-in="{place / (len(node.reads) + 1):.3f}">'
                    f"<title>{escape(text)}</title><path/>{label}</g>")

@@ -242,16 +242,16 @@ def _otherwise(fun: Callable[..., PyTree], failures: list[Exception], args: tupl
 
 def _operands(args: tuple, fixed: Container[int]) -> tuple:
     """Arguments as C++ takes them, numbers on the device except for the `fixed` ones."""
-    found = list(args)
+    operands = list(args)
     for i, a in enumerate(args):
         kind = type(a)
         if kind in _PASSED_ON:
             continue
         if kind is Literal:
-            found[i] = placed(a)
+            operands[i] = placed(a)
         elif kind in _NUMBERS:
             if i not in fixed:
-                found[i] = number_array(a)
+                operands[i] = number_array(a)
         elif not isinstance(a, Tracer) and (given := array_method(a)) is not None:
-            found[i] = given()
-    return tuple(found)
+            operands[i] = given()
+    return tuple(operands)

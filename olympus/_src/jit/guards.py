@@ -36,8 +36,8 @@ class Guard:
         """Note the captures read, when the first program has been traced."""
         if self.captures:
             return
-        found = self.captures[None] = Captures(self.fun)
-        for where, why in found.opaque.items():
+        captures = self.captures[None] = Captures(self.fun)
+        for where, why in captures.opaque.items():
             if where not in self._warned:
                 self._warned.add(where)
                 source.warn(

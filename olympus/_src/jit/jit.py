@@ -54,11 +54,13 @@ from .signature import WHOLE, Arguments, Item, Signature
 from .stages import Lowered, Traced, may_share
 
 if TYPE_CHECKING:
+    from ..runtime.hosts import Watched
     from .recompiles import CacheInfo, Explanation
 
 _guards: Any = lazy_module("olympus._src.jit.guards")            # for who asks for them
 _persistent: Any = lazy_module("olympus._src.jit.persistent")    # few ask for it
 _checked: Any = lazy_module("olympus._src.jit.checked")
+_hosts: Any = lazy_module("olympus._src.runtime.hosts")
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 _failures: Any = lazy_module("olympus._src.runtime.failures")
 _recompiles: Any = lazy_module("olympus._src.jit.recompiles")    # of functions traced often
@@ -309,6 +311,8 @@ class JitFunction:
     # No base classes: C++ may call with an error set, and then Python finds only the attributes
     # written in the class of `self`.
 
+    watched: Watched | None = None      # around calls of `guarded`, once a program calls the host
+
     def __init__(self, fun: Callable, library: bool = False, *,
                  static_argnums: int | Sequence[int] | None = None,
                  static_argnames: str | Sequence[str] | None = None,
@@ -537,8 +541,10 @@ class JitFunction:
                 return self._miss(args, kwargs)
             # With guards C++ calls Python each time, which looks first; its fast path belongs to a
             # second object behind the look.
-            if may_share((args, kwargs)):
+            if self.signature.donates and may_share((args, kwargs)):
                 return self._miss(args, kwargs)[0], None, False
+            if self.watched is not None:
+                return self.watched(self.guarded, args, kwargs), None, False
             return self.guarded(*args, **kwargs), None, False
         except BaseException as error:
             # C++ remembers signatures of calls that raised, and would not take its fast path.
@@ -565,7 +571,8 @@ class JitFunction:
         if self.guarded is not None:
             lib.forget_signatures(weakref.ref(self.guarded))
 
-    def _miss(self, args: tuple, kwargs: dict[str, PyTree]) -> Missed:
+    def _miss(self, args: tuple, kwargs: dict[str, PyTree], behind: bool = False) -> Missed:
+        """What C++ gets of a call; `behind`: C++'s object is the one behind the look."""
         base = ctx.trace is ThreadState.trace
         under = self.plain and (not base or REFERENCES)
         key, operands = self.signature.plain(args, kwargs) if under else (None, args)
@@ -578,10 +585,10 @@ class JitFunction:
                 return tree_unflatten(program.out_tree, outs), None, False
             if program.flat is not None:
                 return program.on_contents(program.flat, operands), None, False
-        return self._of_arguments(args, kwargs, key, base)
+        return self._of_arguments(args, kwargs, key, base, behind)
 
-    def _of_arguments(self, args: tuple, kwargs: dict[str, PyTree], key: tuple | None, base: bool
-                      ) -> Missed:
+    def _of_arguments(self, args: tuple, kwargs: dict[str, PyTree], key: tuple | None, base: bool,
+                      behind: bool) -> Missed:
         """`_miss` of a call that its shorter key, if it has one, does not tell yet."""
         arguments = self.signature.arguments(args, kwargs)
         if self.library and Literal in map(type, arguments.leaves):
@@ -618,10 +625,10 @@ class JitFunction:
                 here = make_single_device_sharding(self.device)
                 outs = [constrain("jit device", x, here) for x in outs]
             return tree_unflatten(program.out_tree, outs), None, False
-        return self._at_once(program, arguments, key, args, kwargs)
+        return self._at_once(program, arguments, key, args, kwargs, behind)
 
     def _at_once(self, program: Program, arguments: Arguments, key: tuple | None, args: tuple,
-                 kwargs: dict[str, PyTree]) -> Missed:
+                 kwargs: dict[str, PyTree], behind: bool) -> Missed:
         """`_miss` of a program that is compiled and run now; `key` is the shorter one, if any."""
         if program.refs:
             if program.flat is None:
@@ -656,7 +663,7 @@ class JitFunction:
                 arguments, program, error)
             if not replaced or any(x.is_deleted() for x in flat):
                 raise
-            return self._miss(args, kwargs)
+            return self._miss(args, kwargs, behind)
         result = tree_unflatten(program.out_tree, outs)
         for x, donated in zip(flat, program.donated):
             if donated and x.is_deleted():
@@ -664,10 +671,12 @@ class JitFunction:
         if not arguments.cacheable or self.device is not None or ctx.axes:
             return result, None, False
         out_tree = dispatch_registry.flatten(result)[1]
-        path = executable.fastpath(out_tree, flat, arguments.leaves)
+        # At once for all threads.
+        watched = vars(self).setdefault("watched", _hosts.Watched()) if executable.watched else None
+        path = executable.fastpath(out_tree, flat, arguments.leaves, watched)
         self.direct = path is not None
-        if executable.exclusive and path is not None and self.guarded is None:
-            self.guarded = self._guard()
+        if path is not None and (executable.exclusive or executable.watched) and not behind:
+            self.guarded = self.guarded or self._guard()
             path = None
         return result, path, False
 
@@ -747,7 +756,7 @@ class JitFunction:
         def miss(*args: PyTree, **kwargs: PyTree) -> Missed:
             info = itself()
             assert info is not None     # it makes the call
-            return info._miss(args, kwargs)
+            return info._miss(args, kwargs, behind=True)
 
         return lib.pjit(self.name, self.signature.fun, miss, list(self.signature.static_argnums),
                         list(self.signature.static_argnames), object(), dispatch_registry,

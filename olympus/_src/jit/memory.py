@@ -129,11 +129,11 @@ def memory_report(most: int = 20) -> MemoryReport:
         raise ValueError(f"memory_report: most={most!r} given; a positive int is required.")
     loaded = compiled_programs()
     # No register of jitted functions and of caches on functions is kept: the collector knows them.
-    found = gc.get_objects()
+    objects = gc.get_objects()
     return MemoryReport(
-        _longest(FunctionMemory, list(map(_of_function, _holding(found))), most, 3),
+        _longest(FunctionMemory, list(map(_of_function, _holding(objects))), most, 3),
         len(loaded), sum(x.bytes for x in loaded),
-        _longest(CacheMemory, _of_caches(found), most, 3), _of_arrays(), context_bytes(),
+        _longest(CacheMemory, _of_caches(objects), most, 3), _of_arrays(), context_bytes(),
         lib.allocator.kept_memory())
 
 
@@ -190,7 +190,7 @@ def _items(cache: object) -> list[tuple[object, object]] | None:
 
 
 def _of_arrays() -> dict[str, tuple[int, int]]:
-    found: dict[str, list[int]] = {}
+    by_device: dict[str, list[int]] = {}
     for x in client(None).live_arrays():
         if x.aval is None:      # XLA's own, which no program of ours has made
             continue
@@ -198,9 +198,9 @@ def _of_arrays() -> dict[str, tuple[int, int]]:
         for n in x.sharding.shard_shape(x.shape):
             size *= n
         for device in x.sharding.addressable_devices:
-            row = found.setdefault(f"{device.platform}:{device.id}", [0, 0])
+            row = by_device.setdefault(f"{device.platform}:{device.id}", [0, 0])
             row[0], row[1] = row[0] + 1, row[1] + size * x.dtype.itemsize
-    return {name: (n, size) for name, (n, size) in sorted(found.items())}
+    return {name: (n, size) for name, (n, size) in sorted(by_device.items())}
 
 
 def _nbytes(values: Iterable[object]) -> int:

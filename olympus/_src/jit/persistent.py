@@ -93,10 +93,10 @@ class PersistentPrograms:
 
     def replaced(self, arguments: Arguments, program: Program, error: Exception) -> bool:
         """Whether a program failed since its entry lacks code, and another one takes its place."""
-        found = self.untried.pop(program, None)
-        if found is None or not lib.lacks_code(error):
+        entry = self.untried.pop(program, None)
+        if entry is None or not lib.lacks_code(error):
             return False
-        placement, stable, directory, key = found
+        placement, stable, directory, key = entry
         directory.drop(key)
         self.programs.pop((arguments.key, placement), None)
         disk_cache.warn_or_raise(directory, "running", disk_cache.entry_name(program.name), error)

@@ -283,7 +283,7 @@ def programs_of(fun: Callable, options: tuple, own: bool = False) -> Memo:
 
 
 def shares_programs(fun: Callable, options: tuple) -> bool:
-    """Whether the stages of a function with options are found by both."""
+    """Whether programs are kept by function and options, for all that `jit` makes of them."""
     try:
         hash(options)
     except TypeError:

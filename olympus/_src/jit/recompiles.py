@@ -177,13 +177,13 @@ def _around(now: Context, before: Context) -> list[Difference]:
         return []
     names = config.in_trace_key
     # Behind the options, a context has entries without names.
-    found = [(names[i] if i < len(names) else "the mesh, scope or metadata around", new, old)
+    pairs = [(names[i] if i < len(names) else "the mesh, scope or metadata around", new, old)
              for i, (new, old) in enumerate(zip(now.options, before.options, strict=True))
              if new != old]
     if now.axes != before.axes:
-        found.append(("the named axes around", dict(now.axes), dict(before.axes)))
+        pairs.append(("the named axes around", dict(now.axes), dict(before.axes)))
     return [Difference(name, str(new), str(old), "Set options once, before the first call.")
-            for name, new, old in found]
+            for name, new, old in pairs]
 
 
 # How often ---------------------------------------------------------------------------------------
@@ -210,10 +210,10 @@ def explain(signature: Signature, programs: Mapping[tuple, Program], arguments: 
     """
     hit = arguments.key in programs
     code = getattr(unwrapped(signature.fun), "__code__", None)
-    found = () if hit else differences(signature, whole_keys(programs), arguments)
+    reasons = () if hit else differences(signature, whole_keys(programs), arguments)
     if code is None or programs or not others:
-        return Explanation(signature.name, hit, found)
-    return Explanation(signature.name, hit, found, others, source.written_at(code))
+        return Explanation(signature.name, hit, reasons)
+    return Explanation(signature.name, hit, reasons, others, source.written_at(code))
 
 
 def over_limit(why: Explanation, traces: int, limit: int, on_retrace: object) -> None:

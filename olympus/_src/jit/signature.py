@@ -58,10 +58,10 @@ class Arguments:
 
     def types(self) -> Arguments:
         """The same with types in place of values, for who keeps it longer than the call."""
-        found = copy.copy(self)
+        typed = copy.copy(self)
         leaves: list[Value] = list(self.avals)
-        found.leaves = leaves
-        return found
+        typed.leaves = leaves
+        return typed
 
     def merged(self, dynamic: Sequence[PyTree]) -> list[PyTree]:
         """Positional arguments with the static ones back in their places."""
@@ -490,9 +490,9 @@ def _value_for_cpp(value: Any, items: list[Item]) -> object:
     # A class that compares in its own way has no stand-in.
     if kind.__eq__ is not tuple.__eq__ or kind.__hash__ is not tuple.__hash__:
         return value
-    found = [x if _exact_item(x) else Item(x) for x in value]
-    items += [x for x in found if type(x) is Item]
-    return tuple.__new__(kind, found)       # constructors, as of named tuples, may take others
+    comparable = [x if _exact_item(x) else Item(x) for x in value]
+    items += [x for x in comparable if type(x) is Item]
+    return tuple.__new__(kind, comparable)       # constructors, as of named tuples, may take others
 
 
 def _given(value: object) -> object:

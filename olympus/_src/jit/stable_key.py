@@ -294,8 +294,8 @@ class StableKey:
             raise UnstableError(f"jit persist=True: {where} is a reference {typeof(x)}; arrays are "
                                 "required; pass ref[...] and return what is to be written, or make "
                                 "the reference inside.")
-        state, found = state_of(x)
-        if not found:
+        state, has_state = state_of(x)
+        if not has_state:
             self._refuse(x, where)
         self.note("instance")
         self.add(cls, f"the class of {where}")

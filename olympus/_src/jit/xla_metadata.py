@@ -51,10 +51,10 @@ class MetadataValue(Primitive):
             return x
         attributes = x.owner.attributes
         # What an operation has been told before, it keeps.
-        told = {k: ir.StringAttr.get(v) for k, v in metadata}
+        entries = {k: ir.StringAttr.get(v) for k, v in metadata}
         if key in attributes:
-            told |= {a.name: a.attr for a in attributes[key]}
-        attributes[key] = ir.DictAttr.get(told)
+            entries |= {a.name: a.attr for a in attributes[key]}
+        attributes[key] = ir.DictAttr.get(entries)
         return x
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable

@@ -180,30 +180,30 @@ def _why(error: str) -> str:
     waited = re.search(r"imed out waiting (\d+)ms", error)
     client.key_value_set(sign, str(int(waited[1]) // 1000 if waited else 0),
                          allow_overwrite=True)
-    told, ended = {}, []
+    answers, ended = {}, []
     with watch_others() as watch:
         end = time.monotonic() + _MOMENT
-        while not ended and len(told) < len(current.members) and time.monotonic() < end:
+        while not ended and len(answers) < len(current.members) and time.monotonic() < end:
             gone = list(watch.look(0.05))   # before the signs are read: one who left a sign left it
-            told = {int(key.rpartition("/")[2]): text
-                    for key, text in client.key_value_dir_get(place)}
-            if found := next((t for t in told.values() if not t.isdigit()), None):
-                return found
+            answers = {int(key.rpartition("/")[2]): text
+                       for key, text in client.key_value_dir_get(place)}
+            if reason := next((t for t in answers.values() if not t.isdigit()), None):
+                return reason
             left = {key.rpartition("/")[2] for key, _ in client.key_value_dir_get(LEFT)}
-            ended = [m for m in current.members if m.process_id not in told and (
+            ended = [m for m in current.members if m.process_id not in answers and (
                 m in gone or str(m.process_id) in left)]
-        silent = [m for m in current.members if m.process_id not in told]
+        silent = [m for m in current.members if m.process_id not in answers]
         # Numbers all: a text is what another process found, and was returned.
-        seconds = max(map(int, told.values()))
+        seconds = max(map(int, answers.values()))
         if ended:
-            found = f"{_have_ended(ended)}; {_START_ANEW}"
+            reason = f"{_have_ended(ended)}; {_START_ANEW}"
         elif silent and seconds:
-            found = _took_no_part(silent, watch.unanswered, seconds)
+            reason = _took_no_part(silent, watch.unanswered, seconds)
         else:
-            found = (f"all {len(current.members)} of the job live; look at the logs of the others "
-                     "and at the network")
-    client.key_value_set(sign, found, allow_overwrite=True)
-    return found
+            reason = (f"all {len(current.members)} of the job live; look at the logs of the others "
+                      "and at the network")
+    client.key_value_set(sign, reason, allow_overwrite=True)
+    return reason
 
 
 def _took_no_part(silent: Sequence[rollcall.Member], unanswered: Sequence[rollcall.Member],

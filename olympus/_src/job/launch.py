@@ -24,17 +24,17 @@ def _free_port() -> int:
 def _environment(process: int, count: int, port: int, cpu_devices: int | None) -> dict[str, str]:
     # Unbuffered: a process that is killed would take with it the lines that it has not written yet.
     address = f"127.0.0.1:{port}"       # which no other host reaches
-    found = {**os.environ, "OLYMPUS_COORDINATOR_ADDRESS": address,
-             "OLYMPUS_COORDINATOR_BIND_ADDRESS": address, "OLYMPUS_NUM_PROCESSES": str(count),
-             "OLYMPUS_PROCESS_ID": str(process), "PYTHONUNBUFFERED": "1"}
+    environment = {**os.environ, "OLYMPUS_COORDINATOR_ADDRESS": address,
+                   "OLYMPUS_COORDINATOR_BIND_ADDRESS": address, "OLYMPUS_NUM_PROCESSES": str(count),
+                   "OLYMPUS_PROCESS_ID": str(process), "PYTHONUNBUFFERED": "1"}
     if cpu_devices is not None:
-        found["OLYMPUS_NUM_CPU_DEVICES"] = str(cpu_devices)
-    return found
+        environment["OLYMPUS_NUM_CPU_DEVICES"] = str(cpu_devices)
+    return environment
 
 
-def _copy_lines(process: int, source: IO[str], lock: threading.Lock) -> None:
-    with source:
-        for line in source:
+def _copy_lines(process: int, stream: IO[str], lock: threading.Lock) -> None:
+    with stream:
+        for line in stream:
             with lock:      # so that lines of two processes do not mix
                 sys.stdout.write(f"[{process}] {line}" + "\n" * (line[-1:] != "\n"))
                 sys.stdout.flush()
@@ -85,10 +85,10 @@ def launch(arguments: Sequence[str], num_processes: int, cpu_devices: int | None
 def _wait(running: Sequence[subprocess.Popen[str]]) -> int:
     """The first status that is not 0, as soon as there is one; 0 when all have ended."""
     while True:
-        found = [p.poll() for p in running]
-        failed = next((status for status in found if status), None)
+        statuses = [p.poll() for p in running]
+        failed = next((status for status in statuses if status), None)
         if failed is not None:
             return 128 - failed if failed < 0 else failed
-        if None not in found:
+        if None not in statuses:
             return 0
         time.sleep(0.02)

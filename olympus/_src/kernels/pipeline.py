@@ -6,7 +6,7 @@ On a TPU blocks are copied while others are computed; here each is copied, compu
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..base.source import api_boundary
 from ..base.typing import Array, PyTree, Reference
@@ -24,7 +24,7 @@ from .specs import Blocked, BlockSpec, Element, Grid, GridSpec, MemoryRef, Memor
 from .steps import as_index
 
 
-def _place(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyTree, ...]:
+def place_of(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyTree, ...]:
     """The index of a step's block in a reference: a `ds` for each axis that the body sees."""
     sizes: Sequence[Any] = ref.shape if spec.block_shape is None else spec.block_shape
     if len(sizes) != len(ref.shape):
@@ -50,6 +50,68 @@ def _place(spec: BlockSpec, ref: Reference, ids: Sequence[Array]) -> tuple[PyTre
     return tuple(index)
 
 
+class _Steps(NamedTuple):
+    """A body, the grid that it runs over, the specs of its references; how many of them it reads.
+    """
+
+    body: Callable[..., None]
+    sizes: Sequence[Any]
+    specs: Sequence[Any]
+    num_inputs: int
+
+    def run(self, refs: Sequence[Reference], scratches: PyTree, buffers: Sequence[PyTree] | None,
+            prologue: Callable[[], None]) -> None:
+        """All steps, on these buffers, or on blocks that are made for each step."""
+        def one(i: Array, _: None) -> None:
+            ids = []
+            for n in reversed(self.sizes):
+                ids.append(i % as_index(n))
+                i = i // as_index(n)
+            with around(ids[::-1], self.sizes):
+                if buffers is None:
+                    self._on_blocks(refs, scratches, prologue, ids[::-1])
+                else:
+                    self._on_buffers(refs, scratches, prologue, ids[::-1], buffers)
+
+        steps: Any = 1      # an int if all sizes are: then the loop has a reverse mode
+        for n in self.sizes:
+            steps = steps * n
+        fori_loop(0, steps, one, None)
+
+    def _on_blocks(self, refs: Sequence[Reference], scratches: PyTree,
+                   prologue: Callable[[], None], ids: Sequence[Array]) -> None:
+        places = [place_of(spec, ref, ids) for spec, ref in zip(self.specs, refs, strict=True)]
+        parts = [ref.at[place] for ref, place in zip(refs, places, strict=True)]
+
+        def on_blocks(*blocks: Reference) -> None:
+            for block, ref, place in zip(blocks, refs, places, strict=True):
+                set(block, ..., load(ref, place))
+            prologue()
+            self.body(*blocks, *scratches)
+            for block, ref, place in list(zip(blocks, refs, places, strict=True))[
+                    self.num_inputs:]:
+                store(ref, place, get(block))
+
+        run_scoped(on_blocks, *[MemoryRef(make_aval(p.shape, p.dtype), MemorySpace.ANY)
+                                for p in parts])
+
+    def _on_buffers(self, refs: Sequence[Reference], scratches: PyTree,
+                    prologue: Callable[[], None], ids: Sequence[Array], buffers: Sequence[PyTree]
+                    ) -> None:
+        ins, outs = [[(b, ref) for b, ref in zip(buffers, refs, strict=True) if getattr(b, kind)]
+                     for kind in ("is_input", "is_output")]
+        for buffer, ref in ins:
+            buffer.copy_in(ref, ids)
+        for buffer, ref in ins:
+            buffer.wait_in(ref, ids)
+        prologue()
+        self.body(*[buffer.current_ref for buffer in buffers], *scratches)
+        for buffer, ref in outs:
+            buffer.copy_out(ref, ids)
+        for buffer, ref in outs:
+            buffer.wait_out(ref, ids)
+
+
 @api_boundary
 def emit_pipeline(body: Callable[..., None], *, grid: Grid, in_specs: PyTree = (),
                   out_specs: PyTree = (), tiling: object = None,
@@ -69,8 +131,9 @@ def emit_pipeline(body: Callable[..., None], *, grid: Grid, in_specs: PyTree = (
       tiling, dimension_semantics, trace_scopes, no_pipelining: have no effect in interpret mode.
 
     Returns:
-      A function of references, inputs first, with the keyword `scratches`: references that the body
-      gets behind the blocks.
+      A function of references, inputs first, with the keywords `scratches`: references that the
+      body gets behind the blocks; `allocations`: a `BufferedRef` for each reference, which has its
+      blocks; `body_prologue`: a function that is called before the body.
 
     >>> from olympus.experimental import pallas as pl
     >>> from olympus.experimental.pallas import tpu as pltpu
@@ -83,40 +146,17 @@ def emit_pipeline(body: Callable[..., None], *, grid: Grid, in_specs: PyTree = (
     >>> print(pl.pallas_call(kernel, out, interpret=True)(onp.arange(5)))
     [0 2 4 6 8]
     """
-    sizes = GridSpec(grid).grid
-    ins, outs = tree_leaves(in_specs), tree_leaves(out_specs)
-    specs: list[Any] = [*ins, *outs]
-
-    def step(refs: Sequence[Reference], scratches: PyTree, ids: Sequence[Array]) -> None:
-        places = [_place(spec, ref, ids) for spec, ref in zip(specs, refs, strict=True)]
-        parts = [ref.at[place] for ref, place in zip(refs, places, strict=True)]
-
-        def on_blocks(*blocks: Reference) -> None:
-            for block, ref, place in zip(blocks, refs, places, strict=True):
-                set(block, ..., load(ref, place))
-            with around(ids, sizes):
-                body(*blocks, *scratches)
-            for block, ref, place in list(zip(blocks, refs, places, strict=True))[len(ins):]:
-                store(ref, place, get(block))
-
-        run_scoped(on_blocks, *[MemoryRef(make_aval(p.shape, p.dtype), MemorySpace.ANY)
-                                for p in parts])
-
-    def run(refs: Sequence[Reference], scratches: PyTree) -> None:
-        def one(i: Array, _: None) -> None:
-            ids = []
-            for n in reversed(sizes):
-                ids.append(i % as_index(n))
-                i = i // as_index(n)
-            step(refs, scratches, ids[::-1])
-
-        steps: Any = 1      # an int if all sizes are: then the loop has a reverse mode
-        for n in sizes:
-            steps = steps * n
-        fori_loop(0, steps, one, None)
+    ins = tree_leaves(in_specs)
+    steps = _Steps(body, GridSpec(grid).grid, [*ins, *tree_leaves(out_specs)], len(ins))
+    specs = steps.specs
 
     @api_boundary
-    def pipeline(*refs: Reference, scratches: PyTree = ()) -> None:
+    def pipeline(*refs: Reference, scratches: PyTree = (),
+                 allocations: Sequence[PyTree] | None = None,
+                 body_prologue: Callable[[], None] = lambda: None) -> None:
+        if allocations is not None and len(allocations) != len(refs):
+            raise ValueError(f"emit_pipeline: {len(allocations)} as the number of allocations "
+                             f"given for {len(refs)} references; one for each is required.")
         if len(refs) != len(specs):
             raise ValueError(f"emit_pipeline: {len(refs)} references given for {len(specs)} specs; "
                              "one reference for each is required, inputs first.")
@@ -125,7 +165,7 @@ def emit_pipeline(body: Callable[..., None], *, grid: Grid, in_specs: PyTree = (
             first = first & (program_id(axis) == 0)
         for name in () if core_axis_name is None else _row(core_axis_name):
             first = first & (axis_index(name) == 0)
-        when(first)(lambda: run(refs, scratches))
+        when(first)(lambda: steps.run(refs, scratches, allocations, body_prologue))
 
     return pipeline
 

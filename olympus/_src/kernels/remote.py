@@ -4,27 +4,22 @@ All devices run one kernel, so each starts a copy at the same place of the kerne
 gather the values and the addressees; each device keeps the values for it, in the order of the
 senders. So nothing is under way between two steps of a kernel, and a copy needs no other thread.
 
-A copy in a branch that only some devices take would wait for the others without an end:
-`check_branches` finds it in the kernel's program.
+A copy in a branch that only some devices take would wait for the others without an end: where the
+kernel's program is lowered, `control.agreement` finds it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from operator import or_
 from typing import Any
 
-from ..base import source
 from ..base.typing import Array, ArrayLike, PyTree, Reference
 from ..base.util import clipped
-from ..control.cond import cond_p
-from ..control.while_primitive import while_p
 from ..control_flow.while_loop import fori_loop
 from ..core.context import DeviceAxis, ctx
-from ..core.ir import Atom, ClosedOlympuspr, Literal
 from ..core.trace import typeof
-from ..lax.collectives.axes import axis_index, axis_index_p
-from ..lax.collectives.moves import all_gather, all_gather_p
+from ..lax.collectives.axes import axis_index
+from ..lax.collectives.moves import all_gather
 from ..lax.refs import WHOLE
 from ..numpy.creation import asarray
 from ..numpy.refs import RefPart
@@ -97,50 +92,3 @@ def deliver(to: Array, values: Sequence[ArrayLike], act: Callable[..., None]) ->
         when(ids[sender] == here)(lambda: act(*[row[sender] for row in rows]))
 
     fori_loop(0, ids.shape[0], one, None)
-
-
-# Branches ----------------------------------------------------------------------------------------
-
-def check_branches(closed: ClosedOlympuspr) -> None:
-    """NotImplementedError for a copy in a branch that a device's own place decides."""
-    if _communicates(closed):
-        _walk(closed, [False] * len(closed.olympuspr.invars))
-
-
-def _communicates(closed: ClosedOlympuspr) -> bool:
-    return any(eqn.primitive is all_gather_p or any(
-        _communicates(body) for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars))
-        for eqn in closed.eqns)
-
-
-def _walk(closed: ClosedOlympuspr, differs: Sequence[bool]) -> list[bool]:
-    """Which results differ from device to device, by which inputs do."""
-    own = {v for v, d in zip(closed.olympuspr.invars, differs, strict=True) if d}
-
-    def has(atom: Atom) -> bool:
-        return type(atom) is not Literal and atom in own
-
-    for eqn in closed.eqns:
-        prim, params, ins = eqn.primitive, eqn.params, list(map(has, eqn.invars))
-        bodies = prim.applied(params, ins)
-        if not bodies:
-            if prim is axis_index_p or (any(ins) and prim is not all_gather_p):
-                own.update(eqn.outvars)
-            continue
-        found = [_walk(body, its) for _, body, its in bodies]
-        if prim.repeats:        # what an iteration makes of a carry decides the next one
-            before, count = sum(map(len, prim.cut(params, ins)[:2])), len(prim.cut(params, ins)[2])
-            while (carry := [*map(or_, ins[before:before + count], found[-1])]) != (
-                    ins[before:before + count]):
-                ins[before:before + count] = carry
-                found = [_walk(body, its) for _, body, its in prim.applied(params, ins)]
-        decides = prim is cond_p and ins[0] or prim is while_p and found[0][0]
-        if decides and any(_communicates(body) for _, body, _ in bodies):
-            raise NotImplementedError(
-                f"pallas_call: {prim.name} at {source.summarize(eqn.source)} depends on "
-                "the device, and a copy or signal to another device is inside; all devices must "
-                "start it, or it would wait for the others without an end;\n  start it outside, "
-                "to the device itself where nothing is to be sent.")
-        outs = zip(*(found[1:] if prim is while_p else found), strict=True)
-        own.update([v for v, told in zip(eqn.outvars, outs, strict=True) if decides or any(told)])
-    return [has(v) for v in closed.olympuspr.outvars]

@@ -498,9 +498,9 @@ class Abs(Elementwise):
         return b.by_rule(_size, [x, out], [b.avals_in[0], b.avals_out[0]])[0]
 
 
-def _size(z: Array, found: Array) -> Array:
+def _size(z: Array, size: Array) -> Array:
     infinite = [eq(abs(part), math.inf) for part in (real(z), imag(z))]
-    return select(bitwise_or(*infinite), operand(math.inf, found), found)
+    return select(bitwise_or(*infinite), operand(math.inf, size), size)
 
 
 class Round(Elementwise):

@@ -464,16 +464,16 @@ def _check_preferred(preferred: DTypeLike | None, *operands: DType) -> None:
 
 def _positive(what: str, values: Sequence[int] | None, rank: int) -> tuple[int, ...]:
     """One positive int per spatial axis; None is all ones."""
-    found = (1,) * rank if values is None else tuple([
+    numbers = (1,) * rank if values is None else tuple([
         static_int(v, "conv_general_dilated", what)
         for v in sequence(values, "conv_general_dilated", what)])
-    if len(found) != rank:
-        raise ValueError(f"conv_general_dilated: {what} {found} given for {rank} spatial axes;"
+    if len(numbers) != rank:
+        raise ValueError(f"conv_general_dilated: {what} {numbers} given for {rank} spatial axes;"
                         "\n  one entry for each is required.")
-    if any(v < 1 for v in found):
-        raise ValueError(f"conv_general_dilated: {what} {found} given; positive entries are "
+    if any(v < 1 for v in numbers):
+        raise ValueError(f"conv_general_dilated: {what} {numbers} given; positive entries are "
                          "required.")
-    return found
+    return numbers
 
 
 def conv(lhs: ArrayLike, rhs: ArrayLike, window_strides: Sequence[int], padding: str,

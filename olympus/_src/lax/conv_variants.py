@@ -91,18 +91,18 @@ def conv_transpose(lhs: ArrayLike, rhs: ArrayLike, strides: Sequence[int],
     spec = features_last(x.ndim) if dimension_numbers is None and x.ndim == k.ndim else (
         conv_dimension_numbers(x.shape, k.shape, dimension_numbers))
     space = spec.rhs_spec[2:]
-    spread = (1,) * len(space) if rhs_dilation is None else canonical_shape(
+    dilation = (1,) * len(space) if rhs_dilation is None else canonical_shape(
         rhs_dilation, "conv_transpose")
-    if len(spread) != len(space):
-        raise ValueError(f"conv_transpose: rhs_dilation {spread} given for {len(space)} spatial "
+    if len(dilation) != len(space):
+        raise ValueError(f"conv_transpose: rhs_dilation {dilation} given for {len(space)} spatial "
                          "axes; one for each is required.")
     pads = _transposed_pads("conv_transpose", padding, [x.shape[d] for d in spec.lhs_spec[2:]],
-                            [dilated(k.shape[d], s) for d, s in zip(space, spread, strict=True)],
+                            [dilated(k.shape[d], s) for d, s in zip(space, dilation, strict=True)],
                             strides, use_consistent_padding)
     if transpose_kernel:
         rhs = rev(rhs, space)
         spec = spec._replace(rhs_spec=(spec.rhs_spec[1], spec.rhs_spec[0], *space))
-    return conv_general_dilated(lhs, rhs, (1,) * len(space), pads, strides, spread, spec,
+    return conv_general_dilated(lhs, rhs, (1,) * len(space), pads, strides, dilation, spec,
                                 precision=precision, preferred_element_type=preferred_element_type)
 
 
@@ -218,7 +218,7 @@ def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumb
 
 
 def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
-           pads: Sequence[tuple[int, int]], spread: Sequence[int], spec: ConvDimensionNumbers,
+           pads: Sequence[tuple[int, int]], lhs_dilation: Sequence[int], spec: ConvDimensionNumbers,
            batches: int = 1) -> Dims:
     kind = dtypes.as_dtype("float32")
     batches = static_int(batches, "conv", "batch_group_count")
@@ -226,7 +226,7 @@ def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence
     return conv_general_dilated_p.infer(
         *[make_aval(shape, kind) for shape in map(tuple, (lhs_shape, rhs_shape))],
         window_strides=canonical_shape(strides, "conv"), padding=tuple(pads),
-        lhs_dilation=canonical_shape(spread, "conv"),
+        lhs_dilation=canonical_shape(lhs_dilation, "conv"),
         rhs_dilation=(1,) * len(pads), dimension_numbers=spec,
         feature_group_count=groups if batches == 1 and groups and not left else 1,
         batch_group_count=batches, precision=None, preferred_element_type=None,

@@ -72,9 +72,9 @@ def interleave(even: ArrayLike, odd: ArrayLike, axis: int) -> Array:
     more = aval.shape[axis] - typeof(odd).shape[axis]
     kind = dtypes.scalar_kind(aval.dtype)
     zero = literal({"f": -0.0, "c": complex(-0.0, -0.0)}.get(kind, 0), aval.dtype)
-    spread = [[(0, 0, 0)] * aval.ndim for _ in range(2)]
-    spread[0][axis], spread[1][axis] = (0, 1 - more, 1), (1, more, 1)
-    wide = pad(even, zero, spread[0]), pad(odd, zero, spread[1])
+    pads = [[(0, 0, 0)] * aval.ndim for _ in range(2)]
+    pads[0][axis], pads[1][axis] = (0, 1 - more, 1), (1, more, 1)
+    wide = pad(even, zero, pads[0]), pad(odd, zero, pads[1])
     return (bitwise_or if dtypes.is_bool(aval.dtype) else add)(*wide)
 
 

@@ -181,10 +181,10 @@ class Elementwise(Primitive):
 
     def transpose(self, ct: Array, *args: Array | Linear, **params: Hashable) -> list[Cotangent]:
         cts: list[Any] = [None] * len(args)
-        found = [i for i, x in enumerate(args) if type(x) is Linear]
+        linear = [i for i, x in enumerate(args) if type(x) is Linear]
         assert self.transposes is not None, "a linear operation has partials"
-        for i in found:
-            if i not in self.linear or (len(found) > 1 and not self.additive):
+        for i in linear:
+            if i not in self.linear or (len(linear) > 1 and not self.additive):
                 raise not_linear(self.name, f"operand {i}")
             term = self.transposes[i](ct, None, *args, **params)
             ndim = typeof(term).ndim
@@ -298,9 +298,9 @@ def match_shapes(xs: Sequence[ArrayLike]) -> list[ArrayLike]:
     if not shapes or any(len(s) != len(shapes[0]) for s in shapes):
         return list(xs)
     sizes = [set(axis) - {1} or {1} for axis in zip(*shapes, strict=True)]
-    if any(len(found) > 1 for found in sizes):
+    if any(len(alike) > 1 for alike in sizes):
         return list(xs)
-    shape = tuple([found.pop() for found in sizes])
+    shape = tuple([alike.pop() for alike in sizes])
     return [x if typeof(x).shape == shape or is_literal(x) else broadcast_in_dim_p.bind(
         x, shape=shape, broadcast_dimensions=tuple(range(len(shape))), sharding=None)
         if typeof(x).shape else broadcast_scalar(x, shape, arrays[0].memory_space) for x in xs]

@@ -634,11 +634,11 @@ class ScatterAdd(Scatter):
         # Each sum would be rounded, as in `reduce_sum`.
         avals = wide, index, update.update(dtype=wide.dtype)
         name, scalar = self.combiner, make_aval((), wide.dtype)
-        (found,) = emit_scatter(
+        (sums,) = emit_scatter(
             b, [b.convert(x, wide)], indices, [b.convert(updates, avals[2])], avals,
             lambda p, q: [b.op(name, [p, q], None, scalar)], dimension_numbers,
             params["indices_are_sorted"], unique_indices, params["mode"])
-        return b.convert(found, narrow)
+        return b.convert(sums, narrow)
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Array, Tangent]:

@@ -41,12 +41,12 @@ def _lowered(aval: Aval, x: object) -> list[Value]:
                         f"{type(x).__name__}; {len(wanted)} are required, of the types that lo_ty "
                         f"returns: {', '.join(map(str, wanted))}.")
     for i, (part, to) in enumerate(zip(parts, wanted, strict=True)):
-        found = typeof(part)
-        if (found.shape, found.dtype) != (to.shape, to.dtype):
+        actual = typeof(part)
+        if (actual.shape, actual.dtype) != (to.shape, to.dtype):
             raise TypeError(f"{type(aval).__name__}.lower_val: part {i} of a {type(x).__name__} is "
-                            f"{found}; lo_ty says {to} for values of type {aval}; equal shapes "
+                            f"{actual}; lo_ty says {to} for values of type {aval}; equal shapes "
                             "and dtypes are required; convert the part where the value is made.")
-        if found.weak_type != to.weak_type or type(part) is Literal:
+        if actual.weak_type != to.weak_type or type(part) is Literal:
             parts[i] = convert_element_type_p.bind(
                 part, new_dtype=to.dtype, weak_type=to.weak_type, sharding=None)
     return parts
@@ -54,8 +54,8 @@ def _lowered(aval: Aval, x: object) -> list[Value]:
 
 def raised(avals: Sequence[Aval], parts: Sequence[Value]) -> list[Value]:
     """Values of these types, of the parts of all in a row."""
-    given, found = iter(parts), []
+    given, values = iter(parts), []
     for aval in avals:
         mine = [next(given) for _ in part_types(aval)]
-        found.append(aval.raise_val(*mine) if aval.is_high else mine[0])
-    return found
+        values.append(aval.raise_val(*mine) if aval.is_high else mine[0])
+    return values

@@ -440,12 +440,12 @@ def _by_chlo(b: Builder, xs: Sequence[IrValue], roles: Roles,
     axes = {"lhs_contracting": roles.contracting[0], "rhs_contracting": roles.contracting[1],
             "lhs_ragged": (roles.ragged,), "rhs_group": () if roles.group is None else (0,)}
     numbers = ", ".join(f"{name}_dimensions = {[*dims]}" for name, dims in axes.items() if dims)
-    found = b.op("chlo.ragged_dot", [lhs, rhs, sizes], {
+    product = b.op("chlo.ragged_dot", [lhs, rhs, sizes], {
         "ragged_dot_dimension_numbers": b.attr(f"#chlo.ragged_dot<{numbers}>"),
         "precision_config": b.attr(f"[{names}]")}, out)
     rule = _groups_with_places if roles.group is None else _places_of_groups
-    (found,) = b.traced(rule, [found, sizes], [out, counts])
-    return found if out.dtype == wanted.dtype else b.convert(found, wanted)
+    (product,) = b.traced(rule, [product, sizes], [out, counts])
+    return product if out.dtype == wanted.dtype else b.convert(product, wanted)
 
 
 def _places_of_groups(out: Array, sizes: Array) -> list[Array]:

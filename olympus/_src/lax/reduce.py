@@ -179,13 +179,13 @@ class Extremum(Reduction):
         XLA's partitioner makes it one over devices, too, for which it knows `maximum` alone.
         """
         aval, out = b.avals_in[0], b.avals_out[0]
-        found = super().lower(b, x, axes=axes)
+        extremum = super().lower(b, x, axes=axes)
         nan = aval.dtype.type(float("nan"))
         if nan == nan:      # a dtype without
-            return found
+            return extremum
         missing = b.compare("NE", x, x, "FLOAT", aval.update(dtype=BOOL))
         missing = b.reduce("stablehlo.or", missing, False, axes, out.update(dtype=BOOL))
-        return b.op("stablehlo.select", [missing, b.full(out, nan), found], None, out)
+        return b.op("stablehlo.select", [missing, b.full(out, nan), extremum], None, out)
 
     def _by_levels(self, b: Builder, x: IrValue, axes: Dims, dtype: DType) -> IrValue:
         """The reduction on one CPU, in which a long axis is cut into pieces, level by level.

@@ -93,7 +93,7 @@ def _sorted(keys: Array, values: Array) -> list[Array]:
 
 
 def _segment_products(factors: Array, starts: Array) -> Array:
-    """The product of the factors before each one since the last start (1, else 0) at or before."""
+    """The product of the earlier factors of the same segment, whose start is marked by a 1."""
     n, one = typeof(factors).shape[0], literal(1, typeof(factors).dtype)
     first = broadcast_in_dim(one, (1,), ())
     shifted = concatenate([first, slice_in_dim(factors, 0, n - 1)], 0)

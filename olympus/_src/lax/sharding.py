@@ -115,9 +115,9 @@ class PartsConstraint(ShardingConstraint):
         return avals[0]
 
     def impl(self, x: Value, *, sharding: ShardingLike) -> Value:
-        spread = [constrain("with_sharding_constraint", part, sharding)
-                  for part in _parts.parts_of([x])]
-        return _parts.raised([typeof(x)], spread)[0]
+        parts = [constrain("with_sharding_constraint", part, sharding)
+                 for part in _parts.parts_of([x])]
+        return _parts.raised([typeof(x)], parts)[0]
 
     def in_parts(self, args: Sequence[Value], params: Params) -> Value:
         return self.impl(*args, **params)
@@ -629,12 +629,12 @@ def sharding_like(x: Any) -> Sharding | None:
     if isinstance(x, Tracer):
         return x.aval.sharding if getattr(x.aval, "explicit", False) else None
     if type(x) is ShapeDtypeStruct:
-        found, mesh = x.sharding, current_mesh()
-        if type(found) is not NamedSharding or isinstance(found.mesh, Mesh) or (
-                found.mesh.explicit_axes and ctx.trace is not ThreadState.trace):
-            return found
-        return None if mesh is None or mesh.abstract_mesh != found.mesh else (
-            found.update(mesh=mesh))
+        sharding, mesh = x.sharding, current_mesh()
+        if type(sharding) is not NamedSharding or isinstance(sharding.mesh, Mesh) or (
+                sharding.mesh.explicit_axes and ctx.trace is not ThreadState.trace):
+            return sharding
+        return None if mesh is None or mesh.abstract_mesh != sharding.mesh else (
+            sharding.update(mesh=mesh))
     if type(x) is not lib.ArrayImpl or not x._committed or ctx.trace is not ThreadState.trace:
         return None
     kind = type(x._sharding)

@@ -290,11 +290,11 @@ def pad(operand: ArrayLike, padding_value: ArrayLike,
 
 
 def _triple(axis: Sequence[int]) -> tuple[int, ...]:
-    found = sequence(axis, "pad", "an entry of padding_config")
-    if len(found) != 3:
+    numbers = sequence(axis, "pad", "an entry of padding_config")
+    if len(numbers) != 3:
         raise ValueError(f"pad: {axis!r} given as an entry of padding_config; (low, high, "
                          "interior) is required.")
-    return found
+    return numbers
 
 
 # Joining and splitting --------------------------------------------------------------------------

@@ -51,9 +51,44 @@ sqrt_p = MendedElementwise("sqrt", "stablehlo.sqrt", mend_sqrt,
 rsqrt_p = elementwise("rsqrt", "stablehlo.rsqrt", INEXACT,
                       lambda t, y, x, **_: mul(t, mul(-0.5, div(y, x))),
                       algebra="root", domain=_POSITIVE, fusion="costly", pace=1.0)
-cbrt_p = elementwise("cbrt", "stablehlo.cbrt", FLOATING,
-                     lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2))), fusion="costly",
-                     pace=20.0, kernels=_KERNELS, kernels_from=_LEAST)
+# By dtype the digits of a significand behind the first one, and integers of as many bits.
+_PARTS = {dtypes.as_dtype(name): (bits, dtypes.as_dtype(of)) for name, bits, of in (
+    ("bfloat16", 7, "int16"), ("float32", 23, "int32"), ("float64", 52, "int64"))}
+
+
+class Cbrt(Elementwise):
+    """The real cube root.
+
+    At subnormal numbers XLA:CPU (0.10.2, 0.12.0.1) computes others, some of the other sign. They
+    are read as whole numbers.
+    """
+
+    def lower(self, b: Builder, x: IrValue, accuracy: AccuracyMode | None = None) -> IrValue:
+        aval = b.avals_out[0]
+        if b.platform != "cpu" or aval.dtype not in _PARTS or b.module.exported:
+            return super().lower(b, x, accuracy=accuracy)
+        x, scale = b.by_rule(self.enlarged, [x], [aval])
+        out = b.op("stablehlo.cbrt", [x], None, aval)
+        return b.op("stablehlo.multiply", [out, scale], None, aval)
+
+    def enlarged(self, x: Array) -> list[Array]:
+        """A number whose root is no subnormal number's, and the factor to the root of x."""
+        dtype = typeof(x).dtype
+        digits, of = _PARTS[dtype]
+        unit = digits - math.frexp(float(dtypes.finfo(dtype).smallest_normal))[1] + 1
+        power = -(-unit // 3)
+        bits = bitcast_convert_type_p.bind(x, new_dtype=of)
+        size = bitwise_and(bits, int(np.iinfo(of).max))
+        small = lt(size, 1 << digits)
+        large = mul(in_dtype(size, dtype), 2.0 ** (3 * power - unit))
+        negative = lt(bits, 0)
+        return [select(small, select(negative, neg(large), large), x),
+                select(small, operand(2.0 ** -power, x), operand(1.0, x))]
+
+
+cbrt_p = Cbrt("cbrt", "stablehlo.cbrt", FLOATING, [
+    lambda t, y, x, **_: mul(t, mul(1 / 3, integer_pow(y, -2)))],
+    fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST)
 
 
 class Pow(Elementwise):
@@ -427,13 +462,10 @@ class Atan2(Elementwise):
     """
 
     scalars = True
-    # By dtype the digits of a significand behind the first one, and integers of as many bits.
-    parts = {dtypes.as_dtype(name): (bits, dtypes.as_dtype(of)) for name, bits, of in (
-        ("bfloat16", 7, "int16"), ("float32", 23, "int32"), ("float64", 52, "int64"))}
 
     def lower(self, b: Builder, *xs: IrValue) -> IrValue:
         xs, aval = tuple(b.expand(xs)), b.avals_out[0]
-        if b.platform == "cpu" and aval.dtype in self.parts and not b.module.exported:
+        if b.platform == "cpu" and aval.dtype in _PARTS and not b.module.exported:
             xs = tuple(b.by_rule(self.enlarged, xs, [aval] * 2))
         return b.op("stablehlo.atan2", xs)
 
@@ -444,7 +476,7 @@ class Atan2(Elementwise):
         as it is, as the quotient is 0 anyway.
         """
         dtype = typeof(x).dtype
-        digits, of = self.parts[dtype]
+        digits, of = _PARTS[dtype]
         most = math.frexp(float(dtypes.finfo(dtype).max))[1] - 1
         power, least_power, normal = most - 1 + digits, digits + 1, 1 << digits
         given = [bitcast_convert_type_p.bind(v, new_dtype=of) for v in (y, x)]

@@ -83,23 +83,23 @@ def window_params(name: str, shape: Dims, window_dimensions: Sequence[int],
                   ) -> Params:
     """The canonical params of windows on an array of `shape`; errors named after `name`."""
     def per_axis(what: str, values: Sequence[int] | None) -> Dims:
-        found = (1,) * len(shape) if values is None else canonical_shape(values, f"{name}: {what}")
-        if len(found) != len(shape):
-            raise TypeError(f"{name}: {what} {found} given for an operand of shape {shape}; one "
+        ints = (1,) * len(shape) if values is None else canonical_shape(values, f"{name}: {what}")
+        if len(ints) != len(shape):
+            raise TypeError(f"{name}: {what} {ints} given for an operand of shape {shape}; one "
                             "entry per axis is required.")
-        if any(v < 1 for v in found):
-            raise ValueError(f"{name}: {what} {found} given; positive entries are required.")
-        return found
+        if any(v < 1 for v in ints):
+            raise ValueError(f"{name}: {what} {ints} given; positive entries are required.")
+        return ints
 
     window = per_axis("window_dimensions", window_dimensions)
     strides = per_axis("window_strides", window_strides)
     base = per_axis("base_dilation", base_dilation)
-    spread = per_axis("window_dilation", window_dilation)
+    dilations = per_axis("window_dilation", window_dilation)
     if isinstance(padding, str):
-        padding = padtype_to_pads(shape, [*map(dilated, window, spread)], strides, padding)
+        padding = padtype_to_pads(shape, [*map(dilated, window, dilations)], strides, padding)
     return {"window_dimensions": window, "window_strides": strides,
             "padding": canonical_pads(name, padding, shape), "base_dilation": base,
-            "window_dilation": spread}
+            "window_dilation": dilations}
 
 
 def _amount(value: int) -> int:
@@ -123,9 +123,9 @@ def windowed_shape(shape: Sequence[int], *, window_dimensions: Dims, window_stri
                    padding: Pairs, base_dilation: Dims, window_dilation: Dims) -> Dims:
     """How many windows fit along each axis."""
     sizes = []
-    for n, w, s, (low, high), base, spread in zip(shape, window_dimensions, window_strides, padding,
-                                                  base_dilation, window_dilation, strict=True):
-        room = dilated(n, base) + low + high - dilated(w, spread)
+    for n, w, s, (low, high), base, apart in zip(shape, window_dimensions, window_strides, padding,
+                                                    base_dilation, window_dilation, strict=True):
+        room = dilated(n, base) + low + high - dilated(w, apart)
         sizes.append(strided_size(0, room + 1, s))
     return tuple(sizes)
 
@@ -185,10 +185,10 @@ def sum_windows(b: Builder, x: IrValue, params: Params) -> IrValue:
     aval, out = b.avals_in[0], b.avals_out[0]
     wide = aval.update(dtype=dtypes.wide_dtype(aval.dtype))
     scalar, narrow = make_aval((), wide.dtype), wide.dtype != aval.dtype
-    found = emit_windows(
+    sums = emit_windows(
         b, [b.convert(x, wide) if narrow else x], [b.scalar(0, wide.dtype)], [wide],
         lambda p, q: [b.op("stablehlo.add", [p, q], None, scalar)], **params)[0]
-    return b.convert(found, out) if narrow else found
+    return b.convert(sums, out) if narrow else sums
 
 
 def _padded(b: Builder, xs: Sequence[IrValue], inits: Sequence[IrValue],
@@ -262,10 +262,10 @@ class ReduceWindowSum(WindowReduction):
     def transpose(self, ct: Array, x: Linear, *, window_dimensions: Dims, window_strides: Dims,
                   padding: Pairs, base_dilation: Dims, window_dilation: Dims) -> list[Array | None]:
         pads = []
-        for n, out, w, s, (low, _), base, spread in zip(
+        for n, out, w, s, (low, _), base, dilation in zip(
                 x.aval.shape, typeof(ct).shape, window_dimensions, window_strides, padding,
                 base_dilation, window_dilation, strict=True):
-            reach = dilated(w, spread) - 1
+            reach = dilated(w, dilation) - 1
             pads.append((reach - low, dilated(n, base) + low - dilated(out, s)))
         return [self.bind(ct, window_dimensions=window_dimensions, window_strides=base_dilation,
                           padding=tuple(pads), base_dilation=window_strides,

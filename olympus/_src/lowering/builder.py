@@ -861,13 +861,13 @@ def host_value(value: Any, aval: ShapedArray) -> np.ndarray:
 
 def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Var, IrValue]:
     """The MLIR values of closed-over arrays, and of literals that a plan hides, by variable."""
-    found = {var: emit_constant(b, value, var.aval)
-             for var, value in zip(closed.olympuspr.constvars, closed.consts)}
+    values = {var: emit_constant(b, value, var.aval)
+              for var, value in zip(closed.olympuspr.constvars, closed.consts)}
     for var in plan.constants:
         literal, aval = plan.constants[var], var.aval
-        found[var] = _instead.hidden(b, found[var], aval) if literal is None else b.broadcast(
+        values[var] = _instead.hidden(b, values[var], aval) if literal is None else b.broadcast(
             _instead.hidden(b, b.scalar(literal.val, aval.dtype), literal.aval), aval, ())
-    return found
+    return values
 
 
 def emit_constant(b: Builder, value: ArrayLike, aval: ShapedArray) -> IrValue:

@@ -207,13 +207,13 @@ class Places:
         within = () if self.manual is None else (self.manual.mesh,)
         candidates = [m for m in (*within, *self.given, *self.meshes, current_mesh())
                       if m is not None]
-        for found in candidates:
-            if found.shape_tuple == mesh.shape_tuple and (
-                    isinstance(found, Mesh) or self._may_lack_devices(found)):
-                return found
-        for found in candidates:    # the same devices, by other names
-            if isinstance(found, Mesh) and found.size == mesh.size:
-                return mesh_of(mesh, found.device_tuple)
+        for candidate in candidates:
+            if candidate.shape_tuple == mesh.shape_tuple and (
+                    isinstance(candidate, Mesh) or self._may_lack_devices(candidate)):
+                return candidate
+        for candidate in candidates:    # the same devices, by other names
+            if isinstance(candidate, Mesh) and candidate.size == mesh.size:
+                return mesh_of(mesh, candidate.device_tuple)
         if self._may_lack_devices(mesh):
             return mesh
         raise ValueError(f"{self.name}: a part of the program is over {mesh}, and nothing names "
@@ -391,10 +391,10 @@ class ModuleContext:
     @property
     def takes_kernels(self) -> bool:
         """Whether kernels may replace rules: on one CPU, in programs compiled here."""
-        found = self._takes
-        if found is None:
-            found = self._takes = self.kernels != "off" and self.keeps_calls
-        return found
+        takes = self._takes
+        if takes is None:
+            takes = self._takes = self.kernels != "off" and self.keeps_calls
+        return takes
 
     @property
     def rules_of(self) -> str | None:
@@ -452,10 +452,10 @@ class ModuleContext:
     def combiner(self, combine: Callable[[Array, Array], Array], aval: ShapedArray
                  ) -> ClosedOlympuspr:
         """The program that combines two values of an aval, traced once for the module."""
-        found, key = self.combiners, (combine, aval)
-        if key not in found:
-            found[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
-        return found[key]
+        programs, key = self.combiners, (combine, aval)
+        if key not in programs:
+            programs[key] = stage(lambda p, q: [combine(p, q)], [aval, aval])
+        return programs[key]
 
     def called_once(self, pr: Olympuspr) -> bool:
         """Whether one equation calls the program, as far as the present function sees."""
@@ -552,7 +552,7 @@ class ModuleContext:
 
 
 def _cut_alike(a: NamedSharding | None, b: NamedSharding | None, ndim: int) -> bool:
-    """Whether two shardings are known, and of equal parts."""
+    """Whether two shardings are known, and give devices equal parts."""
     if a is None or b is None or PartitionSpec.UNCONSTRAINED in (*a.spec, *b.spec):
         return False
     return a == b or (isinstance(a.mesh, Mesh) and isinstance(b.mesh, Mesh)

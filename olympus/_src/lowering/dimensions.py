@@ -57,7 +57,7 @@ class Sizes:
 
 
 class _Unseen(dict[Hashable, IrValue]):
-    """Values that are known of, and not to be had."""
+    """Values that exist outside a region, and cannot be used in it."""
 
     def __getitem__(self, name: Hashable) -> IrValue:
         if name == PLATFORM_INDEX:
@@ -201,16 +201,16 @@ def sizes_of(b: Emitter, shape: Sequence[DimSize]) -> IrValue:
 def _own_sizes(b: Emitter, x: IrValue) -> list[IrValue]:
     """The sizes of an MLIR value as scalars of the dtype of ints."""
     kind = b.module.dimension_aval
-    found = []
+    sizes = []
     for i, n in enumerate(x.type.shape):
         if not x.type.is_dynamic_dim(i):
-            found.append(b.scalar(n, kind.dtype))
+            sizes.append(b.scalar(n, kind.dtype))
             continue
         # int32 by StableHLO's rule, whatever the dtype of ints is.
         out = b.op("stablehlo.get_dimension_size", [x], {"dimension": attr(f"{i} : i64")},
                    make_aval((), I32))
-        found.append(out if kind.dtype == I32 else b.convert(out, kind))
-    return found
+        sizes.append(out if kind.dtype == I32 else b.convert(out, kind))
+    return sizes
 
 
 def emit_solution(b: Builder, solution: Solution, args: Sequence[IrValue]) -> Sizes:

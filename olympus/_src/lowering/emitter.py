@@ -163,9 +163,9 @@ class Emitter:
         if types is None:
             avals = self.avals_out if avals is None else avals
             if self.block.sizes is not None and name in dimensions.DYNAMIC:
-                found = dimensions.DYNAMIC[name](self, operands, attributes, avals)
-                if found is not None:
-                    return found
+                dynamic = dimensions.DYNAMIC[name](self, operands, attributes, avals)
+                if dynamic is not None:
+                    return dynamic
             types = [tensor_type(a) for a in avals]
         return self.raw(name, operands, attributes, types, regions)
 
@@ -292,16 +292,16 @@ class Emitter:
 
     def expand(self, xs: Sequence[IrValue]) -> list[IrValue]:
         """Operands of an elementwise equation at the result's shape (literals are rank 0)."""
-        shape, found = self.avals_out[0].shape, list(xs)
+        shape, values = self.avals_out[0].shape, list(xs)
         if not shape:
-            return found
+            return values
         # Looked up here, without the frame of `broadcast`: a scalar is spread once per block.
         for i, a in enumerate(self.avals_in):
             if not a.shape:
                 known = self.block.repeated.get((id(xs[i]), shape))
-                found[i] = (known[0] if known is not None else
-                            self.broadcast(xs[i], a.update(shape=shape), ()))
-        return found
+                values[i] = (known[0] if known is not None else
+                             self.broadcast(xs[i], a.update(shape=shape), ()))
+        return values
 
     def convert(self, x: IrValue, aval: ShapedArray) -> IrValue:
         """stablehlo.convert to an aval."""

@@ -485,9 +485,10 @@ class _Pass:
 
     @functools.cached_property
     def _before_functions(self) -> Set[int]:
-        """The equations before the last one that takes several instructions, by identity."""
+        """The equations before the last elementwise one of many instructions, by identity."""
         eqns = self.pr.eqns
-        last = max([i for i, eqn in enumerate(eqns) if eqn.primitive.pace >= 1], default=0)
+        last = max([i for i, eqn in enumerate(eqns)
+                    if eqn.primitive.elementwise and eqn.primitive.pace >= 1], default=0)
         return {id(eqn) for eqn in eqns[:last]}
 
     def _other(self, eqn: OlympusprEqn) -> None:

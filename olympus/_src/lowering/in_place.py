@@ -194,35 +194,35 @@ class _Order:
         one kernel alone reads it: XLA does not repeat expensive operations, and fuses no others
         than elementwise ones.
         """
-        found = dict.fromkeys(variables(outvars), -1)
-        alone = dict.fromkeys(found, False)
+        ends_of = dict.fromkeys(variables(outvars), -1)
+        alone = dict.fromkeys(ends_of, False)
         for n in range(len(self.eqns) - 1, -1, -1):
             eqn = self.eqns[n]
-            ends = {found[x] for x in eqn.outvars if x in found}
+            ends = {ends_of[x] for x in eqn.outvars if x in ends_of}
             if not ends and not eqn.effects:    # dead code
                 continue
             end = n if n in self.of_writes else ends.pop() if len(ends) == 1 else -1
             in_one = eqn.primitive.fusion in ("", "costly") or (
                 len(eqn.outvars) == 1 and alone.get(eqn.outvars[0], False))
             for x in {*variables(eqn.invars)}:
-                alone[x] = in_one and x not in found
-                found[x] = end if found.get(x, end) == end else -1
-        return found, alone
+                alone[x] = in_one and x not in ends_of
+                ends_of[x] = end if ends_of.get(x, end) == end else -1
+        return ends_of, alone
 
     def _needs(self, made: Mapping[Var, int]) -> dict[int, int]:
         """Of which of these values, as bits, each write is computed."""
-        made, found = dict(made), dict[int, int]()
+        made, needs = dict(made), dict[int, int]()
         for n, eqn in enumerate(self.eqns):
             of = 0
             for x in eqn.invars:
                 if type(x) is not Literal:
                     of |= made.get(x, 0)
             if n in self.of_writes:
-                found[n] = of
+                needs[n] = of
             if of:
                 for x in eqn.outvars:
                     made[x] = made.get(x, 0) | of
-        return found
+        return needs
 
 
 def _bytes(aval: ShapedArray) -> int:

@@ -60,10 +60,10 @@ class KernelReport(NamedTuple):
 
 def kernel_report(name: str, taken: Iterable[Taken], reason: str) -> KernelReport:
     """The report on a program with these kernels, and why it can have none."""
-    found: dict[tuple[str, str, str, str, str], list[float]] = {}
+    savings: dict[tuple[str, str, str, str, str], list[float]] = {}
     for kernel, eqn, avals, _, source in taken:
         key = (summarize(source), eqn.primitive.name, str(avals[0]), kernel.name, kernel.why)
         size = max(a.size for a in (*avals, *[v.aval for v in eqn.outvars]))
-        found.setdefault(key, []).append(kernel.saves * size / 1000)
+        savings.setdefault(key, []).append(kernel.saves * size / 1000)
     return KernelReport(name, tuple([KernelLine(*key, len(saved), round(sum(saved)))
-                                     for key, saved in found.items()]), reason)
+                                     for key, saved in savings.items()]), reason)

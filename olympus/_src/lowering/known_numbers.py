@@ -127,8 +127,8 @@ class Inexact(dict[Aval, bool]):
     """Whether an aval's dtype is floating or complex, by aval, whose hash is quicker."""
 
     def __missing__(self, aval: Aval) -> bool:
-        found = self[aval] = dtypes.is_inexact(aval.dtype)
-        return found
+        inexact = self[aval] = dtypes.is_inexact(aval.dtype)
+        return inexact
 
 
 class Reciprocals(dict[tuple[float, Aval], bool]):
@@ -138,5 +138,5 @@ class Reciprocals(dict[tuple[float, Aval], bool]):
     """
 
     def __missing__(self, key: tuple[float, Aval]) -> bool:
-        found = self[key] = not has_no_reciprocal(key[0], key[1].dtype)
-        return found
+        has_one = self[key] = not has_no_reciprocal(key[0], key[1].dtype)
+        return has_one

@@ -48,21 +48,21 @@ def levels(module: IrModule) -> int:
     """How many loops, branches and calls are within one another in a module's main function."""
     functions = {_symbol_of(op): _levels_of(op.operation) for op in module.body.operations}
     # A stack of its own: an artifact may be nested deeper than Python recurses.
-    found: dict[str, int | None] = {}       # None: begun
+    depths: dict[str, int | None] = {}       # None: begun
     pending = ["main"]
     while pending:
         name = pending[-1]
         own, calls = functions[name]
-        if name not in found:
-            found[name] = None
-            pending += [f for f, _ in calls if f in functions and f not in found]
+        if name not in depths:
+            depths[name] = None
+            pending += [f for f, _ in calls if f in functions and f not in depths]
             continue
         pending.pop()
-        if found[name] is None:     # A callee that is begun and not ended is recursive.
-            within = [_ENDLESS if (inner := found[callee]) is None else around + inner
+        if depths[name] is None:     # A callee that is begun and not ended is recursive.
+            within = [_ENDLESS if (inner := depths[callee]) is None else around + inner
                       for callee, around in calls if callee in functions]
-            found[name] = max([own, *within])
-    return found["main"] or 0
+            depths[name] = max([own, *within])
+    return depths["main"] or 0
 
 
 def _levels_of(function: IrOperation) -> tuple[int, list[tuple[str, int]]]:

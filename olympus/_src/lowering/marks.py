@@ -17,10 +17,10 @@ _COMPUTE_TYPES = {"device_host": "host", "device": "dense", "tpu_sparsecore": "s
 def elsewhere(compute_type: str, options: str | None = None) -> dict[str, str]:
     """XLA's attributes for operations that run elsewhere than the rest of their program."""
     if compute_type.startswith("gpu_stream:"):
-        found = {"_xla_stream_annotation": compute_type.split(":")[1], **KEPT}
+        attributes = {"_xla_stream_annotation": compute_type.split(":")[1], **KEPT}
     else:
-        found = {"_xla_compute_type": _COMPUTE_TYPES[compute_type]}
-    return found if options is None else {**found, "backend_config": options}
+        attributes = {"_xla_compute_type": _COMPUTE_TYPES[compute_type]}
+    return attributes if options is None else {**attributes, "backend_config": options}
 
 
 def marks_of(scope: Scope, around: Iterable[Any] | None) -> IrAttribute | None:

@@ -142,7 +142,7 @@ def _result_attrs(context: ModuleContext,
                   results: Iterable[tuple[str, NamedSharding | None, Aval, str | None]]
                   ) -> list[IrAttribute]:
     """The attributes of each result (path, sharding, aval, layout)."""
-    ir, found = mlir.ir, []
+    ir, dicts = mlir.ir, []
     for (path, sharding, aval, layout), kind in zip(results, context.result_memories, strict=True):
         attributes = {}
         if layout is not None:
@@ -151,8 +151,8 @@ def _result_attrs(context: ModuleContext,
             attributes["mhlo.memory_kind"] = ir.StringAttr.get(kind)
         if path:
             attributes["olympus.result_info"] = ir.StringAttr.get(path)
-        found.append(ir.DictAttr.get(attributes | context.places.sharding_attrs(sharding, aval)))
-    return found
+        dicts.append(ir.DictAttr.get(attributes | context.places.sharding_attrs(sharding, aval)))
+    return dicts
 
 
 def _decide_holds(context: ModuleContext, program: Lowering) -> None:
@@ -231,7 +231,7 @@ def _demands(context: ModuleContext, program: Lowering, results: Sequence[IrValu
 def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[NamedSharding | None],
                laid_out: Sequence[str | None]) -> list[IrAttribute]:
     """The attributes of each argument; donated ones' follow the results' demands."""
-    ir, found = mlir.ir, []
+    ir, dicts = mlir.ir, []
     memories, aliases, donated = program.memories, program.aliases, program.donated
     for i, aval in enumerate(program.closed.in_avals):
         attributes = {}
@@ -243,21 +243,21 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Nam
             attributes["mhlo.memory_kind"] = ir.StringAttr.get(named)
         if layout is not None:
             attributes["mhlo.layout_mode"] = ir.StringAttr.get(layout)
-        spread = program.shardings[i] if program.shardings else None
+        sharding = program.shardings[i] if program.shardings else None
         if program.deviceless:      # nothing is placed: only types say how arguments are cut
-            spread = spread or context.places.sharding_of(aval)
+            sharding = sharding or context.places.sharding_of(aval)
         if alias is not None:
             if given == context.result_memories[alias]:
                 context.donated.append(i)
                 attributes |= context.places.alias_attrs(
                     (program.ordered or 0) + alias, (layout, laid_out[alias]),
-                    (spread, demanded[alias]), aval.ndim)
+                    (sharding, demanded[alias]), aval.ndim)
         elif donated and donated[i] and given is None:
             context.donated.append(i)
             attributes["jax.buffer_donor"] = attr("true")
-        attributes |= context.places.sharding_attrs(spread, aval)
-        found.append(ir.DictAttr.get(attributes))
-    return found
+        attributes |= context.places.sharding_attrs(sharding, aval)
+        dicts.append(ir.DictAttr.get(attributes))
+    return dicts
 
 
 def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:

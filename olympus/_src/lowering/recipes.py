@@ -1,7 +1,7 @@
-"""Kept lowerings of equations that are alike: most programs have few kinds of them.
+"""Recipes: the operation of one equation, emitted again for equations like it without their rule.
 
-A primitive that is `single` emits one operation at most, which its params and the operands' types
-say. What its rule emitted for the first equation of a kind is emitted for the others without it.
+A primitive that is `single` emits one operation at most, which follows from its params and the
+types of its operands. Most programs have few kinds of equations.
 """
 
 from __future__ import annotations
@@ -46,9 +46,9 @@ def note_recipe(b: Emitter, key: object, operands: Sequence[IrValue], out: IrVal
 def _recipe(b: Emitter, operands: Sequence[IrValue], out: IrValue) -> Recipe | bool:
     """The last operation's recipe, if it gives `out` and takes each operand once; else False."""
     shape, aval = b.avals_out[0].shape, b.avals_out[0]
-    spread = {i: known[0] for i, x in enumerate(operands)
-              if (known := b.block.repeated.get((id(x), shape))) is not None}
-    if len(operands) == 1 and (out is operands[0] or out is spread.get(0)):
+    repeated = {i: known[0] for i, x in enumerate(operands)
+                if (known := b.block.repeated.get((id(x), shape))) is not None}
+    if len(operands) == 1 and (out is operands[0] or out is repeated.get(0)):
         wide = () if out is operands[0] else ((0, aval),)
         return Recipe(None, (), None, wide, None)
     if b.emitted is None or b.emitted[0] is not out:
@@ -56,7 +56,7 @@ def _recipe(b: Emitter, operands: Sequence[IrValue], out: IrValue) -> Recipe | b
     _, name, taken, attributes, kind = b.emitted
     # By identity: a rule that converts an operand or makes one, as a constant, leaves no recipe.
     places = {id(x): i for i, x in enumerate(operands)}
-    places.update({id(x): i for i, x in spread.items()})
+    places.update({id(x): i for i, x in repeated.items()})
     order = [places.get(id(x), -1) for x in taken]
     if sorted(order) != [*range(len(operands))]:
         return False

@@ -54,10 +54,10 @@ def _spec(mesh: Mesh, tiling: Any, ndim: int) -> PartitionSpec | None:
             expected[axis] += int(weights[axis]) * steps
     if not np.array_equal(expected.reshape(tiles.shape), tiles):
         return None
-    found = [entry_of([name for _, name in sorted(e, key=lambda pair: -pair[0])]) for e in entries]
-    while found and found[-1] is None:
-        found.pop()
-    return PartitionSpec(*found)
+    parts = [entry_of([name for _, name in sorted(e, key=lambda pair: -pair[0])]) for e in entries]
+    while parts and parts[-1] is None:
+        parts.pop()
+    return PartitionSpec(*parts)
 
 
 def _distance(sizes: tuple[int, ...], i: int) -> int:

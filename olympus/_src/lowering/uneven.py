@@ -16,7 +16,7 @@ def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> 
     put together to such, and that so many devices (0: not known yet) cannot have in equal parts.
     """
     # By size alone: an axis of such a size that is not cut counts too, and less is held for it.
-    found = {*cut}
+    sizes = {*cut}
     pending, seen = [closed.olympuspr], {closed.olympuspr}
     while pending and cut:
         pr = pending.pop()
@@ -24,9 +24,9 @@ def uneven_sizes(closed: ClosedOlympuspr, cut: frozenset[int], devices: int) -> 
             if eqn.primitive.resizes:
                 for pair in {pair for x in eqn.invars for v in eqn.outvars
                              for pair in zip(x.aval.shape, v.aval.shape)}:
-                    if not found.isdisjoint(pair):
-                        found |= {*pair} - {1}      # which other axes have, too
+                    if not sizes.isdisjoint(pair):
+                        sizes |= {*pair} - {1}      # which other axes have, too
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
-    return frozenset(n for n in found - cut if not devices or n % devices)
+    return frozenset(n for n in sizes - cut if not devices or n % devices)

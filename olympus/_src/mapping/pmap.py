@@ -16,6 +16,7 @@ import numpy as np
 from ..base.source import filter_traceback, summarize
 from ..base.typing import Device, P, PyTree, R, Reference
 from ..base.util import lazy_module, name_of, wraps
+from ..control.shard_map import shard_map_of_any_p
 from ..core.context import ThreadState, ctx
 from ..core.effects import input_effects
 from ..core.ir import Literal, OlympusprEqn
@@ -32,7 +33,7 @@ from ..types.avals import MUTABLE
 from ..types.mesh import Mesh, get_abstract_mesh
 from ..types.sharding import PartitionSpec
 from ..types.tree import flatten_axes, tree_flatten, tree_map
-from .shard_map import shard_map
+from .shard_map import mapped_by
 from .vmap import check_axes, mapped_arguments
 
 _multihost: Any = lazy_module("olympus._src.arrays.multihost")      # of jobs only
@@ -170,8 +171,9 @@ class _Mapped:
 
             # Types do not say what varies: as under vmap with an axis name, grad inside sums over
             # the devices.
-            return shard_map(run, mesh=self._mesh(size), in_specs=tuple(map(self._spec, dims)),
-                             out_specs=self.out_specs, check_vma=False)(*leaves)
+            return mapped_by(
+                shard_map_of_any_p, "shard_map", run, self._mesh(size),
+                tuple(map(self._spec, dims)), self.out_specs, frozenset(), False)(*leaves)
 
         return mapped
 

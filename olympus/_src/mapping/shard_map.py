@@ -11,7 +11,7 @@ from ..base.typing import ArrayLike, P, PyTree, R
 from ..base.util import lazy_module, name_of, quoted, wraps
 from ..control.bodies import Derived, check_aliases, flatten, stage_body
 from ..control.manual_trace import ManualTrace
-from ..control.shard_map import Manual, named_axes, shard_map_p
+from ..control.shard_map import Manual, ShardMap, shard_map_p
 from ..core.context import ctx
 from ..core.trace import enter, leave, typeof
 from ..interpreters.batching import BatchTracer
@@ -20,7 +20,9 @@ from ..jit.arguments import check_callable, leaf_name, structure_path
 from ..types.avals import MUTABLE, Aval, ShapedArray
 from ..types.mesh import AbstractMesh, AxisType, Mesh, current_mesh, get_abstract_mesh
 from ..types.shape import mod
-from ..types.sharding import Entry, NamedSharding, PartitionSpec, axes_of, entry_of, told_axes
+from ..types.sharding import (
+    Entry, NamedSharding, PartitionSpec, axes_of, entry_of, named_axes, told_axes,
+)
 from ..types.tree import flatten_axes, keystr, tree_flatten, tree_leaves_with_path, tree_map
 from ..types.tree_registry import PyTreeDef
 
@@ -98,7 +100,7 @@ def shard_map(f: Callable[..., PyTree] | None = None, /, *, out_specs: PyTree,
     if f is None:
         return functools.partial(shard_map, out_specs=out_specs, in_specs=in_specs, mesh=mesh,
                                  axis_names=axis_names, check_vma=check_vma)
-    return _mapped("shard_map", f, mesh, in_specs, out_specs, axis_names, check_vma)
+    return mapped_by(shard_map_p, "shard_map", f, mesh, in_specs, out_specs, axis_names, check_vma)
 
 
 @overload
@@ -151,11 +153,14 @@ def smap(f: Callable[..., PyTree] | None = None, /, *, in_axes: PyTree = Infer, 
     def specs(axes: object) -> object:
         return axes if axes is Infer else tree_map(spec, axes, is_leaf=lambda x: x is None)
 
-    return _mapped("smap", f, None, specs(in_axes), specs(out_axes), {axis_name}, True)
+    return mapped_by(shard_map_p, "smap", f, None, specs(in_axes), specs(out_axes), {axis_name},
+                     True)
 
 
-def _mapped(what: str, fun: Callable[..., PyTree], mesh: object, in_specs: object,
-            out_specs: object, axis_names: object, check: bool) -> Callable[..., PyTree]:
+def mapped_by(prim: ShardMap, what: str, fun: Callable[..., PyTree], mesh: object,
+              in_specs: object, out_specs: object, axis_names: object, check: bool
+              ) -> Callable[..., PyTree]:
+    """The function of whole arrays for all of these, by one of the primitives."""
     check_callable(what, fun)
     # Taken as a pytree, a list would be a prefix of no tuple of arguments.
     if isinstance(in_specs, list):
@@ -166,7 +171,7 @@ def _mapped(what: str, fun: Callable[..., PyTree], mesh: object, in_specs: objec
     def mapped(*args: PyTree) -> object:
         try:
             manual = _manual_axes(what, mesh, axis_names, check, _mapped_axes(args))
-            return _Application(what, fun, manual, args, in_specs, out_specs).run()
+            return _Application(prim, what, fun, manual, args, in_specs, out_specs).run()
         except Exception as error:
             filter_traceback(error)
             raise
@@ -231,9 +236,9 @@ def is_high_spec(spec: object) -> bool:
 class _Application:
     """A mapped function and its arguments, as messages name them."""
 
-    def __init__(self, what: str, fun: Callable[..., PyTree], manual: Manual, args: tuple,
-                 in_specs: PyTree, out_specs: PyTree) -> None:
-        self.what, self.fun, self.manual, self.args = what, fun, manual, args
+    def __init__(self, prim: ShardMap, what: str, fun: Callable[..., PyTree], manual: Manual,
+                 args: tuple, in_specs: PyTree, out_specs: PyTree) -> None:
+        self.prim, self.what, self.fun, self.manual, self.args = prim, what, fun, manual, args
         self.in_specs, self.out_specs = in_specs, out_specs
 
     def run(self) -> PyTree:
@@ -268,7 +273,7 @@ class _Application:
         # Values that the function closes over are operands in front, whole on each device.
         for x in body.consts:
             manual.check_closed_over(typeof(x))
-        out = shard_map_p.bind(
+        out = self.prim.bind(
             *body.consts, *arrays, olympuspr=body.program, mesh=manual.mesh,
             in_specs=(*[PartitionSpec()] * len(body.consts), *ins), out_specs=outs,
             newly_manual_axes=manual.names, check_vma=manual.check)
@@ -277,7 +282,7 @@ class _Application:
     def _run_eagerly(self, leaves: Sequence[object], tree: PyTreeDef, given: Sequence[bool],
                      arrays: Sequence[ArrayLike], ins: Sequence[PartitionSpec]) -> object:
         """Outside of jit the function runs in Python, so that users see values, in grad too."""
-        trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays))
+        trace = ManualTrace(ctx.trace, self.manual, self._mesh_of(arrays), self.prim.parts_differ)
         outer = enter(trace)
         try:
             with self.manual.within():

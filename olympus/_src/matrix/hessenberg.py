@@ -59,9 +59,9 @@ class Hessenberg(Reduction):
 
     def emit(self, b: Builder, x: IrValue) -> Sequence[IrValue]:
         n, outs = self.batch(b), list(b.avals_out)
-        *found, info = kernels.reported(b, "gehrd", [x], outs, n,
-                                        {"low": 1, "high": outs[0].shape[-1]}, (0,))
-        return kernels.nan_unless(b, "EQ", info, n, found, outs)
+        *factors, info = kernels.reported(b, "gehrd", [x], outs, n,
+                                          {"low": 1, "high": outs[0].shape[-1]}, (0,))
+        return kernels.nan_unless(b, "EQ", info, n, factors, outs)
 
     def algorithm(self, x: Array) -> Sequence[Array]:
         return _reduced(x)
@@ -78,8 +78,9 @@ class Tridiagonal(Reduction):
 
     def emit(self, b: Builder, x: IrValue, *, lower: bool) -> Sequence[IrValue]:
         n, outs = self.batch(b), list(b.avals_out)
-        *found, info = kernels.reported(b, "sytrd", [x], outs, n, kernels.triangle(b, lower), (0,))
-        return kernels.nan_unless(b, "EQ", info, n, found, outs)
+        *factors, info = kernels.reported(
+            b, "sytrd", [x], outs, n, kernels.triangle(b, lower), (0,))
+        return kernels.nan_unless(b, "EQ", info, n, factors, outs)
 
     def algorithm(self, x: Array, *, lower: bool) -> list[Array]:
         """Reduce by the Hessenberg form of the Hermitian matrix; from the other end if upper."""

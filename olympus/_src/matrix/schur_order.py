@@ -77,13 +77,13 @@ def _chosen(t: Array, select: Select) -> Array:
                       _flags(select(values, neg(imaginary)), t))
 
 
-def _flags(found: Array, t: Array) -> Array:
-    aval = typeof(found)
+def _flags(chosen: Array, t: Array) -> Array:
+    aval = typeof(chosen)
     if aval.shape != typeof(t).shape[:1]:
         raise TypeError(f"schur: select_callable returned {aval} for {typeof(t).shape[0]} "
                         "eigenvalues; one truth value per eigenvalue is required; write it with "
                         "elementwise operations.")
-    return convert_element_type(found, dtypes.as_dtype(bool))
+    return convert_element_type(chosen, dtypes.as_dtype(bool))
 
 
 def _pass(state: tuple[Array, ...], n: int) -> tuple[Array, ...]:

@@ -18,7 +18,7 @@ from ..custom.jvp import custom_jvp
 from ..jit.fused import fused
 from ..lax import arithmetic
 from ..lax.barriers import stop_gradient
-from ..lax.shape import broadcast_in_dim, squeeze
+from ..lax.shape import broadcast_in_dim, expand_dims, squeeze
 from ..lax.slicing import split
 from ..lax.special import classical as special
 from ..lax.transcendental import logistic
@@ -502,12 +502,13 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
     axes = canonical_axes(axis, a.ndim, "logsumexp")
     real = arithmetic.real(a) if dtypes.is_complex(a.dtype) else a
     top = _largest(real, axes, where)
+    # Chosen without the axes, or TPUs copy it.
+    top = top if keepdims else squeeze(top, axes)
     top = choose(el.isfinite(top), top, 0.0)
-    terms = el.exp(uf.subtract(a, top))
+    terms = el.exp(uf.subtract(a, top if keepdims else expand_dims(top, axes)))
     if b is not None:
         terms = uf.multiply(terms, b)
     total = reductions.sum(terms, axes, keepdims=keepdims, where=where)
-    top = top if keepdims else squeeze(top, axes)
     if dtypes.is_complex(a.dtype) and not return_sign:
         return uf.add(el.log(total), top)
     sign = uf.sign(total)

@@ -56,7 +56,7 @@ def _along(x: Array, like: Array) -> Array:
 def _visible(shape: Sequence[int], mask: ArrayLike | None, is_causal: bool, window: Any,
              lengths: Any) -> Any:
     """Which keys a query looks at, bool of a shape that broadcasts to [B, N, T, S]; None is all."""
-    found = [] if mask is None else [mask]
+    masks = [] if mask is None else [mask]
     left, right = window or (None, None)
     if is_causal:
         right = 0 if right is None else min(right, 0)
@@ -65,14 +65,14 @@ def _visible(shape: Sequence[int], mask: ArrayLike | None, is_causal: bool, wind
         ahead = uf.subtract(broadcasted_iota("int32", (1, 1, t, s), 3),
                             broadcasted_iota("int32", (1, 1, t, s), 2))
         if right is not None:
-            found.append(uf.less_equal(ahead, right))
+            masks.append(uf.less_equal(ahead, right))
         if left is not None:
-            found.append(uf.greater_equal(ahead, -left))
+            masks.append(uf.greater_equal(ahead, -left))
     for length, axis, others in zip(lengths, (2, 3), ((1, 3), (1, 2))):
         if length is not None:
             place = iota(length.dtype, shape[axis])
-            found.append(expand_dims(uf.less(place[None, :], length[:, None]), others))
-    return functools.reduce(logical_and, found) if found else None
+            masks.append(expand_dims(uf.less(place[None, :], length[:, None]), others))
+    return functools.reduce(logical_and, masks) if masks else None
 
 
 def _scale(size: int) -> Any:

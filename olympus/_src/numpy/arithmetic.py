@@ -203,12 +203,12 @@ def _signed_rest(rest: Array, y: Array) -> Array:
     moved = families.add(rest, y)
     shape = moved.shape
     rest = broadcast_to(rest, shape)
-    found = choose(broadcast_to(adjust, shape), moved, rest)
+    remainder = choose(broadcast_to(adjust, shape), moved, rest)
     if kind_of(rest) != "f":
-        return found
+        return remainder
     # 0 of the sign of y, with the derivative of the remainder: s - 0 is s.
     sign = choose(broadcast_to(below, shape), literal(-0.0, rest.dtype, rest.aval.weak_type), zero)
-    return choose(broadcast_to(none, shape), sub(sign, sub(stop_gradient(rest), rest)), found)
+    return choose(broadcast_to(none, shape), sub(sign, sub(stop_gradient(rest), rest)), remainder)
 
 
 def _nonzero_divisor(y: Array) -> Array:
@@ -350,13 +350,13 @@ def _integer_power(x: Array, y: Array) -> Array:
     shape = broadcast_shapes(x.shape, y.shape)
     x, y = broadcast_to(x, shape), broadcast_to(y, shape)
     one = literal(1, x.dtype)
-    x, found = convert(x, x.dtype), broadcast_to(one, shape)
+    x, power = convert(x, x.dtype), broadcast_to(one, shape)
     width = dtypes.itemsize_bits(x.dtype) - (kind_of(x) == "i")
     for bit in range(width):
-        found = choose(eq(bits.bitwise_and(y, one), one), mul(found, x), found)
+        power = choose(eq(bits.bitwise_and(y, one), one), mul(power, x), power)
         if bit + 1 < width:
             x, y = mul(x, x), shift_right_logical(y, one)
-    return found
+    return power
 
 
 @eager_binary
@@ -493,8 +493,8 @@ def sign(x: ArrayLike, /) -> Array:
     (Array([-1.,  0., nan], dtype=float32), Array([0.6+0.8j], dtype=complex64))
     """
     (x,) = array_args("sign", x)
-    found = arithmetic.sign(x)      # -0.0 of -0.0
-    return choose(eq(x, zero_of(x)), zero_of(x), found) if kind_of(x) in "fc" else found
+    signs = arithmetic.sign(x)      # -0.0 of -0.0
+    return choose(eq(x, zero_of(x)), zero_of(x), signs) if kind_of(x) in "fc" else signs
 
 
 @eager_binary

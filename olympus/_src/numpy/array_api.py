@@ -50,8 +50,8 @@ class ArrayNamespaceInfo:
     def dtypes(self, *, device: DeviceLike = None, kind: str | tuple[str, ...] | None = None
                ) -> dict[str, np.dtype]:
         """The standard's dtypes by name, of one kind or of several; of 64 bits with x64 on only."""
-        found = {name: np.dtype(name) for name in _NAMES}
-        return {name: dtype for name, dtype in found.items()
+        every = {name: np.dtype(name) for name in _NAMES}
+        return {name: dtype for name, dtype in every.items()
                 if dtypes.canonicalize_dtype(dtype) == dtype
                 and (kind is None or dtypes.isdtype(dtype, kind))}
 
@@ -160,11 +160,11 @@ def _one_device(device: DeviceLike) -> Device | None:
     """The device that `device=` names; None if nothing is asked for."""
     if device is None or isinstance(device, lib.Device):
         return device
-    found = resolve_sharding("from_dlpack", device).device_set
-    if len(found) != 1:
-        raise ValueError(f"from_dlpack: a sharding of {len(found)} devices given; one device is "
+    among = resolve_sharding("from_dlpack", device).device_set
+    if len(among) != 1:
+        raise ValueError(f"from_dlpack: a sharding of {len(among)} devices given; one device is "
                          "required; put the result on more with olympus.device_put.")
-    return next(iter(found))
+    return next(iter(among))
 
 
 def _from_host(x: Any, target: Device | None, copy: bool | None) -> Array:
@@ -191,12 +191,12 @@ def _capsule(x: Any) -> object:
 
 def _from_gpu(x: Any, index: int, copy: bool | None) -> Array:
     """An array in a GPU's memory, on the device with this number."""
-    found = [d for d in devices.local_devices(None, "gpu") if d.local_hardware_id == index]
-    if not found:
+    gpus = [d for d in devices.local_devices(None, "gpu") if d.local_hardware_id == index]
+    if not gpus:
         raise ValueError(f"from_dlpack: an array on GPU {index} given; this process has no such "
                          "device.")
-    stream = found[0].get_stream_for_external_ready_events()
-    return _imported(x.__dlpack__(stream=stream), found[0], copy, stream)
+    stream = gpus[0].get_stream_for_external_ready_events()
+    return _imported(x.__dlpack__(stream=stream), gpus[0], copy, stream)
 
 
 def _imported(capsule: object, device: Device, copy: bool | None, stream: int | None = None

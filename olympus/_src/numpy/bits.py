@@ -84,11 +84,11 @@ def unpackbits(a: ArrayLike, axis: int | None = None, count: int | None = None,
     """
     x, axis, values = _bytes_of("unpackbits", a, axis, bitorder, "u")
     shape = x.shape
-    spread = (*shape[:axis + 1], 8, *shape[axis + 1:])
+    wide = (*shape[:axis + 1], 8, *shape[axis + 1:])
     kept = tuple([i for i in range(x.ndim + 1) if i != axis + 1])
-    bits = ne(bitwise_and(lax_shape.broadcast_in_dim(x, spread, kept),
-                                lax_shape.broadcast_in_dim(values, spread, (axis + 1,))),
-                 full(spread, 0, _BYTE))
+    bits = ne(bitwise_and(lax_shape.broadcast_in_dim(x, wide, kept),
+                                lax_shape.broadcast_in_dim(values, wide, (axis + 1,))),
+                 full(wide, 0, _BYTE))
     n = 8 * shape[axis]
     out = lax_shape.reshape(convert(bits, _BYTE), (*shape[:axis], n, *shape[axis + 1:]))
     if count is None:

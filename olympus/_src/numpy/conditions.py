@@ -79,11 +79,11 @@ def select(condlist: Sequence[ArrayLike], choicelist: Sequence[ArrayLike], defau
                          "as many of one as of the other are required.")
     if not len(condlist):
         raise ValueError("select: no conditions given; at least one is required.")
-    *choices, found = promote("select", *choicelist, default)
+    *choices, out = promote("select", *choicelist, default)
     conditions = array_args("select", *condlist)
     for condition, choice in zip(reversed(conditions), reversed(choices)):
-        found = choose_where(as_bool(condition), choice, found)
-    return found
+        out = choose_where(as_bool(condition), choice, out)
+    return out
 
 
 @named
@@ -126,13 +126,13 @@ def piecewise(x: ArrayLike, condlist: ArrayLike | Sequence[ArrayLike],
     def value(f: ArrayLike | Callable[..., ArrayLike]) -> Array:
         if callable(f):     # traced once, however often it is called
             f = f(to_array(x), *args, **kw) if args or kw else jit(f)(to_array(x))
-        (found,) = array_args("piecewise", f)
-        return broadcast_to(convert(found, x.dtype), x.shape)
+        (out,) = array_args("piecewise", f)
+        return broadcast_to(convert(out, x.dtype), x.shape)
 
-    found = value(functions[-1])
+    out = value(functions[-1])
     for condition, f in zip(conditions, functions):
-        found = choose_where(condition, value(f), found)
-    return to_array(found)
+        out = choose_where(condition, value(f), out)
+    return to_array(out)
 
 
 @fused(static=("out",))
@@ -230,6 +230,6 @@ def _nan_to_num(x: Array, nan: ArrayLike, posinf: ArrayLike | None, neginf: Arra
         (value,) = array_args("nan_to_num", default if value is None else value)
         return broadcast_to(convert(value, x.dtype), x.shape)
 
-    found = choose(isnan(x), replacement(nan, 0.0), x)
-    found = choose(eq(x, scalar(np.inf, x)), replacement(posinf, float(limits.max)), found)
-    return choose(eq(x, scalar(-np.inf, x)), replacement(neginf, float(limits.min)), found)
+    out = choose(isnan(x), replacement(nan, 0.0), x)
+    out = choose(eq(x, scalar(np.inf, x)), replacement(posinf, float(limits.max)), out)
+    return choose(eq(x, scalar(-np.inf, x)), replacement(neginf, float(limits.min)), out)

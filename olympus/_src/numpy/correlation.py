@@ -28,14 +28,14 @@ from .promote import array_args, broadcast_to, choose, convert, promote_dtypes, 
 
 def _signals(name: str, a: ArrayLike, v: ArrayLike, scalars: bool) -> list[Array]:
     """Two vectors of one dtype; scalars become vectors of one element if they may."""
-    found = [to_array(x) for x in promote_dtypes(name, a, v)]
-    for x in found:
+    signals = [to_array(x) for x in promote_dtypes(name, a, v)]
+    for x in signals:
         if x.ndim > 1 or not (x.ndim or scalars):
             raise ValueError(f"{name}: {x.aval} given; a vector is required; map over the other "
                              "axes with vmap.")
         if x.size == 0:
             raise ValueError(f"{name}: {x.aval} given; a vector with elements is required.")
-    return [x if x.shape else lax_shape.expand_dims(x, (0,)) for x in found]
+    return [x if x.shape else lax_shape.expand_dims(x, (0,)) for x in signals]
 
 
 def _slide(name: str, x: Array, window: Array, mode: str, precision: PrecisionLike,
@@ -50,14 +50,14 @@ def _slide(name: str, x: Array, window: Array, mode: str, precision: PrecisionLi
     if not isinstance(mode, str) or mode not in pads:
         raise ValueError(f"{name}: mode {mode!r} given; 'full', 'same' or 'valid' is required.")
     if mode != "full" and not known_less(n, x.shape[0] + 1):
-        found = _slide(name, x, window, "full", precision, preferred)
-        return slicing.dynamic_slice_in_dim(found, *_middle(name, x.shape[0], n, mode))
+        out = _slide(name, x, window, "full", precision, preferred)
+        return slicing.dynamic_slice_in_dim(out, *_middle(name, x.shape[0], n, mode))
     if preferred is not None:
         preferred = dtypes.requested_dtype(name, preferred)
-    found = conv_general_dilated(
+    out = conv_general_dilated(
         lax_shape.expand_dims(x, (0, 1)), lax_shape.expand_dims(window, (0, 1)), (1,), [pads[mode]],
         precision=precision, preferred_element_type=preferred)
-    return lax_shape.squeeze(found, (0, 1))
+    return lax_shape.squeeze(out, (0, 1))
 
 
 def _middle(name: str, n: DimSize, m: DimSize, mode: str) -> tuple[DimSize, DimSize]:
@@ -116,8 +116,8 @@ def correlate(a: ArrayLike, v: ArrayLike, mode: str = "valid", *, precision: Pre
     x, y = _signals("correlate", a, v, False)
     y = conjugate(y)
     if known_less(x.shape[0], y.shape[0]):
-        found = _slide("correlate", y, x, mode, precision, preferred_element_type)
-        return lax_shape.rev(found, (0,))
+        out = _slide("correlate", y, x, mode, precision, preferred_element_type)
+        return lax_shape.rev(out, (0,))
     return _slide("correlate", x, y, mode, precision, preferred_element_type)
 
 
@@ -132,20 +132,20 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
             raise ValueError(f"{name}: dtype {dtypes.long_name(dtype)} given; covariances are "
                              "quotients; a floating or complex dtype is required.")
     given = [m] if y is None else [m, y]
-    found = [to_array(x) for x in promote_dtypes(name, *given, inexact=True)]
-    for x in found:
+    variables = [to_array(x) for x in promote_dtypes(name, *given, inexact=True)]
+    for x in variables:
         if x.ndim > 2:
             raise ValueError(f"{name}: {x.aval} given; at most 2 dimensions are possible.")
     rows = []
-    for i, x in enumerate(found):
+    for i, x in enumerate(variables):
         if dtype is not None:
             x = convert(x, dtype)
         x = lax_shape.expand_dims(x, tuple(range(2 - x.ndim)))
-        transposed = not rowvar and (found[0].ndim != 1 if i == 0
+        transposed = not rowvar and (variables[0].ndim != 1 if i == 0
                                      else not definitely_equal(x.shape[0], 1))
         rows.append(lax_shape.transpose(x, (1, 0)) if transposed else x)
     if len({x.shape[1] for x in rows}) != 1 and rows[0].shape[0]:
-        raise ValueError(f"{name}: {' and '.join(str(x.aval) for x in found)} given; as many "
+        raise ValueError(f"{name}: {' and '.join(str(x.aval) for x in variables)} given; as many "
                          "observations of one as of the other are required.")
     if y is None or not rows[0].shape[0]:
         return rows[0]
@@ -229,9 +229,9 @@ def _cov(m: ArrayLike, y: ArrayLike | None, fweights: Array | None, aweights: Ar
         divisor = arithmetic.max(total - lost, literal(0, kind))
     x = x - lax_shape.broadcast_in_dim(mean, x.shape, (0,))
     right = x if w is None else x * lax_shape.broadcast_in_dim(convert(w, x.dtype), x.shape, (1,))
-    found = matmul(x, conjugate(lax_shape.transpose(right, (1, 0))))
-    found = found / broadcast_to(convert(divisor, found.dtype), found.shape)
-    return lax_shape.reshape(found, () if definitely_equal(k, 1) else (k, k))
+    covariance = matmul(x, conjugate(lax_shape.transpose(right, (1, 0))))
+    covariance = covariance / broadcast_to(convert(divisor, covariance.dtype), covariance.shape)
+    return lax_shape.reshape(covariance, () if definitely_equal(k, 1) else (k, k))
 
 
 @fused(static=("rowvar", "dtype"))
@@ -256,9 +256,9 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     c = _cov(x, y, None, None, rowvar=bool(rowvar), ddof=1, dtype=dtype)
     if not c.ndim:
         return c / c
-    spread = convert(sqrt(real(diag(c))), c.dtype)
+    deviations = convert(sqrt(real(diag(c))), c.dtype)
     for axis in (0, 1):
-        c = c / lax_shape.broadcast_in_dim(spread, c.shape, (axis,))
+        c = c / lax_shape.broadcast_in_dim(deviations, c.shape, (axis,))
     if dtypes.is_complex(c.dtype):
         return arithmetic.complex(_within_one(arithmetic.real(c)), _within_one(imag(c)))
     return _within_one(c)

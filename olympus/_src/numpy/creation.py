@@ -297,8 +297,8 @@ def _from_list(x: PyTree, dtype: DType | None, device: Device | None) -> Array:
         stacked = (stack_p.bind(*x, axis=0) if len(x) <= MANY else
                    stack_p.by_groups(in_groups(x), axis=0))
         return _from_array(stacked, dtype or dtypes.result_type(x[0]), None)
-    found = from_sequence("array", x, dtype)
-    return (array_from_numpy(found, False, device) if isinstance(found, np.ndarray) else found)
+    array = from_sequence("array", x, dtype)
+    return (array_from_numpy(array, False, device) if isinstance(array, np.ndarray) else array)
 
 
 @contextlib.contextmanager
@@ -404,13 +404,13 @@ def frombuffer(buffer: bytes | bytearray | memoryview | np.ndarray, dtype: DType
     count = static_int(count, "frombuffer", "count")
     offset = static_int(offset, "frombuffer", "offset")
     try:
-        found = np.frombuffer(buffer, dtype=dtype, count=count, offset=offset)
+        array = np.frombuffer(buffer, dtype=dtype, count=count, offset=offset)
     except (TypeError, ValueError, OverflowError, AttributeError) as error:
         kind = ValueError if isinstance(buffer, (bytes, bytearray, memoryview)) else TypeError
         raise kind(f"frombuffer: buffer of type {type(buffer).__name__}, dtype {dtype}, count "
                    f"{count}, offset {offset} given; {error}; bytes that hold so many elements "
                    "are required.") from None
-    return asarray(found)
+    return asarray(array)
 
 
 # From shapes -------------------------------------------------------------------------------------
@@ -536,9 +536,9 @@ def _repeated(name: str, shape: tuple[int, ...], fill_value: ArrayLike, dtype: D
                          "broadcast to the shape.")
     if shape == own:
         return placed(name, to_array(value), device, out_sharding)
-    found = lax_shape.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=dims,
-                                              sharding=None)
-    return placed(name, found, device, out_sharding)
+    repeated = lax_shape.broadcast_in_dim_p.bind(value, shape=shape, broadcast_dimensions=dims,
+                                                 sharding=None)
+    return placed(name, repeated, device, out_sharding)
 
 
 def _broadcast_in_dim(number: Array, shape: tuple[int, ...], dtype: DType | None) -> Array:
@@ -572,12 +572,12 @@ def _like(name: str, a: object, fill_value: ArrayLike, dtype: DTypeLike | None,
     like, placed = aval_like(name, a), device is not None or out_sharding is not None
     if shape is None and not placed:
         out_sharding = sharding_like(a)
-    found = _filled(name, like.shape if shape is None else shape, fill_value,
-                    like.dtype if dtype is None else dtype, device, out_sharding)
-    found = tags.pvary(found, like.vma)
+    out = _filled(name, like.shape if shape is None else shape, fill_value,
+                  like.dtype if dtype is None else dtype, device, out_sharding)
+    out = tags.pvary(out, like.vma)
     if like.tagged and not placed:
-        found = move(found, like.memory_space)
-    return convert(found, like.dtype, True) if dtype is None and like.weak_type else found
+        out = move(out, like.memory_space)
+    return convert(out, like.dtype, True) if dtype is None and like.weak_type else out
 
 
 @api_boundary

@@ -174,11 +174,11 @@ def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Array, Array]:
 
 def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int | None]:
     """Rows, diagonal and columns as ints. ValueError for more elements than an array can have."""
-    found = (canonical_dim(n, name), static_int(k, name, "k"),
+    sizes = (canonical_dim(n, name), static_int(k, name, "k"),
              None if m is None else canonical_dim(m, name))
-    if any(abs(i or 0) >= 2**31 for i in found if is_static((i or 0,))):
+    if any(abs(i or 0) >= 2**31 for i in sizes if is_static((i or 0,))):
         raise ValueError(f"{name}: n {n}, k {k}, m {m} given; numbers below 2**31 are required.")
-    return found
+    return sizes
 
 
 def _count_above(n: DimSize, m: DimSize, k: int) -> DimSize:

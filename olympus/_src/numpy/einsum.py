@@ -296,9 +296,9 @@ def _pair(left: tuple[str, Array], right: tuple[str, Array], wanted: str, rest: 
                       *[i for i in q if i not in shared]])
     cut = {} if out_sharding is None else {
         "out_sharding": _transposed(out_sharding, wanted, labels)}
-    found = dot(x, y, pairs, precision=precision,
-                preferred_element_type=dtype if preferred is None else preferred, **cut)
-    return _ordered(labels, found, wanted)
+    product = dot(x, y, pairs, precision=precision,
+                  preferred_element_type=dtype if preferred is None else preferred, **cut)
+    return _ordered(labels, product, wanted)
 
 
 def _transposed(sharding: ShardingLike, labels: str, wanted: str) -> ShardingLike:

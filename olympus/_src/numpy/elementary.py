@@ -170,9 +170,9 @@ def _log_sum_plainly(base: float, x: Array, y: Array) -> Array:
     high, low = choose(larger, x, y), choose(larger, y, x)
     gap, undefined = _gap(low, high)
     grown = transcendental.log1p(transcendental.exp(mul(gap, scalar(math.log(base), gap))))
-    found = choose(undefined, add(high, low),
-                   add(high, div(grown, scalar(math.log(base), gap))))
-    return _principal(found, 2 * math.pi / math.log(base)) if dtypes.is_complex(x.dtype) else found
+    out = choose(undefined, add(high, low),
+                 add(high, div(grown, scalar(math.log(base), gap))))
+    return _principal(out, 2 * math.pi / math.log(base)) if dtypes.is_complex(x.dtype) else out
 
 
 def _principal(z: Array, period: float) -> Array:
@@ -622,11 +622,11 @@ def spacing(x: ArrayLike, /) -> Array:
                   shift_left(one, arithmetic.max(sub(exponent, one), zero)))
     negative = bitwise_and(lt(bits, zero), ne(size, zero))
     sign = choose(negative, literal(int(dtypes.iinfo(integer).min), integer), zero)
-    found = bitcast_convert_type(bitwise_or(step, sign), x.dtype)
-    found = choose(eq(arithmetic.abs(x), scalar(float(info.max), x)),
-                   copysign(filled(np.inf, x), x), found)
-    found = choose(is_finite(x), found, filled(np.nan, x))
-    return convert(found, x.dtype)
+    gap = bitcast_convert_type(bitwise_or(step, sign), x.dtype)
+    gap = choose(eq(arithmetic.abs(x), scalar(float(info.max), x)),
+                 copysign(filled(np.inf, x), x), gap)
+    gap = choose(is_finite(x), gap, filled(np.nan, x))
+    return convert(gap, x.dtype)
 
 
 @eager_binary(composite=True)
@@ -647,8 +647,8 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     shape = broadcast_shapes(x.shape, h.shape)
     x, h = broadcast_to(x, shape), broadcast_to(h, shape)
     step = convert(gt(x, scalar(0, x)), x.dtype, x.aval.weak_type)
-    found = choose(eq(x, scalar(0, x)), h, step)
-    return choose(ne(x, x), filled(np.nan, x), found)
+    out = choose(eq(x, scalar(0, x)), h, step)
+    return choose(ne(x, x), filled(np.nan, x), out)
 
 
 def _widened(x: Array) -> Array:

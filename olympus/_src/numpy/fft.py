@@ -67,10 +67,10 @@ def _several(name: str, what: str, given: object) -> Dims | None:
     """Sizes or axes as a tuple, or None."""
     if given is None:
         return None
-    found = entries(given)
-    if len(found) == 1 and found[0] is given:
+    numbers = entries(given)
+    if len(numbers) == 1 and numbers[0] is given:
         raise TypeError(f"{name}: {what} {given!r} given; a sequence of ints is required.")
-    return found
+    return numbers
 
 
 def _axes(name: str, aval: ShapedArray, s: Sequence[int] | None, axes: Sequence[int] | None
@@ -82,14 +82,14 @@ def _axes(name: str, aval: ShapedArray, s: Sequence[int] | None, axes: Sequence[
             raise ValueError(f"{name}: {aval}, s {tuple(s)} given; at most one size per axis is "
                              "required.")
         return tuple(range(aval.ndim - count, aval.ndim))
-    found = tuple([canonical_axis(axis, aval.ndim, name) for axis in axes])
-    if len(set(found)) < len(found):
+    numbers = tuple([canonical_axis(axis, aval.ndim, name) for axis in axes])
+    if len(set(numbers)) < len(numbers):
         raise ValueError(f"{name}: axes {tuple(axes)} given; different axes are required; "
                          "transform an axis again in a second call.")
-    if s is not None and len(s) != len(found):
+    if s is not None and len(s) != len(numbers):
         raise ValueError(f"{name}: s {tuple(s)} and axes {tuple(axes)} given; one size per axis "
                          "is required.")
-    return found
+    return numbers
 
 
 def _sizes(name: str, kind: FftType, aval: ShapedArray, s: Sequence[int] | None, axes: Dims
@@ -518,8 +518,8 @@ def _rolled(name: str, x: ArrayLike, axes: Axes | None, shift: Callable[[DimSize
             ) -> Array:
     (a,) = array_args(name, x)
     aval = typeof(a)
-    found = canonical_axes(axes, aval.ndim, name)
-    return manipulation.roll(a, tuple([shift(aval.shape[i]) for i in found]), found)
+    numbers = canonical_axes(axes, aval.ndim, name)
+    return manipulation.roll(a, tuple([shift(aval.shape[i]) for i in numbers]), numbers)
 
 
 complete_docstrings(globals(), {

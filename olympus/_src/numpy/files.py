@@ -41,10 +41,10 @@ def load(file: Any, *args: Any, **kwargs: Any) -> Any:
     >>> onp.load(file)
     Array([0, 1, 2], dtype=int32)
     """
-    found = np.load(file, *args, **kwargs)
-    if not isinstance(found, np.ndarray):
-        return found
-    return asarray(found.view(_BFLOAT16) if found.dtype == np.dtype("V2") else found)
+    array = np.load(file, *args, **kwargs)
+    if not isinstance(array, np.ndarray):
+        return array
+    return asarray(array.view(_BFLOAT16) if array.dtype == np.dtype("V2") else array)
 
 
 @api_boundary
@@ -114,9 +114,9 @@ def fromstring(string: str, dtype: DTypeLike = float, count: int = -1, *, sep: s
     >>> print(onp.fromstring("1, 2, 3", int, sep=","))
     [1 2 3]
     """
-    found = by_numpy("fromstring", np.fromstring, string, _host_dtype("fromstring", dtype),
+    array = by_numpy("fromstring", np.fromstring, string, _host_dtype("fromstring", dtype),
                      count, sep=sep)
-    return asarray(found)
+    return asarray(array)
 
 
 @api_boundary

@@ -74,8 +74,8 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
         raise TypeError("arange: start is None; a number is required.")
     if any(isinstance(x, complex) for x in bounds):
         raise ValueError("arange: complex bounds given; real numbers are required.")
-    found = (dtypes.result_type(int, *[x for x in (start, stop, step) if x is not None])
-             if dtype is None else dtypes.requested_dtype("arange", dtype))
+    kind = (dtypes.result_type(int, *[x for x in (start, stop, step) if x is not None])
+            if dtype is None else dtypes.requested_dtype("arange", dtype))
     first, last = (0, bounds[0]) if stop is None else (bounds[0], bounds[1])
     by = 1 if step is None else bounds[-1]
     if by == 0:
@@ -85,14 +85,14 @@ def arange(start: ArrayLike, stop: ArrayLike | None = None, step: ArrayLike | No
     except (ValueError, OverflowError):
         raise ValueError(f"arange: bounds {first} and {last}, step {by} given; finite numbers are "
                          "required.") from None
-    if dtypes.is_bool(found) and count > 2:
+    if dtypes.is_bool(kind) and count > 2:
         raise TypeError(f"arange: dtype bool given for {count} numbers; a numeric dtype is "
                         "required; compare the numbers with something.")
-    if first == 0 and by == 1 and dtypes.is_numeric(found):
-        return placed("arange", lax_creation.iota(found, count), device, out_sharding)
+    if first == 0 and by == 1 and dtypes.is_numeric(kind):
+        return placed("arange", lax_creation.iota(kind, count), device, out_sharding)
     wide = np.float64 if isinstance(first + by, float) else np.int64
     values = first + np.arange(count, dtype=wide) * by
-    return placed("arange", array_from_numpy(dtypes.converted(values, found)), device, out_sharding)
+    return placed("arange", array_from_numpy(dtypes.converted(values, kind)), device, out_sharding)
 
 
 def _symbolic_range(start: Any, stop: Any, step: Any, dtype: DTypeLike | None) -> Array:
@@ -109,11 +109,11 @@ def _symbolic_range(start: Any, stop: Any, step: Any, dtype: DTypeLike | None) -
     forward = is_positive(by, "arange: the step")
     gap, room = (by, last - first) if forward else (-by, first - last)
     dtype = dtypes.default_int() if dtype is None else dtypes.requested_dtype("arange", dtype)
-    found = lax_creation.iota(dtype, floor_div(maximum(0, room + gap - 1), gap))
+    numbers = lax_creation.iota(dtype, floor_div(maximum(0, room + gap - 1), gap))
     if not definitely_equal(by, 1):
-        found = found * by
-    found = found if definitely_equal(first, 0) else found + first
-    return found.astype(dtype)
+        numbers = numbers * by
+    numbers = numbers if definitely_equal(first, 0) else numbers + first
+    return numbers.astype(dtype)
 
 
 def _concrete(name: str, x: ArrayLike) -> float:
@@ -186,12 +186,12 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
             whole, step = np.linspace(start, stop, num, endpoint, retstep=True, dtype=dtype,
                                       axis=axis)
         step = asarray(step, dtypes.default_float())
-        found: Any = (asarray(whole), step) if retstep else asarray(whole)
+        numbers: Any = (asarray(whole), step) if retstep else asarray(whole)
     else:
-        found = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
+        numbers = _linspace(start, stop, num, endpoint, retstep, dtype, axis)
     if retstep:
-        return placed("linspace", found[0], device, None), found[1]
-    return placed("linspace", found, device, None)
+        return placed("linspace", numbers[0], device, None), numbers[1]
+    return placed("linspace", numbers, device, None)
 
 
 def _count(num: int) -> int:
@@ -225,17 +225,17 @@ def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retst
     weights = convert(lax_creation.broadcasted_iota(real, (num, *shape), 0), computed)
     if divisions > 0:
         weights = div(weights, literal(divisions, computed))
-    found = add(mul(_lead(first, (num, *shape)), sub(literal(1, computed), weights)),
-                mul(_lead(last, (num, *shape)), weights))
+    numbers = add(mul(_lead(first, (num, *shape)), sub(literal(1, computed), weights)),
+                  mul(_lead(last, (num, *shape)), weights))
     if endpoint and num > 1:
-        found = slicing.concatenate([slicing.slice_in_dim(found, 0, num - 1),
-                                     lax_shape.expand_dims(last, (0,))], 0)
+        numbers = slicing.concatenate([slicing.slice_in_dim(numbers, 0, num - 1),
+                                       lax_shape.expand_dims(last, (0,))], 0)
     elif num == 1:
-        found = lax_shape.expand_dims(first, (0,))
+        numbers = lax_shape.expand_dims(first, (0,))
     if dtypes.is_integer(dtype) and dtypes.is_floating(computed):
-        found = floor(found)
-    found = lax_shape.move_axis(convert(found, dtype), 0, canonical_axis(axis, len(shape) + 1))
-    return (found, step) if retstep else found
+        numbers = floor(numbers)
+    numbers = lax_shape.move_axis(convert(numbers, dtype), 0, canonical_axis(axis, len(shape) + 1))
+    return (numbers, step) if retstep else numbers
 
 
 def _strong(x: Array) -> Array:
@@ -271,9 +271,9 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     [  1.  10. 100.]
     """
     exponents = linspace(start, stop, num, endpoint, axis=axis)
-    found = transcendental.pow(*promote("logspace", base, exponents, inexact=True))
-    found = _strong(found)
-    return found if dtype is None else convert(found, dtypes.requested_dtype("logspace", dtype))
+    numbers = transcendental.pow(*promote("logspace", base, exponents, inexact=True))
+    numbers = _strong(numbers)
+    return numbers if dtype is None else convert(numbers, dtypes.requested_dtype("logspace", dtype))
 
 
 @named
@@ -311,14 +311,14 @@ def _geomspace(start: ArrayLike, stop: ArrayLike, *, num: int, endpoint: bool,
         sign = sub(literal(1, first.dtype),
                    mul(literal(2, first.dtype), convert(both, first.dtype)))
     steps = linspace(log(div(first, sign)), log(div(last, sign)), num, endpoint)
-    found = mul(exp(steps), _lead(sign, steps.shape))
+    points = mul(exp(steps), _lead(sign, steps.shape))
     ends = [lax_shape.expand_dims(_lead(x, steps.shape[1:]), (0,)) for x in (first, last)]
     if num > 0:
         tail = 1 if endpoint and num > 1 else 0
-        parts = [ends[0], slicing.slice_in_dim(found, 1, max(num - tail, 1))]
-        found = slicing.concatenate([*parts, ends[1]] if tail else parts, 0)
-    found = lax_shape.move_axis(found, 0, canonical_axis(axis, found.ndim))
-    return found if dtype is None else convert(found, dtypes.requested_dtype("geomspace", dtype))
+        parts = [ends[0], slicing.slice_in_dim(points, 1, max(num - tail, 1))]
+        points = slicing.concatenate([*parts, ends[1]] if tail else parts, 0)
+    points = lax_shape.move_axis(points, 0, canonical_axis(axis, points.ndim))
+    return points if dtype is None else convert(points, dtypes.requested_dtype("geomspace", dtype))
 
 
 # Grids -------------------------------------------------------------------------------------------
@@ -358,11 +358,11 @@ def meshgrid(*xi: ArrayLike, copy: bool = True, sparse: bool = False,
     if indexing == "xy" and len(xs) >= 2:
         axes[:2] = [1, 0]
     shape = tuple([xs[axes.index(i)].shape[0] for i in range(len(xs))])
-    found = []
+    grids = []
     for x, axis in zip(xs, axes):
         size = tuple([n if i == axis else 1 for i, n in enumerate(shape)]) if sparse else shape
-        found.append(lax_shape.broadcast_in_dim(x, size, (axis,)))
-    return found
+        grids.append(lax_shape.broadcast_in_dim(x, size, (axis,)))
+    return grids
 
 
 @overload
@@ -467,10 +467,10 @@ def fromfunction(function: Callable[..., R], shape: int | Shape, *, dtype: DType
 
 def _number(name: str, x: ArrayLike) -> complex:
     """A bound or step of a slice as a number; ConcretizationTypeError for traced ones."""
-    found = concrete(name, x, "a bound of a slice", "use arange with static numbers")
-    if found.ndim or found.dtype.kind not in "iufc":
+    number = concrete(name, x, "a bound of a slice", "use arange with static numbers")
+    if number.ndim or number.dtype.kind not in "iufc":
         raise TypeError(f"{name}: {x!r} given in a slice; numbers are required.")
-    return found.item()
+    return number.item()
 
 
 def _points(name: str, entry: object) -> Array:
@@ -505,8 +505,8 @@ class _Grid:
         if not points:
             return () if self._sparse else asarray([], int)
         dtype = dtypes.result_type(*points)
-        found = meshgrid(*[convert(x, dtype) for x in points], indexing="ij", sparse=self._sparse)
-        return tuple(found) if self._sparse else stack(found)
+        grids = meshgrid(*[convert(x, dtype) for x in points], indexing="ij", sparse=self._sparse)
+        return tuple(grids) if self._sparse else stack(grids)
 
 
 class _Joiner:
@@ -540,11 +540,11 @@ class _Joiner:
         values = [_points(self._name, e) if isinstance(e, slice) else e for e in entries]
         arrays = [to_array(asarray(v)) for v in values]
         dtype = dtypes.result_type(*[v if np.isscalar(v) else a for v, a in zip(values, arrays)])
-        found = concatenate([_raised(self._name, convert(a, dtype), rank, place) for a in arrays],
-                            axis)
-        if directive in ("r", "c") and found.ndim == 1:     # a matrix of one row or column
-            return found[None] if directive == "r" else found[:, None]
-        return found
+        joined = concatenate([_raised(self._name, convert(a, dtype), rank, place) for a in arrays],
+                             axis)
+        if directive in ("r", "c") and joined.ndim == 1:     # a matrix of one row or column
+            return joined[None] if directive == "r" else joined[:, None]
+        return joined
 
     def _parsed(self, directive: str) -> tuple[int, int, int]:
         """"axis", "axis,rank" or "axis,rank,place"; fields left out are as in `r_` or `c_`."""

@@ -64,17 +64,17 @@ def _limits(name: str, limits: Any) -> tuple[Array, Array] | None:
     """The outer edges; None where the data give them."""
     if limits is None:
         return None
-    found = tuple(array_args(name, *(limits if is_sequence(limits) else data_arg(name, limits))))
-    if len(found) != 2 or any(x.shape for x in found):
-        raise ValueError(f"{name}: range of {len(found)} entries given; two numbers are required.")
-    if all(_known(x) for x in found):
-        low, high = [np.asarray(getattr(x, "val", x)) for x in found]
+    bounds = tuple(array_args(name, *(limits if is_sequence(limits) else data_arg(name, limits))))
+    if len(bounds) != 2 or any(x.shape for x in bounds):
+        raise ValueError(f"{name}: range of {len(bounds)} entries given; two numbers are required.")
+    if all(_known(x) for x in bounds):
+        low, high = [np.asarray(getattr(x, "val", x)) for x in bounds]
         if not (np.isfinite(low) and np.isfinite(high)):
             raise ValueError(f"{name}: range ({low}, {high}) given; finite numbers are required.")
         if low > high:
             raise ValueError(f"{name}: range ({low}, {high}) given; the first must not be above "
                              "the second.")
-    return found
+    return bounds
 
 
 def _equal_bins(x: Array, limits: tuple[Array, Array] | None, count: int) -> Array:
@@ -139,10 +139,10 @@ def _bin_edges(name: str, x: Array, bins: ArrayLike | str, limits: Any,
     if isinstance(bins, str):
         value = concrete(name, x, "the data", "pass a number of bins")
         try:
-            found = np.histogram_bin_edges(value.ravel(), bins, limits, weights)
+            edges = np.histogram_bin_edges(value.ravel(), bins, limits, weights)
         except (TypeError, ValueError) as error:
             raise type(error)(f"{name}: bins {bins!r} and range {limits} given; {error}.") from None
-        return asarray(found)
+        return asarray(edges)
     bins = _bins(name, bins)
     return _edges(x, _limits(name, limits), count=bins) if isinstance(bins, int) else bins
 
@@ -156,9 +156,9 @@ def _place(x: Array, edges: Array) -> Array:
         "histogram", x, edges)]
     count = edges.shape[0] - 1
     last = broadcast_to(edges[-1], x.shape)
-    found = searchsorted(edges, x, side="right") - 1
-    found = where(eq(x, last), count - 1, found)     # the last edge belongs to the last bin
-    return where(found < 0, count, found)
+    place = searchsorted(edges, x, side="right") - 1
+    place = where(eq(x, last), count - 1, place)     # the last edge belongs to the last bin
+    return where(place < 0, count, place)
 
 
 def _count(places: Array, weights: ArrayLike | None, count: int, dtype: DType) -> Array:
@@ -184,8 +184,8 @@ def _beside(x: Array, edges: Array) -> Array:
 def _histogram(x: Array, edges: Array, weights: Array | None, *, density: bool) -> Array:
     dtype = weights.dtype if weights is not None else (
         dtypes.to_inexact_dtype(x.dtype) if compatible.value else dtypes.default_int())
-    found = _count(_place(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
-    return divide(divide(found, diff(edges)), reductions.sum(found)) if density else found
+    counts = _count(_place(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
+    return divide(divide(counts, diff(edges)), reductions.sum(counts)) if density else counts
 
 
 @fused(static=("count", "density"))
@@ -345,5 +345,5 @@ def histogram2d(x: ArrayLike, y: ArrayLike, bins: Any = 10, range: Sequence[Rang
     several = is_sequence(bins) or (hasattr(bins, "ndim") and bins.ndim)
     if several and len(bins) != 2:
         bins = [data_arg("histogram2d", bins)] * 2
-    found, edges = _histogramdd("histogram2d", [x, y], bins, range, weights, density)
-    return found, edges[0], edges[1]
+    counts, edges = _histogramdd("histogram2d", [x, y], bins, range, weights, density)
+    return counts, edges[0], edges[1]

@@ -428,11 +428,11 @@ def _extent(index: object) -> tuple[int, int] | None:
         except AttributeError:
             pass
         try:        # `is_fully_addressable` takes longer than all of this
-            found = _extent_of(np.asarray(index)) if index.platform() == "cpu" else None
+            extent = _extent_of(np.asarray(index)) if index.platform() == "cpu" else None
         except RuntimeError:    # other processes have a part of it, or it was deleted
             return None
-        index._extent = found
-        return found
+        index._extent = extent
+        return extent
     if isinstance(index, Tracer):
         value = index._known_value()
         return None if value is None else _extent(value)
@@ -569,14 +569,14 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
 def _from_sequence(entry: object) -> Array | np.ndarray:
     """A list or tuple inside an index is an index array; an empty one has integers."""
     try:
-        found = from_sequence("indexing", entry)
+        array = from_sequence("indexing", entry)
     except OverflowError:       # ints beyond the default dtype
-        found = np.clip(np.asarray(entry, object), -2**63, 2**63 - 1).astype(np.int64)
+        array = np.clip(np.asarray(entry, object), -2**63, 2**63 - 1).astype(np.int64)
     except TypeError as error:
         raise errors.IndexTypeError(str(error)) from None
     except ValueError as error:
         raise errors.IndexValueError(str(error)) from None
-    return found if found.size else np.zeros(found.shape, np.int32)
+    return array if array.size else np.zeros(array.shape, np.int32)
 
 
 def _index_aval(entry: Any) -> ShapedArray:

@@ -105,8 +105,8 @@ def getitem(self: Array, index: Any) -> Array:  # noqa: PLR0912 - hot: a frame i
                     if type(entry) is int:
                         parts.append(entry)
                     elif type(entry) is slice and _BOUNDS.issuperset(map(
-                            type, found := (entry.start, entry.stop, entry.step))):
-                        parts += (slice, *found)
+                            type, bounds := (entry.start, entry.stop, entry.step))):
+                        parts += (slice, *bounds)
                     else:
                         break
                 else:
@@ -164,9 +164,9 @@ def read(x: ArrayLike, index: object, *, mode: str | GatherScatterMode | None = 
     if mode is ONE_HOT:
         mode, fill_value = FILL, 0
     if mode is FILL and fill_value is not None:
-        found = _read_at_mask(x, index, fill_value, wrap_negative_indices)
-        if found is not None:
-            return constrain(_GET, found, out_sharding)
+        masked = _read_at_mask(x, index, fill_value, wrap_negative_indices)
+        if masked is not None:
+            return constrain(_GET, masked, out_sharding)
     plan, operands, outside = parse(typeof(x).shape, index, wrap_negative_indices,
                                     strict and wrap_negative_indices)
     if plan.empty is not None and mode is not FILL:
@@ -761,7 +761,7 @@ def _nonzero(a: Array, *fill: ArrayLike, size: int) -> list[Array]:
     out = []
     for axis, place in enumerate(places):
         stride, n = prod(a.shape[axis + 1:]), a.shape[axis]
-        found = rem(div(flat, creation.full((size,), stride, dtype)),
-                    creation.full((size,), n, dtype))
-        out.append(select_n(here, promote.broadcast_to(place, (size,)), found))
+        along_axis = rem(div(flat, creation.full((size,), stride, dtype)),
+                         creation.full((size,), n, dtype))
+        out.append(select_n(here, promote.broadcast_to(place, (size,)), along_axis))
     return out

@@ -105,18 +105,18 @@ def _interpolate(x: Array, xp: Array, fp: Array, left: Array | None, right: Arra
         fp = slicing.concatenate([fp[-1:], fp, fp[:1]], 0)
     n = xp.shape[0]
     if definitely_equal(n, 1):
-        found = broadcast_to(fp[0], x.shape)
+        out = broadcast_to(fp[0], x.shape)
     else:
         upper = searchsorted(xp, x, "right").clip(1, n - 1)
         x0, x1, f0, f1 = [take(v, i, mode="clip") for v in (xp, fp) for i in (upper - 1, upper)]
-        found = _line(x, x0, x1, f0, f1)
+        out = _line(x, x0, x1, f0, f1)
     ends = ((left, lt, 0), (right, gt, n - 1))
     for (value, outside, i), goes_on in zip(ends, beyond):
         if not goes_on:
             value = fp[i] if value is None else value
-            found = choose(outside(x, broadcast_to(xp[i], x.shape)),
-                           broadcast_to(value, x.shape), found)
-    return found
+            out = choose(outside(x, broadcast_to(xp[i], x.shape)),
+                         broadcast_to(value, x.shape), out)
+    return out
 
 
 def _line(x: Array, x0: Array, x1: Array, f0: Array, f1: Array) -> Array:
@@ -127,10 +127,10 @@ def _line(x: Array, x0: Array, x1: Array, f0: Array, f1: Array) -> Array:
     slope = div(sub(f1, f0), gap)
     from_left = add(mul(slope, sub(x, x0)), f0)
     from_right = add(mul(slope, sub(x, x1)), f1)
-    found = choose(eq(x, x1), from_right, from_left)
+    between = choose(eq(x, x1), from_right, from_left)
     other = choose(is_nan(from_right), choose(eq(f0, f1), f0, from_right), from_right)
     other = choose(eq(x, x0), f0, choose(eq(x, x1), f1, other))
-    return choose(bitwise_and(is_nan(found), eq(x, x)), other, found)
+    return choose(bitwise_and(is_nan(between), eq(x, x)), other, between)
 
 
 @fused(static=("axis",))

@@ -289,11 +289,11 @@ def _block_depth(arrays: PyTree) -> tuple[int, int]:
         raise TypeError("block: a tuple given; only nested lists are allowed; use a list.")
     if not isinstance(arrays, list):
         return 0, len(array_args("block", arrays)[0].shape)
-    found = [_block_depth(a) for a in arrays] or [(0, 0)]
-    if len({d for d, _ in found}) > 1:
-        raise ValueError(f"block: depths {[d + 1 for d, _ in found]} given; list depths are "
+    depths = [_block_depth(a) for a in arrays] or [(0, 0)]
+    if len({d for d, _ in depths}) > 1:
+        raise ValueError(f"block: depths {[d + 1 for d, _ in depths]} given; list depths are "
                          "mismatched; equal depths are required.")
-    return found[0][0] + 1, max(r for _, r in found)
+    return depths[0][0] + 1, max(r for _, r in depths)
 
 
 # Splitting ---------------------------------------------------------------------------------------
@@ -592,9 +592,9 @@ def _delete_traced(arr: Array, places: Array | np.ndarray, *, axis: int) -> Arra
     left = n - places.shape[0]
     behind = cumulative.cumsum(1 - gone, 0) - 1
     target = behind * (1 - gone) + gone * n
-    source = write("set", creation.full((left,), 0, np.int32), target,
-                   creation.broadcasted_iota(np.int32, (n,), 0), mode="drop")
-    return take(arr, source, axis, mode="clip")
+    indices = write("set", creation.full((left,), 0, np.int32), target,
+                    creation.broadcasted_iota(np.int32, (n,), 0), mode="drop")
+    return take(arr, indices, axis, mode="clip")
 
 
 @named
@@ -651,10 +651,10 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
     to[order] = places[order] + np.arange(count)
     kept = np.ones(n + count, bool)
     kept[to] = False
-    source = np.empty(n + count, np.int32)
-    source[kept] = np.arange(n)
-    source[to] = n + np.arange(count)
-    return take(concatenate([arr, values], axis), source, axis, mode="clip")
+    indices = np.empty(n + count, np.int32)
+    indices[kept] = np.arange(n)
+    indices[to] = n + np.arange(count)
+    return take(concatenate([arr, values], axis), indices, axis, mode="clip")
 
 
 @fused(static=("axis",))

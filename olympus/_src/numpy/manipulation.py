@@ -630,16 +630,16 @@ def _shifts(shift: Any) -> list[int | Array]:
             raise TypeError(f"roll: shift {aval} given; an integer, or a vector or sequence of "
                             "integers, is required.")
     if several:
-        found = list(shift)
+        shifts = list(shift)
     else:
         if isinstance(shift, (int, np.ndarray, np.generic)):
-            found = np.atleast_1d(shift).tolist()
+            shifts = np.atleast_1d(shift).tolist()
         elif avals[0].ndim:
             count = static_int(avals[0].shape[0], "roll", "number of shifts")
-            found = [shift[i] for i in range(count)]
+            shifts = [shift[i] for i in range(count)]
         else:
-            found = [shift]
-    return [int(s) if isinstance(s, (int, np.integer)) else s for s in found]
+            shifts = [shift]
+    return [int(s) if isinstance(s, (int, np.integer)) else s for s in shifts]
 
 
 def _roll_static(a: Array, s: int, axis: int) -> Array:

@@ -88,7 +88,7 @@ class Loops:
         kind = dtypes.scalar_kind(common)
         own = common if kind in self.kinds else np.dtype("int32") if "i" in self.kinds and (
             kind == "b" or self.kinds[-1] not in "fc") else dtypes.to_inexact_dtype(common)
-        found = []
+        loops = []
         for x in (own, *given, *[dtypes.to_complex_dtype(g) for g in given if g is not None]):
             if x is None or dtypes.scalar_kind(x) not in self.kinds:
                 continue
@@ -96,12 +96,12 @@ class Loops:
                     np.dtype({"i": "int32", "B": "uint8"}.get(letter, letter))
                     for letter in self.ins + self.outs]
             if all(g is None or g == y for g, y in zip(given, loop)):     # float64 == None
-                found.append(loop)
-        if not found:
+                loops.append(loop)
+        if not loops:
             text = ", ".join(["None" if g is None else dtypes.long_name(g) for g in given])
             raise TypeError(f"{name}: dtypes {text} given for operands of dtype {common}; no loop "
                             "of the function has those; convert the result with astype.")
-        return next((loop for loop in found if dtypes.can_cast(common, loop[0], casting)), found[0])
+        return next((loop for loop in loops if dtypes.can_cast(common, loop[0], casting)), loops[0])
 
 
 @overload
@@ -203,10 +203,10 @@ def _masked(mask: Array, *args: ArrayLike, ufunc: Callable[..., Array | tuple[Ar
     args = tuple([x if type(y) is Literal else choose(
         mask, broadcast_to(y, shape), literal(1, y.dtype, y.aval.weak_type))
         for x, y in zip(args, operands)])
-    found = ufunc(*args)
-    if isinstance(found, tuple):
-        return tuple([_or_zero(mask, x) for x in found])
-    return _or_zero(mask, found)
+    results = ufunc(*args)
+    if isinstance(results, tuple):
+        return tuple([_or_zero(mask, x) for x in results])
+    return _or_zero(mask, results)
 
 
 def _or_zero(mask: Array, x: Array) -> Array:
@@ -290,10 +290,10 @@ def _along(name: str, signature: str, ins: Sequence[Sequence[str]], result: Sequ
     left = ("keepdims",) if keepdims else tuple([d for d in result if d in present])
     moved = [_axes_last(name, x, entry, core, False) for x, entry, core
              in zip(operands, axes, cores)]
-    found = fun(*moved, **options)
+    out = fun(*moved, **options)
     if keepdims:
-        found = expand_dims(found, (found.ndim,))
-    return _axes_last(name, found, axes[-1], left, True)
+        out = expand_dims(out, (out.ndim,))
+    return _axes_last(name, out, axes[-1], left, True)
 
 
 def _axes_last(name: str, x: Array, entry: object, core: Sequence[str], back: bool) -> Array:

@@ -45,11 +45,11 @@ else:       # with all matrix factorisations, which few programs need
 
 def _coefficients(name: str, *ps: ArrayLike, to_inexact: bool = False) -> list[Array]:
     """Coefficients of one dtype as vectors; scalars are constants."""
-    found = [to_array(p) for p in promote_dtypes(name, *ps, inexact=to_inexact)]
-    for p in found:
+    coefficients = [to_array(p) for p in promote_dtypes(name, *ps, inexact=to_inexact)]
+    for p in coefficients:
         if p.ndim > 1:
             raise ValueError(f"{name}: {p.aval} given; a vector of coefficients is required.")
-    return [p if p.shape else lax_shape.expand_dims(p, (0,)) for p in found]
+    return [p if p.shape else lax_shape.expand_dims(p, (0,)) for p in coefficients]
 
 
 @fused(static=("unroll",))
@@ -121,8 +121,8 @@ def polysub(a1: ArrayLike, a2: ArrayLike) -> Array:
 def _trimmed(name: str, p: Array, tolerance: float = 0.0) -> Array:
     """Coefficients without leading ones that are zero, the last aside; they must not be traced."""
     value = concrete(name, p, "a polynomial", "leave trim_leading_zeros out")
-    found = np.flatnonzero(~(np.abs(value) <= tolerance))     # NaN stays
-    return p[int(found[0]) if found.size else value.size - 1:] if value.size else p
+    places = np.flatnonzero(~(np.abs(value) <= tolerance))     # NaN stays
+    return p[int(places[0]) if places.size else value.size - 1:] if value.size else p
 
 
 @named
@@ -309,12 +309,12 @@ def poly(seq_of_zeros: ArrayLike) -> Array:
     if not n:
         return full((), 1, zeros.dtype)
 
-    def step(found: Array, zero: Array) -> tuple[Array, None]:     # times (x - zero)
-        return subtract(found, multiply(zero, slicing.concatenate([nothing, found[:-1]], 0))), None
+    def step(p: Array, zero: Array) -> tuple[Array, None]:     # times (x - zero)
+        return subtract(p, multiply(zero, slicing.concatenate([nothing, p[:-1]], 0))), None
 
     start = slicing.concatenate([full((1,), 1, zeros.dtype), full((n,), 0, zeros.dtype)], 0)
-    found, _ = scan(step, start, zeros)
-    return arithmetic.real(found) if real and dtypes.is_complex(found.dtype) else found
+    p, _ = scan(step, start, zeros)
+    return arithmetic.real(p) if real and dtypes.is_complex(p.dtype) else p
 
 
 @named
@@ -342,8 +342,8 @@ def roots(p: ArrayLike, *, strip_zeros: bool = True) -> Array:
     kind = dtypes.to_complex_dtype(p.dtype)
     if not nonzero.size:
         return full((0,), 0, kind)
-    found = _companion_roots(p[nonzero[0]:nonzero[-1] + 1])
-    return slicing.concatenate([found, full((p.shape[0] - 1 - nonzero[-1],), 0, kind)], 0)
+    nonzero_roots = _companion_roots(p[nonzero[0]:nonzero[-1] + 1])
+    return slicing.concatenate([nonzero_roots, full((p.shape[0] - 1 - nonzero[-1],), 0, kind)], 0)
 
 
 @fused
@@ -462,25 +462,25 @@ def polyfit(x: ArrayLike, y: ArrayLike, deg: int, rcond: float | None = None, fu
         rcond = real_number(rcond, "polyfit: rcond")
     elif is_static(x.shape):    # of a symbolic size lstsq computes it
         rcond = x.shape[0] * float(dtypes.finfo(x.dtype).eps)
-    found, residuals, rank, s, spread = _polyfit(x, y, *rest, order=order, rcond=rcond,
-                                                 spread=bool(cov) and not full)
+    coefficients, residuals, rank, s, covariance = _polyfit(x, y, *rest, order=order, rcond=rcond,
+                                                            with_covariance=bool(cov) and not full)
     if full:
         eps = float(dtypes.finfo(x.dtype).eps)
-        return found, residuals, rank, s, asarray(
+        return coefficients, residuals, rank, s, asarray(
             x.shape[0] * eps if rcond is None else rcond, s.dtype)
     if not cov:
-        return found
+        return coefficients
     if y.ndim == 2:
-        spread = spread[:, :, None]
+        covariance = covariance[:, :, None]
     if cov != "unscaled":
         factor = divide(residuals, x.shape[0] - order)
-        spread = multiply(spread, factor[0] if y.ndim == 1 else factor[None, None])
-    return found, spread
+        covariance = multiply(covariance, factor[0] if y.ndim == 1 else factor[None, None])
+    return coefficients, covariance
 
 
-@fused(static=("order", "rcond", "spread"))
+@fused(static=("order", "rcond", "with_covariance"))
 def _polyfit(x: Array, y: Array, w: Array | None = None, *, order: int, rcond: float | None,
-             spread: bool) -> tuple[Any, ...]:
+             with_covariance: bool) -> tuple[Any, ...]:
     """(coefficients; residuals, rank and singular values; unscaled covariances or None)."""
     powers, right = vander(x, order), y
     if w is not None:
@@ -490,13 +490,13 @@ def _polyfit(x: Array, y: Array, w: Array | None = None, *, order: int, rcond: f
     sizes = arithmetic.abs(powers)
     scale = sqrt(reduce_sum(multiply(sizes, sizes), (0,)))
     powers = divide(powers, scale[None])
-    found, residuals, rank, s = decompositions.lstsq(powers, right, rcond)
-    found = divide(found, scale[:, None] if y.ndim == 2 else scale)
-    if not spread:
-        return found, residuals, rank, s, None
+    coefficients, residuals, rank, s = decompositions.lstsq(powers, right, rcond)
+    coefficients = divide(coefficients, scale[:, None] if y.ndim == 2 else scale)
+    if not with_covariance:
+        return coefficients, residuals, rank, s, None
     products = matmul(lax_shape.transpose(powers, (1, 0)), powers)
     inverse = systems.inv(products)
-    return found, residuals, rank, s, divide(divide(inverse, scale[:, None]), scale[None])
+    return coefficients, residuals, rank, s, divide(divide(inverse, scale[:, None]), scale[None])
 
 
 complete_docstrings(globals(), {

@@ -57,10 +57,10 @@ def _isclose(a: Array, b: Array, rtol: ArrayLike, atol: ArrayLike, *, equal_nan:
     _, rtol, atol = promote("isclose", literal(0, size.dtype), rtol, atol)
     within = le(arithmetic.abs(sub(a, b)), add(mul(size, _like(rtol, size)),
                                                _like(atol, size)))
-    found = bitwise_or(bitwise_and(isfinite(b), within), eq(a, b))
+    close = bitwise_or(bitwise_and(isfinite(b), within), eq(a, b))
     if equal_nan:
-        found = bitwise_or(found, bitwise_and(isnan(a), isnan(b)))
-    return found
+        close = bitwise_or(close, bitwise_and(isnan(a), isnan(b)))
+    return close
 
 
 def _like(x: ArrayLike, like: Array) -> Array:

@@ -70,9 +70,9 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     refuse_option("dot", out=out)
     x, y = _operands("dot", a, b)
     if not x.shape or not y.shape:
-        found = multiply(x, y)
-        return (found if preferred_element_type is None
-                else convert(found, dtypes.requested_dtype("dot", preferred_element_type)))
+        product = multiply(x, y)
+        return (product if preferred_element_type is None
+                else convert(product, dtypes.requested_dtype("dot", preferred_element_type)))
     axis = builtins.max(y.ndim - 2, 0)
     _check_contracted("dot", x, y, x.ndim - 1, axis)
     return contraction(x, y, (((x.ndim - 1,), (axis,)), ((), ())), precision,
@@ -150,10 +150,10 @@ def _batched(x: Array, y: Array, precision: PrecisionLike, preferred: DTypeLike 
     shared = [i for i in own_x if i in own_y]
     pairs = (((contracted[0],), (contracted[1],)),
              (tuple([own_x.index(i) for i in shared]), tuple([own_y.index(i) for i in shared])))
-    found = contraction(x, y, pairs, precision, preferred, out_sharding)
+    product = contraction(x, y, pairs, precision, preferred, out_sharding)
     order = [*shared, *[i for i in own_x if i not in shared], n,
              *[i for i in own_y if i not in shared], n + 1]
-    return lax_shape.transpose(found, [order.index(i) for i in range(n + 2)])
+    return lax_shape.transpose(product, [order.index(i) for i in range(n + 2)])
 
 
 def _batch_shape(name: str, x: Array, y: Array) -> tuple[int, ...]:
@@ -380,9 +380,9 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
     _check_contracted("vecdot", x, y, x.ndim - 1, y.ndim - 1)
     row = lax_shape.expand_dims(conjugate(x), (x.ndim - 1,))
     column = lax_shape.expand_dims(y, (y.ndim,))
-    found = matmul(row, column, precision=precision,
-                   preferred_element_type=preferred_element_type)
-    return lax_shape.squeeze(found, (found.ndim - 2, found.ndim - 1))
+    product = matmul(row, column, precision=precision,
+                     preferred_element_type=preferred_element_type)
+    return lax_shape.squeeze(product, (product.ndim - 2, product.ndim - 1))
 
 
 @as_ufunc
@@ -406,8 +406,8 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     [21 43]
     """
     x, y = _operands("matvec", x1, x2, (2, 1))
-    found = matmul(x, lax_shape.expand_dims(y, (y.ndim,)))
-    return lax_shape.squeeze(found, (found.ndim - 1,))
+    product = matmul(x, lax_shape.expand_dims(y, (y.ndim,)))
+    return lax_shape.squeeze(product, (product.ndim - 1,))
 
 
 @as_ufunc
@@ -431,8 +431,8 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     [31 42]
     """
     x, y = _operands("vecmat", x1, x2, (1, 2))
-    found = matmul(lax_shape.expand_dims(conjugate(x), (x.ndim - 1,)), y)
-    return lax_shape.squeeze(found, (found.ndim - 2,))
+    product = matmul(lax_shape.expand_dims(conjugate(x), (x.ndim - 1,)), y)
+    return lax_shape.squeeze(product, (product.ndim - 2,))
 
 
 @fused(static=("offset", "axis1", "axis2"))
@@ -476,8 +476,8 @@ def trace(a: ArrayLike, offset: int = 0, axis1: int = 0, axis2: int = 1,
     a, = array_args("trace", a)
     if a.ndim < 2:
         raise ValueError(f"trace: {a.aval} given; at least two axes are required.")
-    found = diagonal(a, offset, axis1, axis2)
-    return reductions.sum(found, -1, dtype)
+    elements = diagonal(a, offset, axis1, axis2)
+    return reductions.sum(elements, -1, dtype)
 
 
 complete_docstrings(globals(), {

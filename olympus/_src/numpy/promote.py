@@ -397,14 +397,14 @@ def _fit(x: Any, dtype: DType, weak: bool, shape: tuple[int, ...] | None,
 
 def promote_dtypes(name: str, *xs: object, inexact: bool = False) -> list[Array]:
     """Operands with one dtype, each with its own shape."""
-    operands, found, arrays = [], [], True
+    operands, types, arrays = [], [], True
     for i, x in enumerate(xs):
         if not (isinstance(x, _ARRAYS) and type(x.aval) is ShapedArray):
             arrays = False
             x = _promotable(name, x, i) if type(x) is int else operand(name, x, i)
         operands.append(x)
-        found.append(x.aval)
-    avals = tuple(found)
+        types.append(x.aval)
+    avals = tuple(types)
     key = ("dtypes", avals, inexact, _x64.value, _mode.value)
     plan = _plans.get(key)
     if plan is None:

@@ -62,10 +62,10 @@ def sum_dtype(dtype: DType, promote_integers: bool = True) -> DType:
 
 def dtype_for(name: str, x: Array, dtype: DTypeLike) -> DType:
     """The dtype that was asked for; warns where it has no imaginary part and `x` has one."""
-    found = dtypes.requested_dtype(name, dtype)
-    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(found) and found != BOOL:
-        warn_complex(name, x.aval, found)
-    return found
+    wanted = dtypes.requested_dtype(name, dtype)
+    if dtypes.is_complex(x.dtype) and not dtypes.is_complex(wanted) and wanted != BOOL:
+        warn_complex(name, x.aval, wanted)
+    return wanted
 
 
 def max_dtype(a: DType, b: DType) -> DType:
@@ -106,12 +106,12 @@ def _total(op: Callable[..., Array], combine: Callable[..., Array], neutral: int
     if dtypes.is_complex(x.dtype) and not dtypes.is_complex(dtype) and dtype != BOOL:
         x = real(x)
     x = masked(convert(x, accumulated), where, literal(neutral, accumulated))
-    found = op(x, axes) if axes else x
+    total = op(x, axes) if axes else x
     if initial is not None:
-        start = broadcast_to(convert(initial, accumulated), found.shape)
+        start = broadcast_to(convert(initial, accumulated), total.shape)
         # Without elements it is the result itself: -0.0 and the neutral 0.0 add to 0.0.
-        found = to_array(start) if definitely_equal(size_of(x.shape), 0) else combine(found, start)
-    return convert(expand(found, axes, keepdims), dtype)
+        total = to_array(start) if definitely_equal(size_of(x.shape), 0) else combine(total, start)
+    return convert(expand(total, axes, keepdims), dtype)
 
 
 @fused(static=("axes", "keepdims", "dtype"))
@@ -263,10 +263,10 @@ def _extremum(x: Array, initial: ArrayLike | None, where: Array | None, *, axes:
     from_reduce = reduce.reduce_max if largest else reduce.reduce_min
     combine = arithmetic.max if largest else arithmetic.min
     x = masked(convert(x, x.dtype) if x.aval.weak_type else x, where, initial)
-    found = from_reduce(x, axes) if axes else x
+    extremum = from_reduce(x, axes) if axes else x
     if initial is not None:
-        found = combine(found, broadcast_to(convert(initial, x.dtype), found.shape))
-    return expand(found, axes, keepdims)
+        extremum = combine(extremum, broadcast_to(convert(initial, x.dtype), extremum.shape))
+    return expand(extremum, axes, keepdims)
 
 
 def _check_extremum(name: str, x: Array, axes: Axes, initial: ArrayLike | None,
@@ -363,9 +363,9 @@ def _position(x: Array, *, axis: int | None, keepdims: bool, largest: bool) -> A
         largest = True      # of booleans: the first that is the extremum
     op = reduce.argmax if largest else reduce.argmin
     if axis is None:
-        found = op(lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)), 0,
+        place = op(lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)), 0,
                    dtypes.default_int())
-        return expand(found, tuple(range(ndim)), keepdims)
+        return expand(place, tuple(range(ndim)), keepdims)
     return expand(op(x, axis, dtypes.default_int()), (axis,), keepdims)
 
 
@@ -421,10 +421,10 @@ def argmin(a: ArrayLike, axis: int | None = None, out: None = None,
 def _nan_position(x: Array, *, axis: int | None, keepdims: bool, largest: bool) -> Array:
     missing = is_nan(x)
     filled = choose(missing, literal(-np.inf if largest else np.inf, x.dtype, x.aval.weak_type), x)
-    found = _position(filled, axis=axis, keepdims=keepdims, largest=largest)
+    place = _position(filled, axis=axis, keepdims=keepdims, largest=largest)
     axes = tuple(range(len(x.shape))) if axis is None else (axis,)
     none = expand(reduce.reduce_and(missing, axes), axes, keepdims)
-    return choose(none, literal(-1, found.dtype), found)
+    return choose(none, literal(-1, place.dtype), place)
 
 
 def is_nan(x: Array) -> Array:
@@ -522,13 +522,13 @@ def nanprod(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out
 @fused(static=("axes", "keepdims", "largest"))
 def _nan_extremum(x: Array, initial: ArrayLike | None, where: Array | None, *, axes: Axes,
                   keepdims: bool, largest: bool) -> Array:
-    found = _extremum(without_nan(x, -np.inf if largest else np.inf), initial, where, axes=axes,
-                      keepdims=keepdims, largest=largest)
+    extremum = _extremum(without_nan(x, -np.inf if largest else np.inf), initial, where, axes=axes,
+                         keepdims=keepdims, largest=largest)
     if initial is not None:
-        return found
+        return extremum
     missing = is_nan(x)
     none = expand(reduce.reduce_and(missing, axes) if axes else missing, axes, keepdims)
-    return choose(none, literal(np.nan, x.dtype, x.aval.weak_type), found)
+    return choose(none, literal(np.nan, x.dtype, x.aval.weak_type), extremum)
 
 
 def _nan_extreme(name: str, largest: bool, a: ArrayLike, axis: Axis, out: None, keepdims: bool,
@@ -581,8 +581,8 @@ def _cumulate(x: Array, *, axis: int | None, dtype: DType, product: bool) -> Arr
         x, axis = lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)), 0
     op = cumulative.cumprod if product else cumulative.cumsum
     if dtype == BOOL:
-        found = op(convert(as_bool(x), np.dtype("int32")), axis)
-        return as_bool(found)
+        counts = op(convert(as_bool(x), np.dtype("int32")), axis)
+        return as_bool(counts)
     return convert(op(convert(x, dtype), axis), dtype)
 
 
@@ -671,11 +671,12 @@ def _cumulative_api(name: str, product: bool, x: ArrayLike, axis: int | None,
     axis = canonical_axis(0 if axis is None else axis, ndim, name)
     if dtype is None:
         dtype = sum_dtype(x.dtype)
-    found = _cumulate(x, axis=axis, dtype=dtypes.requested_dtype(name, dtype), product=product)
+    cumulated = _cumulate(x, axis=axis, dtype=dtypes.requested_dtype(name, dtype), product=product)
     if not initial:
-        return found
-    first = lax_creation.full((*x.shape[:axis], 1, *x.shape[axis + 1:]), int(product), found.dtype)
-    return slicing.concatenate([first, found], axis)
+        return cumulated
+    first = lax_creation.full(
+        (*x.shape[:axis], 1, *x.shape[axis + 1:]), int(product), cumulated.dtype)
+    return slicing.concatenate([first, cumulated], axis)
 
 
 @fused(static=("axis", "dtype", "include_initial", "out"))

@@ -506,16 +506,16 @@ def unravel_index(indices: ArrayLike, shape: Shape, order: str = "C") -> tuple[A
     total, most = prod(sizes), int(dtypes.iinfo(indices.dtype).max)
     if not exceeds(total, most):    # else no index is too large
         indices = where(indices < 0, indices + total, indices).clip(0, maximum(0, total - 1))
-    found: list[Array] = []
+    indices_of: list[Array] = []
     # Digits, the fastest first. Those of a negative index count from the end, as it does.
     for n in reversed(sizes) if order == "C" else sizes:
         if exceeds(n, most):
-            found.append(where(indices < 0, most, indices))
+            indices_of.append(where(indices < 0, most, indices))
             indices = sign(indices).clip(max=0)
         else:
-            found.append(indices % maximum(1, n))
+            indices_of.append(indices % maximum(1, n))
             indices = indices // maximum(1, n)
-    return tuple(found[::-1] if order == "C" else found)
+    return tuple(indices_of[::-1] if order == "C" else indices_of)
 
 
 @named
@@ -540,8 +540,8 @@ def mask_indices(n: int, mask_func: Callable[[Array, int], Array], k: int = 0, *
     if exceeds(n, 2**15):
         raise ValueError(f"mask_indices: n {n} given; at most {2**15} is possible.")
     check_callable("mask_indices", mask_func=mask_func)
-    found = mask_func(creation.full((n, n), 1, dtypes.default_int()), k)
-    return nonzero(found, size=size)  # type: ignore[return-value]
+    mask = mask_func(creation.full((n, n), 1, dtypes.default_int()), k)
+    return nonzero(mask, size=size)  # type: ignore[return-value]
 
 
 @api_boundary

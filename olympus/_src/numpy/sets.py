@@ -330,18 +330,18 @@ def _isin(element: Array, tests: Array, *, invert: bool, by_pairs: bool) -> Arra
         return creation.full(element.shape, invert, np.bool_)
     if by_pairs:
         first = min(bound_or(n, 0), 8)
-        found: Any = False
+        among: Any = False
         for k in range(first):
-            found = (element == tests[k]) | found
+            among = (element == tests[k]) | among
         if not definitely_equal(first, n):
             shape = (*element.shape, n - first)
             pairs = (lax_shape.broadcast_in_dim(element, shape, tuple(range(element.ndim)))
                      == promote.broadcast_to(tests[first:], shape))
-            found = pairs.any(-1) | found
+            among = pairs.any(-1) | among
     else:
         tests = sort(tests)
-        found = take(tests, searchsorted(tests, element), 0, mode="clip") == element
-    return ~found if invert else found
+        among = take(tests, searchsorted(tests, element), 0, mode="clip") == element
+    return ~among if invert else among
 
 
 def _set(x: Array) -> tuple[Array, Array]:
@@ -364,8 +364,8 @@ def _selected(name: str, keep: Array, values: Array, size: int | None, fill_valu
     fill = promote.convert(fill, values.dtype)
     if not n or not size:
         return promote.broadcast_to(to_array(fill), (size,)), places
-    found = take(values, places, 0, mode="clip")
-    return where(less(places, n), found, found[0] if fill_value is None else fill), places
+    chosen = take(values, places, 0, mode="clip")
+    return where(less(places, n), chosen, chosen[0] if fill_value is None else fill), places
 
 
 @named
@@ -437,14 +437,14 @@ def intersect1d(ar1: ArrayLike, ar2: ArrayLike, assume_unique: bool = False,
     n1, n2 = first.shape[0], second.shape[0]
     values, left, counts = unique(first, True, return_counts=True, size=n1)
     keep = isin(values, second) & (counts > 0)
-    found, places = _selected("intersect1d", keep, values, size, fill_value)
+    common, places = _selected("intersect1d", keep, values, size, fill_value)
     if not return_indices:
-        return found
+        return common
     if not n1 or not n2:
-        return found, places, places - n1 + n2
+        return common, places, places - n1 + n2
     order, here = argsort(second), less(places, n1)
-    spots = searchsorted(second, found, sorter=order)
-    return (found, where(here, take(left, places, 0, mode="clip"), n1),
+    spots = searchsorted(second, common, sorter=order)
+    return (common, where(here, take(left, places, 0, mode="clip"), n1),
             where(here, take(order, spots, 0, mode="clip"), n2))
 
 

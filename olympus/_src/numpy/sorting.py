@@ -359,8 +359,8 @@ def _search(a: Array, v: Array, *, side: str, compare_all: bool) -> Array:
         def halved(k: Array, last: Array) -> Array:
             size = shift_right_logical(np.int32(1 << bit_length(n) - 1), k)
             inside = size <= n - 1 - last
-            found = reads(add(last, where(inside, size, 0).astype(dtype)))
-            return where(inside & found, add(last, size), last)
+            beyond = reads(add(last, where(inside, size, 0).astype(dtype)))
+            return where(inside & beyond, add(last, size), last)
 
         last = fori_loop(0, bit_length(n), halved, creation.full(v.shape, -1, dtype))
         return add(last, literal(1, dtype))
@@ -370,8 +370,8 @@ def _search(a: Array, v: Array, *, side: str, compare_all: bool) -> Array:
     first = creation.full(v.shape, size - 1, dtype)
     last = select(reads(first), literal(n - size, dtype), literal(-1, dtype))
     while size := size // 2:
-        found = reads(add(last, literal(size, dtype)))
-        last = add(last, select(found, literal(size, dtype), literal(0, dtype)))
+        beyond = reads(add(last, literal(size, dtype)))
+        last = add(last, select(beyond, literal(size, dtype), literal(0, dtype)))
     return add(last, literal(1, dtype))
 
 
@@ -399,10 +399,10 @@ def _before(x: Array, v: Array, side: str) -> Array:
         v_nan = v != v
         return less | (v_nan & (x == x) if side == "left" else v_nan)
     pairs = [*zip(_nan_parts(x), _nan_parts(v)), (x.real, v.real), (x.imag, v.imag)]
-    found = creation.full(x.shape, side == "right", np.bool_)
+    before = creation.full(x.shape, side == "right", np.bool_)
     for p, q in reversed(pairs):    # NaN parts are ordered by the flags before them
-        found = (p < q) | ((p == q) | ((p != p) & (q != q))) & found
-    return found
+        before = (p < q) | ((p == q) | ((p != p) & (q != q))) & before
+    return before
 
 
 @fused(static=("right", "method"))
@@ -438,8 +438,8 @@ def digitize(x: ArrayLike, bins: ArrayLike, right: bool = False, *,
     side, method = "left" if right else "right", method or "scan"
     # The places of descending bins are the ascending ones', counted from the other end.
     descend = bins[n - 1] < bins[0]
-    found = searchsorted(where(descend, flip(bins), bins), x, side, method=method)
-    return where(descend, n - found, found)
+    bins_before = searchsorted(where(descend, flip(bins), bins), x, side, method=method)
+    return where(descend, n - bins_before, bins_before)
 
 
 @named

@@ -108,9 +108,9 @@ def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: Arra
     count = _count(x, where, axes, False, square.dtype)
     count = sub(count, convert(array_args("var", correction)[0], square.dtype))
     count = arithmetic.max(count, literal(0, square.dtype))
-    found = div(total, broadcast_to(count, total.shape))
-    found = expand(sqrt(found) if root else found, axes, keepdims)
-    return convert(found, dtype)
+    variance = div(total, broadcast_to(count, total.shape))
+    variance = expand(sqrt(variance) if root else variance, axes, keepdims)
+    return convert(variance, dtype)
 
 
 def _variance(name: str, root: bool, a: ArrayLike, axis: int | Sequence[int] | None,
@@ -295,15 +295,15 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
     """
     x, axes, keepdims = reduction_args("average", a, axis, keepdims)
     if weights is None:
-        found = mean(x, axis, keepdims=keepdims)
-        count = literal(size_of([x.shape[i] for i in axes]), found.dtype)
-        total: Any = to_array(broadcast_to(count, found.shape))
-        return (found, total) if returned else found
+        out = mean(x, axis, keepdims=keepdims)
+        count = literal(size_of([x.shape[i] for i in axes]), out.dtype)
+        total: Any = to_array(broadcast_to(count, out.shape))
+        return (out, total) if returned else out
     x, w = inexact_dtypes("average", x, *array_args("average", weights))
     w = _spread_weights("average", w, x, axis, axes)
     total = reductions.sum(w, axis, keepdims=keepdims)
-    found = divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total)
-    return (found, total) if returned else found
+    out = divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total)
+    return (out, total) if returned else out
 
 
 @fused(static=("axis", "out", "keepdims"))
@@ -353,7 +353,7 @@ def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool
     n, last = size_of([x.shape[i] for i in axes]), len(batch)
     full = (*q.shape, *batch)
     if not size_of(full) or not n:
-        found = to_array(broadcast_to(literal(np.nan, x.dtype), full))
+        out = to_array(broadcast_to(literal(np.nan, x.dtype), full))
     else:
         x = lax_shape.reshape(lax_shape.transpose(x, (*kept, *axes)), (*batch, n))
         if w is not None:
@@ -366,18 +366,18 @@ def _quantile(x: Array, q: Array, w: Array | None, *, axes: Axes, keepdims: bool
         if w is not None:
             x, w = sort((x, w), last)
             places = _by_element(_weighted_rank(w, wide_q, q.ndim), q.ndim)
-            found = _by_quantile(take_along(x, places, last), full)
+            out = _by_quantile(take_along(x, places, last), full)
             weightless = eq(reduce_sum(w, (last,)), literal(0, w.dtype))
-            found = choose(broadcast_to(weightless, full), literal(np.nan, x.dtype), found)
+            out = choose(broadcast_to(weightless, full), literal(np.nan, x.dtype), out)
         else:
             count = present if skip_nan else broadcast_to(literal(n, q.dtype), batch)
-            found = _between(x, wide_q, broadcast_to(count, full), method, q.ndim)
+            out = _between(x, wide_q, broadcast_to(count, full), method, q.ndim)
         bad = bitwise_or(_outside(wide_q), broadcast_to(
             eq(present, literal(0, q.dtype)) if skip_nan else
             lt(present, literal(n, q.dtype)), full))
         # A product, so that the derivative is NaN, too.
-        found = mul(found, choose(bad, literal(np.nan, found.dtype), literal(1, found.dtype)))
-    return lax_shape.expand_dims(found, tuple([q.ndim + i for i in axes])) if keepdims else found
+        out = mul(out, choose(bad, literal(np.nan, out.dtype), literal(1, out.dtype)))
+    return lax_shape.expand_dims(out, tuple([q.ndim + i for i in axes])) if keepdims else out
 
 
 def _outside(q: Array) -> Array:
@@ -394,9 +394,9 @@ def _by_element(rank: Array, lead: int) -> Array:
     return lax_shape.move_axis(ranks, 0, ranks.ndim - 1)
 
 
-def _by_quantile(found: Array, shape: tuple[int, ...]) -> Array:
+def _by_quantile(quantiles: Array, shape: tuple[int, ...]) -> Array:
     """[..., k] -> [*qs, ...], the inverse."""
-    return lax_shape.reshape(lax_shape.move_axis(found, found.ndim - 1, 0), shape)
+    return lax_shape.reshape(lax_shape.move_axis(quantiles, quantiles.ndim - 1, 0), shape)
 
 
 def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
@@ -683,19 +683,19 @@ def ediff1d(ary: ArrayLike, to_end: ArrayLike | None = None,
     if x.dtype == BOOL:
         raise TypeError(f"ediff1d: {x.aval} given; numbers are required, because booleans have no "
                         "differences; convert it with astype.")
-    found = diff(lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)))
+    differences = diff(lax_shape.reshape(broadcast_to(x, x.shape), (size_of(x.shape),)))
 
     def flat(e: ArrayLike) -> Array:
         (e,) = array_args("ediff1d", e)
         if not dtypes.can_cast(e.dtype, x.dtype, "same_kind"):
             raise TypeError(f"ediff1d: {e.aval} given beside differences of dtype {x.dtype}; a "
                             "dtype of the same kind is required; convert one with astype.")
-        e = convert(e, found.dtype)
+        e = convert(e, differences.dtype)
         return lax_shape.reshape(broadcast_to(e, e.shape or (1,)), (size_of(e.shape),))
 
-    parts = ([flat(to_begin)] if to_begin is not None else []) + [found]
+    parts = ([flat(to_begin)] if to_begin is not None else []) + [differences]
     parts += [flat(to_end)] if to_end is not None else []
-    return slicing.concatenate(parts, 0) if len(parts) > 1 else found
+    return slicing.concatenate(parts, 0) if len(parts) > 1 else differences
 
 
 @fused(static=("axis", "edge_order"))
@@ -734,8 +734,8 @@ def gradient(f: ArrayLike, *varargs: ArrayLike, axis: int | Sequence[int] | None
     if not all(less(order, x.shape[i]) for i in axes):
         raise ValueError(f"gradient: {x.aval} given; at least {order + 1} elements along each axis "
                          "are required.")
-    found = [_gradient_along(x, h, i, order) for h, i in zip(spacings, axes)]
-    return found[0] if len(axes) == 1 else found
+    slopes = [_gradient_along(x, h, i, order) for h, i in zip(spacings, axes)]
+    return slopes[0] if len(axes) == 1 else slopes
 
 
 def _gradient_along(x: Array, h: Array, axis: int, order: int) -> Array:

@@ -375,11 +375,11 @@ def angle(z: ArrayLike, deg: bool = False) -> Array:
     """
     (x,) = promote_inexact("angle", z)
     if dtypes.is_complex(x.dtype):
-        found = transcendental.atan2(imag(x), real(x))
+        radians = transcendental.atan2(imag(x), real(x))
     else:
         x = convert(x, x.dtype)     # angles of weak numbers are strong, as JAX's
-        found = transcendental.atan2(filled(0, x), x)
-    return mul(found, scalar(180 / math.pi, found)) if deg else found
+        radians = transcendental.atan2(filled(0, x), x)
+    return mul(radians, scalar(180 / math.pi, radians)) if deg else radians
 
 
 # Other names -------------------------------------------------------------------------------------

@@ -423,16 +423,16 @@ def _reduced(x: Array, initial: Array | None, where: Array | None, *, function: 
     if where is not None:
         where = lax_shape.reshape(lax_shape.transpose(where, order), (size, *rest))
     if not function._associates:
-        found = _folded(function, x, where, start)
+        out = _folded(function, x, where, start)
     elif not size:
-        found = broadcast_to(start, rest)
+        out = broadcast_to(start, rest)
     else:
-        found = _halved(function, x)
+        out = _halved(function, x)
         if initial is None and size == 1:
             initial = start     # hypot and gcd change even a single number
         if initial is not None:
-            found = function(broadcast_to(initial, rest), found)
-    return lax_shape.expand_dims(to_array(found), axes) if keepdims and axes else found
+            out = function(broadcast_to(initial, rest), out)
+    return lax_shape.expand_dims(to_array(out), axes) if keepdims and axes else out
 
 
 def _identity(function: ufunc[object], dtype: DType) -> Array:
@@ -448,9 +448,9 @@ def _halved(function: Callable[..., Array], x: Array) -> Array:
     while n > 1:
         half = n // 2
         low, high = (slicing.slice_in_dim(x, i * half, (i + 1) * half) for i in range(2))
-        found = function(low, high)
+        halves = function(low, high)
         odd = n % 2
-        x = slicing.concatenate([found, slicing.slice_in_dim(x, n - 1, n)], 0) if odd else found
+        x = slicing.concatenate([halves, slicing.slice_in_dim(x, n - 1, n)], 0) if odd else halves
         n = half + odd
     return lax_shape.squeeze(x, (0,))
 
@@ -512,30 +512,30 @@ def reduced_at(x: Array, places: Array, *, function: Any, axis: int) -> Array:
     last = lax_creation.full((1,), n, starts.dtype)
     ends = slicing.concatenate([slicing.slice_in_dim(starts, 1, count), last], 0)
     column = (count, *[1] * (x.ndim - 1))
-    found = take(x, starts, 0, mode="clip")
+    out = take(x, starts, 0, mode="clip")
 
     def combined(mask: ArrayLike, element: Array) -> Array:
-        mask = broadcast_to(lax_shape.reshape(mask, column), found.shape)
-        return choose(mask, function(found, element), found)
+        mask = broadcast_to(lax_shape.reshape(mask, column), out.shape)
+        return choose(mask, function(out, element), out)
 
     if not function._associates:
-        def step(i: Array, found: Array) -> Array:
+        def step(i: Array, out: Array) -> Array:
             mask = lax_shape.reshape((i > starts) & (i < ends), column)
-            new = function(found, take(x, i, 0, mode="clip")[None])
-            return choose(broadcast_to(mask, found.shape), new, found)
-        return lax_shape.move_axis(fori_loop(0, n, step, found), 0, axis)
+            new = function(out, take(x, i, 0, mode="clip")[None])
+            return choose(broadcast_to(mask, out.shape), new, out)
+        return lax_shape.move_axis(fori_loop(0, n, step, out), 0, axis)
     # The k-th round has the results of the 2**k elements from each one on; a slice takes those that
     # its length is the sum of, in their order.
     length, place, width = ends - starts - 1, starts + 1, 1
     while width < n:
         mask = (length > 0) & (length & width != 0)
-        found = combined(mask, take(x, place, 0, mode="clip"))
+        out = combined(mask, take(x, place, 0, mode="clip"))
         place = place + mask * width
         ahead = slicing.slice_in_dim(x, width, n)
         x = slicing.concatenate([function(slicing.slice_in_dim(x, 0, n - width), ahead),
                                  slicing.slice_in_dim(x, n - width, n)], 0)
         width *= 2
-    return lax_shape.move_axis(found, 0, axis)
+    return lax_shape.move_axis(out, 0, axis)
 
 
 @named

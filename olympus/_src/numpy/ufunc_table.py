@@ -63,8 +63,8 @@ def _sum(total: Callable[..., Array], x: Array, *, axis: object, dtype: DTypeLik
 
 def _truth(total: Callable[..., Array], combine: Callable[..., Array], x: Array, *, axis: object,
            dtype: DTypeLike, keepdims: bool, initial: ArrayLike | None, where: ArrayLike) -> Array:
-    found = total(x, axis, None, keepdims, where=where)
-    return found if initial is None else combine(found, initial)
+    truth = total(x, axis, None, keepdims, where=where)
+    return truth if initial is None else combine(truth, initial)
 
 
 def _extremum(total: Callable[..., Array], x: Array, *, axis: object, dtype: DTypeLike,
@@ -79,8 +79,8 @@ def _all_bits(total: Callable[..., Array], combine: Callable[..., Array], x: Arr
     axes = canonical_axes(axis, x.ndim, f"{combine.__name__}.reduce")
     if where is not None:
         x = choose(broadcast_to(where, x.shape), x, convert(neutral, x.dtype))
-    found = reductions.expand(total(x, axes), axes, keepdims)
-    return found if initial is None else combine(found, convert(initial, x.dtype))
+    bits = reductions.expand(total(x, axes), axes, keepdims)
+    return bits if initial is None else combine(bits, convert(initial, x.dtype))
 
 
 _REDUCE = {

@@ -60,11 +60,11 @@ def _update(operation: str, doc: str, by: Callable[[Any, Any], Any] | None = Non
                out_sharding: ShardingLike = None, wrap_negative_indices: bool = True) -> Array:
         try:
             x = self.array if by is None else _ones(self.array, values)
-            found = write(operation if by is None else "multiply", x, self.index, values, mode=mode,
-                          indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
-                          out_sharding=out_sharding, method=operation,
-                          wrap_negative_indices=wrap_negative_indices)
-            return found if by is None else by(self.array, found)
+            out = write(operation if by is None else "multiply", x, self.index, values, mode=mode,
+                        indices_are_sorted=indices_are_sorted, unique_indices=unique_indices,
+                        out_sharding=out_sharding, method=operation,
+                        wrap_negative_indices=wrap_negative_indices)
+            return out if by is None else by(self.array, out)
         except (*FAILURES, IndexError) as error:
             source.filter_traceback(error)
             raise
@@ -297,9 +297,9 @@ _OPERATIONS = {"": "set", "+": "add", "-": "subtract", "*": "multiply", "/": "di
 def _written_anew() -> str:
     """The user's assignment in terms of `at`, if it is one line of a simple form."""
     line = source.source_line(source.user_frame())
-    found = re.fullmatch(r"([\w.]+)\[([^\[\]]*)\] ([-+*/]?)= (.+)", line.partition("  #")[0])
-    if found is None:
+    match = re.fullmatch(r"([\w.]+)\[([^\[\]]*)\] ([-+*/]?)= (.+)", line.partition("  #")[0])
+    if match is None:
         return ""
-    name, index, operation, value = found.groups()
-    return (f"`{found[0]}` becomes `{name} = {name}.at[{index}].{_OPERATIONS[operation]}({value})`;"
+    name, index, operation, value = match.groups()
+    return (f"`{match[0]}` becomes `{name} = {name}.at[{index}].{_OPERATIONS[operation]}({value})`;"
             "\n  ")

@@ -135,10 +135,10 @@ def _broadcasting(fun: Callable[..., PyTree], arrays: list[Array], ins: list[Dim
     shape = broadcast_shapes(*leading)
 
     def checked(*xs: Array) -> PyTree:
-        found = fun(*xs)
+        out = fun(*xs)
         if outs is not None:
-            _check_results(found, outs, sizes)
-        return found
+            _check_results(out, outs, sizes)
+        return out
 
     mapped = checked
     # Squeezed axes and lacking ones are not mapped: the function sees the array once.
@@ -157,10 +157,10 @@ def _broadcasting(fun: Callable[..., PyTree], arrays: list[Array], ins: list[Dim
     return mapped(*squeezed)
 
 
-def _check_results(found: Array | Sequence[Array], outs: list[Dims], sizes: dict[str, int]) -> None:
+def _check_results(out: Array | Sequence[Array], outs: list[Dims], sizes: dict[str, int]) -> None:
     """Number of results, and their shapes as far as names are known."""
-    results = found if isinstance(found, (tuple, list)) else (found,)
-    if len(results) != len(outs) or (len(outs) == 1) == isinstance(found, (tuple, list)):
+    results = out if isinstance(out, (tuple, list)) else (out,)
+    if len(results) != len(outs) or (len(outs) == 1) == isinstance(out, (tuple, list)):
         raise TypeError(f"vectorize: {len(results)} results returned; the signature has "
                         f"{len(outs)}; wrong number of output arguments.")
     for x, dims in zip(results, outs):

@@ -25,21 +25,21 @@ def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
     """The canonical dtype of samples; None is the default float. ValueError for other kinds."""
     if dtype is None:
         return dtypes.default_float()
-    found = dtypes.requested_dtype(name, dtype)
-    if dtypes.scalar_kind(found) not in kinds:
+    wanted = dtypes.requested_dtype(name, dtype)
+    if dtypes.scalar_kind(wanted) not in kinds:
         what = "float or complex" if "c" in kinds else "float"
-        raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; the dtype argument to "
+        raise ValueError(f"{name}: dtype {dtypes.long_name(wanted)} given; the dtype argument to "
                          f"{name} must be a {what} dtype;\n  convert the result with astype.")
-    return found
+    return wanted
 
 
 def integer_dtype(name: str, dtype: DTypeLike | None) -> DType:
     """The canonical dtype of counts; None is the default int. ValueError for other kinds."""
-    found = dtypes.default_int() if dtype is None else dtypes.requested_dtype(name, dtype)
-    if not dtypes.is_integer(found):
-        raise ValueError(f"{name}: dtype {dtypes.long_name(found)} given; the dtype argument to "
+    wanted = dtypes.default_int() if dtype is None else dtypes.requested_dtype(name, dtype)
+    if not dtypes.is_integer(wanted):
+        raise ValueError(f"{name}: dtype {dtypes.long_name(wanted)} given; the dtype argument to "
                          f"{name} must be an integer dtype;\n  convert the result with astype.")
-    return found
+    return wanted
 
 
 def shape_of(x: ArrayLike, name: str = "random") -> Dims:
@@ -62,19 +62,19 @@ def draw_shape(name: str, shape: int | Shape | None, *params: ArrayLike) -> Dims
         refuse_complex(name, p)
     if shape is None:
         return broadcast_shapes(*given)
-    found = canonical_shape(shape, name)
+    dims = canonical_shape(shape, name)
     try:
-        together = broadcast_shapes(found, *given)
-        if found == () and compatible.value and set(together) == {1}:
+        together = broadcast_shapes(dims, *given)
+        if dims == () and compatible.value and set(together) == {1}:
             return together
-        fits = together == found
+        fits = together == dims
     except ValueError:
         fits = False
     if not fits:
-        raise ValueError(f"{name}: shape {found} given with parameters of shapes "
+        raise ValueError(f"{name}: shape {dims} given with parameters of shapes "
                          f"{', '.join(map(str, given))};\n  parameters must broadcast to the "
                          "shape; pass a shape whose last axes are theirs.")
-    return found
+    return dims
 
 
 def refuse_complex(name: str, x: ArrayLike) -> None:

@@ -94,8 +94,9 @@ def _threefry(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
         if i % 4 == 3:
             block = i // 4 + 1
             words = [schedule[(block + j) % (n + 1)] for j in range(n)]
-            words[-1] = add(words[-1], block)
             xs = [add(x, word) for x, word in zip(xs, words, strict=True)]
+            # The word is often a scalar: TPUs would add the number to it in a kernel of its own.
+            xs[-1] = add(xs[-1], block)
     return xs
 
 

@@ -240,9 +240,9 @@ def _shuffled(key: Array, x: Any, axis: int) -> Array:
             break
         key, sub = subkeys(key)
         words = random_bits_p.bind(sub, bit_width=32, shape=typeof(x).shape)
-        found = sort_key_val(words, x, axis)[1]
+        shuffled = sort_key_val(words, x, axis)[1]
         # A symbolic size is an operand.
-        x = found if known_less(most, size) else where(gt(size, most), found, x)
+        x = shuffled if known_less(most, size) else where(gt(size, most), shuffled, x)
     return x
 
 
@@ -332,8 +332,8 @@ def _categorical_distinct(key: ArrayLike, logits: ArrayLike, *, shape: Dims, axi
     aval = typeof(logits)
     noisy = logits + gumbel_of(typed(key), aval.shape, aval.dtype, mode)
     k = prod(shape[:len(shape) - aval.ndim + 1])
-    found = top_k(moveaxis(noisy, axis, -1), k)[1]
-    return convert_element_type(reshape(moveaxis(found, -1, 0), shape), dtypes.default_int())
+    indices = top_k(moveaxis(noisy, axis, -1), k)[1]
+    return convert_element_type(reshape(moveaxis(indices, -1, 0), shape), dtypes.default_int())
 
 
 def categorical(key: ArrayLike, logits: ArrayLike, axis: int = -1, shape: Shape | None = None,
@@ -392,10 +392,10 @@ def _weighted(key: ArrayLike, p: Array, *, shape: Dims) -> Array:
     def search_rising() -> Array:
         return searchsorted(cummax(where(p > 0.0, total, -np.inf), 0), r)
 
-    found = searchsorted(total, r)
-    possible = take(p, found, mode="clip") > 0.0
-    found = cond(reduce_and(possible, tuple(range(len(shape)))), lambda: found, search_rising)
-    return convert_element_type(found, dtypes.default_int())
+    indices = searchsorted(total, r)
+    possible = take(p, indices, mode="clip") > 0.0
+    indices = cond(reduce_and(possible, tuple(range(len(shape)))), lambda: indices, search_rising)
+    return convert_element_type(indices, dtypes.default_int())
 
 
 @fused(static=("draws", "mode"))

@@ -285,9 +285,9 @@ class Defined(Generator):
         """
         def checked(*args: object) -> Array:
             out = fun(*args)
-            found = typeof(out)
-            if found.shape != shape or found.dtype != dtype:
-                raise TypeError(f"{name} of the random implementation {self.name!r}: {found} "
+            drawn = typeof(out)
+            if drawn.shape != shape or drawn.dtype != dtype:
+                raise TypeError(f"{name} of the random implementation {self.name!r}: {drawn} "
                                 f"returned; {make_aval(shape, dtype)} is required; convert and "
                                 "reshape it.")
             return out

@@ -60,8 +60,8 @@ def _step(good: Array, bad: Array, drawn: Array) -> Callable[[Array, Array], tup
     total = arithmetic.max(good + bad, full_like(good, 1.0))
     share = good / total
     mean = drawn * share
-    spread = (total - drawn) / arithmetic.max(total - 1.0, full_like(good, 1.0))
-    variance = mean * (bad / total) * spread
+    shrinking = (total - drawn) / arithmetic.max(total - 1.0, full_like(good, 1.0))
+    variance = mean * (bad / total) * shrinking
     width = _SLOPE * sqrt(variance + 0.5) + _WIDTH
     mode = floor((drawn + 1.0) * ((good + 1.0) / (total + 2.0)))
     least = arithmetic.max(drawn - bad, full_like(good, 0.0))

@@ -260,8 +260,7 @@ def _rebuild(impl: str | Generator, words: np.ndarray) -> Array:
 
 
 def _comparable(x: object) -> TypeGuard[ArrayLike]:
-    """Whether `x` is an array or a number: then == is elementwise, for keys alone.
-    """
+    """Whether `x` is an array or a number, with which keys are compared elementwise."""
     return hasattr(x, "dtype") or isinstance(x, (int, float, complex))
 
 
@@ -565,12 +564,12 @@ def typed(keys: ArrayLike) -> Array:
                         "uint32[2] key words, is required;\n  make keys with random.key(seed).")
     wrapped = random_wrap_p.bind(keys, impl=generator_of("random key", None))
     if config.legacy_prng_key.value != "allow":
-        told = (f"random key: raw key words {typeof(keys)} given, and the option "
-                f"olympus_legacy_prng_key is {config.legacy_prng_key.value!r}; make typed keys "
-                "with random.key(seed), or of these with random.wrap_key_data.")
+        message = (f"random key: raw key words {typeof(keys)} given, and the option "
+                   f"olympus_legacy_prng_key is {config.legacy_prng_key.value!r}; make typed keys "
+                   "with random.key(seed), or of these with random.wrap_key_data.")
         if config.legacy_prng_key.value == "error":
-            raise ValueError(told)
-        source.warn(told)
+            raise ValueError(message)
+        source.warn(message)
     return wrapped
 
 

@@ -113,12 +113,12 @@ def multivariate_normal(key: ArrayLike, mean: ArrayLike, cov: ArrayLike, shape: 
                          " and (..., n, n) are required.")
     batch = broadcast_shapes(own[:-1], square[:-2])
     if shape is not None:
-        found = canonical_shape(shape, name)
-        if broadcast_shapes(found, batch) != found:
-            raise ValueError(f"{name}: shape {found} given with mean {typeof(mean)} and cov "
+        dims = canonical_shape(shape, name)
+        if broadcast_shapes(dims, batch) != dims:
+            raise ValueError(f"{name}: shape {dims} given with mean {typeof(mean)} and cov "
                              f"{typeof(cov)}; their leading axes must broadcast to it; pass a "
                              "shape whose last axes are theirs.")
-        batch = found
+        batch = dims
     drawn = typeof(mean).dtype if dtype is None else float_dtype(name, dtype)
     out = _multivariate_normal(key, mean, cov, shape=(*batch, own[-1]), dtype=drawn,
                                method=method)

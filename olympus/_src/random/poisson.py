@@ -119,10 +119,10 @@ def _whole(base: Array, excess: Array, dtype: DType) -> Array:
     """Sums of whole float32 numbers as integers, exact; the largest one for counts above it."""
     wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else dtypes.as_dtype("int32")
     excess_wide = convert_element_type(convert_element_type(excess, "int32"), wide)
-    found = convert_element_type(base, wide) + excess_wide
+    total = convert_element_type(base, wide) + excess_wide
     most = int(dtypes.iinfo(dtype).max)
     above = base + excess >= float(most)
-    return convert_element_type(where(above, full_like(found, most), found), dtype)
+    return convert_element_type(where(above, full_like(total, most), total), dtype)
 
 
 def poisson_of(key: Array, lam: Array, dtype: DType) -> Array:

@@ -33,8 +33,8 @@ def _limited(x: Array, dtype: DType) -> Array:
 def _largest(dtype: DType, real: DType) -> float:
     """The largest number of a float dtype that an integer dtype holds."""
     top = int(dtypes.iinfo(dtype).max)
-    found = np.array(top, real)
-    return float(found if int(found) <= top else np.nextafter(found, np.array(0, real)))
+    largest = np.array(top, real)
+    return float(largest if int(largest) <= top else np.nextafter(largest, np.array(0, real)))
 
 
 @sampler(counts=True)

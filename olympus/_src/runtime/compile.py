@@ -11,7 +11,7 @@ from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias, cast
 from weakref import WeakValueDictionary, ref
 
 from ..base import config, errors, lib, source, util
@@ -45,6 +45,9 @@ from ..types.sharding import (
 from ..types.tree_registry import PyTreeDef
 from .nans import debugging
 
+if TYPE_CHECKING:
+    from .hosts import Watched
+
 brief: Any = util.lazy_module("olympus._src.runtime.brief")    # nothing is compiled on import
 _dumps: Any = util.lazy_module("olympus._src.runtime.dumps")     # under olympus_dump_ir_to
 _check: Any = util.lazy_module("olympus._src.core.check")       # under enable_checks
@@ -69,14 +72,16 @@ _Part: TypeAlias = tuple[DType, tuple[int, ...]]    # of an array, on one device
 class Loaded:
     """An executable of XLA; it goes when no program has it any more."""
 
-    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels", "brief",
+    __slots__ = ("xla", "key", "bytes", "constants", "sources", "code", "levels", "brief", "calls",
                  "__weakref__")
     # By measurement: 64 bytes for a byte of bytecode that is no constant, and what each one takes.
     PER_BYTE, AT_LEAST = 64, 128 << 10
 
     def __init__(self, xla: LoadedExecutable, key: ModuleKey | None, size: int, constants: int,
-                 code: bytes | None = None, levels: int = 0, brief: bool = False) -> None:
+                 code: bytes | None = None, levels: int = 0, brief: bool = False,
+                 calls: Sequence[lib.WeakCall] = ()) -> None:
         self.xla, self.key = xla, key
+        self.calls = calls      # what XLA has of the host's functions
         self.brief = brief      # whether the thread that calls it runs it
         self.levels = levels    # of loops, branches and calls
         #: The serialized form of an executable that was not compiled in this process.
@@ -348,20 +353,28 @@ class Executable:
                 "it with device_put.")
         return put_array(x, sharding)
 
-    def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array], given: Sequence[object]
-                 ) -> lib.FastPath | None:
+    @property
+    def watched(self) -> bool:
+        """Whether Python is around each run: C++ keeps neither tokens nor functions of the host."""
+        return bool(self.effects or self.hosts)
+
+    def fastpath(self, out_tree: PyTreeDef, args: Sequence[Array], given: Sequence[object],
+                 watched: Watched | None = None) -> lib.FastPath | None:
         """The data with which C++ runs this program without us; None where Python is needed.
 
         Args:
           out_tree: the structure of the results.
           args: flat arguments of a call, as the program takes them.
           given: the same as the user gave them.
+          watched: by what C++ is called, if Python is around its calls.
         """
-        # C++ would leave out what Python does around the program: look for NaN and at keys, keep
-        # tokens of effects, hold host callbacks while it runs, make float0 of the device's
-        # stand-in.
-        if debugging() or config.debug_key_reuse.value or self.effects or self.hosts or any(
-                is_float0(a) for a in self.out_avals):
+        # C++ would leave out what Python does around the program: look for NaN and at keys, make
+        # float0 of the device's stand-in.
+        if debugging() or config.debug_key_reuse.value or any(map(is_float0, self.out_avals)):
+            return None
+        # A program without results leaves no trace of its end but a token.
+        if self.watched and (watched is None or not self.out_avals or any(
+                h.transfers for h in self.hosts)):
             return None
         if any(layout_of(args[i]) != layout for i, layout in self.layouts.items()):
             return None
@@ -379,6 +392,8 @@ class Executable:
                 _fits(x, s) or not x._committed
                 for x, s in zip(args, self.in_shardings) if s is not None):
             return None
+        if self.watched and watched is not None:
+            watched.add(self.loaded.calls, self.hosts, self.effects)
         return lib.fastpath(self.xla, out_tree, ins, self.out_shardings, self.physical_out,
                             [self.committed] * len(self.out_avals), self.kept,
                             [c for c, kept in zip(copied, self.kept, strict=True) if kept])
@@ -516,7 +531,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
     if context.refined:
         module = mlir.refine(module)
     digest, chosen = b"", ()
-    hosts: Sequence[Callable[..., object]] = list(map(lib.WeakCall, context.host_callbacks))
+    calls = list(map(lib.WeakCall, context.host_callbacks))
+    hosts: Sequence[Callable[..., object]] = calls
     # Hooks are known by their addresses, host callbacks by their places: two programs in one
     # process may be equal and call different functions.
     if not _is_inspected(context):
@@ -559,7 +575,8 @@ def compile_module(module: IrModule, context: ModuleContext, devices: tuple[Devi
             meshes = context.interface.meshes
             callback(NamedSharding(meshes[0], PartitionSpec()) if meshes else
                      lib.single_device_sharding(device))
-    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, is_brief)
+    loaded = Loaded(xla, key, size, context.written, code, context.nest.deepest, is_brief,
+                    calls)
     if key is not None:
         _executables.use(loaded)
     return loaded

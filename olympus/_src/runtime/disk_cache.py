@@ -94,11 +94,11 @@ class Directory:
         path = self._entry(key)
         try:
             with open(path, "rb", opener=_no_waiting) as file:
-                found = os.fstat(file.fileno())
+                status = os.fstat(file.fileno())
                 # Whoever puts another directory in this one's place has no file of ours to put in.
-                if not _is_ours(found):
+                if not _is_ours(status):
                     raise PermissionError(f"{path} belongs to another user")
-                regular = stat.S_ISREG(found.st_mode)
+                regular = stat.S_ISREG(status.st_mode)
                 packed = file.read() if regular else b""
         except FileNotFoundError:
             return None
@@ -144,8 +144,8 @@ class Directory:
 
     def entries(self) -> list[Entry]:
         """All entries, the one that was used longest ago first."""
-        return sorted(Entry(found.st_mtime_ns, name.removesuffix(_SUFFIX), found.st_size)
-                      for name, found in self._files() if name.endswith(_SUFFIX))
+        return sorted(Entry(status.st_mtime_ns, name.removesuffix(_SUFFIX), status.st_size)
+                      for name, status in self._files() if name.endswith(_SUFFIX))
 
     def prune(self) -> None:
         """Delete the remains of dead writers and, beyond the bound, the entries used longest
@@ -179,15 +179,15 @@ class Directory:
             return ""
         with contextlib.suppress(OSError):      # using it tells
             place = self._place()
-            found, link = place.stat(), place.lstat()
-            owner = next((s.st_uid for s in (found, link) if not _is_ours(s)), None)
+            status, link = place.stat(), place.lstat()
+            owner = next((s.st_uid for s in (status, link) if not _is_ours(s)), None)
             if owner is not None:
                 return (f"belongs to the user with number {owner}; one that belongs to this "
                         f"process's user, {os.geteuid()}, or to root is required; name a directory "
                         "that does not exist yet, it is made")
-            if place is self.path and found.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
-                return (f"has the mode {stat.filemode(found.st_mode)}; one that only its owner can "
-                        "write to is required; if nobody else wrote to it so far, "
+            if place is self.path and status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+                return (f"has the mode {stat.filemode(status.st_mode)}; one that only its owner "
+                        "can write to is required; if nobody else wrote to it so far, "
                         f"`chmod go-w {self.path.resolve()}`, else name another directory")
         return ""
 
@@ -250,10 +250,10 @@ class Directory:
         A sixteenth of the bound is freed beforehand.
         """
         now, entries = time.time(), []
-        for name, found in self._files():
+        for name, status in self._files():
             if name.endswith(_SUFFIX):
-                entries.append((found.st_mtime_ns, name, found.st_size))
-            elif name.endswith(".new") and now - found.st_mtime > _STALE_SECONDS:
+                entries.append((status.st_mtime_ns, name, status.st_size))
+            elif name.endswith(".new") and now - status.st_mtime > _STALE_SECONDS:
                 (self.path / name).unlink(missing_ok=True)
         total = sum(bytes_ for _, _, bytes_ in entries)
         if 0 <= self.most < total + size:
@@ -315,16 +315,16 @@ def _note(lock: IO[bytes] | None, total: int, looked: int) -> None:
         lock.write(b"%20d %20d" % (total, looked))      # over an older one; truncating is slow
 
 
-def _is_ours(found: os.stat_result) -> bool:
+def _is_ours(status: os.stat_result) -> bool:
     """Whether a file belongs to the user of this process, or to root, who is trusted."""
-    return os.name != "posix" or found.st_uid in (os.geteuid(), 0)
+    return os.name != "posix" or status.st_uid in (os.geteuid(), 0)
 
 
 def _digest(key: str, took: int, packed: bytes) -> bytes:
     """The checksum of an entry; of its key as well, so no entry is taken for another one."""
-    found = hashlib.blake2b(packed, digest_size=32, salt=took.to_bytes(4, "little"))
-    found.update(key.encode())
-    return found.digest()
+    digest = hashlib.blake2b(packed, digest_size=32, salt=took.to_bytes(4, "little"))
+    digest.update(key.encode())
+    return digest.digest()
 
 
 def stable_digest(*parts: object) -> str:
@@ -361,15 +361,15 @@ def _cpu_features() -> str:
 @functools.cache
 def _libraries(path: str) -> str:
     """A digest of jaxlib's libraries, which a release may have in several builds."""
-    found = lib.libraries()
-    stats = [(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in found]
+    paths = lib.libraries()
+    stats = [(str(p), p.stat().st_mtime_ns, p.stat().st_size) for p in paths]
     # The directory keeps the digest by times and sizes, so that later processes read no library.
     directory, key = Directory(path, named=False), f"jaxlib-{stable_digest(stats)}"
     with contextlib.suppress(OSError, ValueError):
         entry = directory.get(key)
         if entry is not None:
             return entry[0].decode("ascii")
-    digest = stable_digest(_contents(found))
+    digest = stable_digest(_contents(paths))
     data = digest.encode()
     _write(directory, key, len(data), lambda: directory.put(key, data, 0.0))
     return digest
@@ -388,10 +388,10 @@ def _contents(paths: Sequence[Path]) -> list[str]:
         written = record.stat().st_mtime_ns
     digests = []
     for path in paths:
-        found = path.stat()
+        status = path.stat()
         digest, size = noted.get(f"{path.parent.name}/{path.name}", ("", ""))
-        if not digest.startswith("sha256=") or size != str(found.st_size) or (
-                found.st_mtime_ns > written):
+        if not digest.startswith("sha256=") or size != str(status.st_size) or (
+                status.st_mtime_ns > written):
             with open(path, "rb") as file:
                 whole = hashlib.file_digest(file, "sha256").digest()
             digest = "sha256=" + base64.urlsafe_b64encode(whole).decode().rstrip("=")
@@ -605,13 +605,13 @@ def _record_hit(saved: float, took: float) -> None:
 
 
 def _keep(directory: Directory, key: str, name: str, xla: LoadedExecutable, took: float,
-          found: tuple[bytes, float] | None, hosts: Sequence[Callable[..., object]]) -> None:
+          entry: tuple[bytes, float] | None, hosts: Sequence[Callable[..., object]]) -> None:
     """Write a compiled program, if that is worth it; compare it with the file."""
     level, least = _level(config.explain_cache_misses), (
         config.persistent_cache_min_compile_time_secs.value)
     _verified.add(key)
-    if found is not None:
-        loaded = lib.deserialize_executable(xla.client, found[0], xla.local_devices(),
+    if entry is not None:
+        loaded = lib.deserialize_executable(xla.client, entry[0], xla.local_devices(),
                                             host_callbacks=hosts)
         if _instructions(loaded) != _instructions(xla):
             raise RuntimeError(f"entry {key} holds another program than the one compiled "

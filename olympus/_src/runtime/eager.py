@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,7 +44,11 @@ from .compile import Executable, Missed, compile_program
 from .nans import check_results, debugging
 from .placement import layouts_of, placement_of, sharding_of
 
+if TYPE_CHECKING:
+    from .hosts import Watched
+
 _failures: Any = lazy_module("olympus._src.runtime.failures")    # for who asks for them
+_hosts: Any = lazy_module("olympus._src.runtime.hosts")
 _parts: Any = lazy_module("olympus._src.interpreters.parts")
 ArrayImpl = lib.ArrayImpl
 PjitFunction = lib.PjitFunction
@@ -248,17 +252,26 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
       by_groups: how it is called with many operands, if in another way.
       specs: by which results over a mesh are named, where they are spread so; or ().
     """
+    # C++'s object that Python is around, and how: once a program calls the host.
+    behind: list[tuple[PjitFunction, Watched]] = []
+
     def run(*args: ArrayLike) -> Array | list[Array]:
         return miss(*args)[0]       # disable_jit is about functions; an operation is still compiled
 
     def miss(*args: ArrayLike) -> Missed:
         try:
+            if behind:
+                call, watched = behind[0]
+                return watched(call, args, {}), None, False
             return first(*args)
         except BaseException:
             lib.forget_signatures(itself)
             raise
 
-    def first(*args: ArrayLike) -> Missed:
+    def again(*args: ArrayLike) -> Missed:
+        return first(*args, watched=behind[0][1])
+
+    def first(*args: ArrayLike, watched: Watched | None = None) -> Missed:
         if len(args) > MANY and by_groups is not None:
             return by_groups(args), None, False
         values = list(map(argument_array, args))
@@ -278,8 +291,11 @@ def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympusp
             _failures.note(code, words, checked.sites, not users)
         reuse.with_cells(used, outs)
         result = outs if several else outs[0]
+        if executable.watched and not behind:
+            behind.append((lib.pjit(name, run, again, [], [], object(), dispatch_registry,
+                                    shard_fallback), _hosts.Watched()))
         return result, None if checked is not None else executable.fastpath(
-            dispatch_registry.flatten(result)[1], leaves, args), False
+            dispatch_registry.flatten(result)[1], leaves, args, watched), False
 
     made = lib.pjit(name, run, miss, [], [], object(), dispatch_registry, shard_fallback)
     itself = weakref.ref(made)

@@ -57,13 +57,13 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Arra
         if closed is not None:
             # Otherwise the operations of the second run would be checked, and raise, themselves.
             with debug_nans(False), debug_infs(False):
-                found = _Search(test).culprit(closed, args)
-            if found is not None:
-                prim = found.operation
+                culprit = _Search(test).culprit(closed, args)
+            if culprit is not None:
+                prim = culprit.operation
                 raise FloatingPointError(
                     f"{name}: invalid value ({what}) encountered in {prim}: the result "
-                    f"{found.aval} of {prim} at {found.line}, and {why}; look at the operands "
-                    f"there.{found.details}")
+                    f"{culprit.aval} of {prim} at {culprit.line}, and {why}; look at the operands "
+                    f"there.{culprit.details}")
         # A compiled program's arguments are not the operands of the equation that made the NaN.
         place = _Place.of(test, wrong[0], args) if closed is None else None
         raise FloatingPointError(

@@ -39,8 +39,8 @@ def memory_of(x: object) -> str | None:
 
 def layouts_of(args: Sequence[object]) -> tuple[str | None, ...]:
     """How the arguments of a program lie in memory; empty where all lie by rows."""
-    found = tuple(map(layout_of, args))
-    return found if any(found) else ()
+    layouts = tuple(map(layout_of, args))
+    return layouts if any(layouts) else ()
 
 
 def placement_of(shardings: Sequence[Sharding | None], default: Device | None = None,
@@ -53,28 +53,28 @@ def placement_of(shardings: Sequence[Sharding | None], default: Device | None = 
     mesh = mesh or mesh_around()
     # Arguments that may go anywhere (None) have no say. Identity first: tuples of devices are long,
     # and mostly one object.
-    found: tuple[Device, ...] = ()
+    committed: tuple[Device, ...] = ()
     for s in shardings:
         if s is not None and not is_abstract(s):
             where = (s._device,) if type(s) is lib.SingleDeviceSharding else device_tuple(s)
             # Their order may differ: the program runs in the first argument's.
-            if found and found is not where and set(found) != set(where):
-                raise _apart(shardings, named, found, where)
-            found = found or where
-    if not found and default is not None:
+            if committed and committed is not where and set(committed) != set(where):
+                raise _apart(shardings, named, committed, where)
+            committed = committed or where
+    if not committed and default is not None:
         return Placement((default,), True)
     if mesh is not None:
-        if found and set(found) != set(mesh.device_tuple):
-            raise devices.incompatible(_first_at(shardings, found, named), found,
+        if committed and set(committed) != set(mesh.device_tuple):
+            raise devices.incompatible(_first_at(shardings, committed, named), committed,
                                        f"the mesh around, {mesh},", mesh.device_tuple)
-        found = found or mesh.device_tuple
-    if not found:
+        committed = committed or mesh.device_tuple
+    if not committed:
         abstract = tuple([s if is_abstract(s) else None for s in shardings])
         # Not committed: its results may go anywhere, too.
         return Placement((devices.default_device(),), False, abstract if any(abstract) else ())
-    meshes = tuple([_over(s, found, shardings) if type(s) is NamedSharding else None
+    meshes = tuple([_over(s, committed, shardings) if type(s) is NamedSharding else None
                     for s in shardings])
-    return Placement(found, True, meshes if any(meshes) else (), mesh=mesh)
+    return Placement(committed, True, meshes if any(meshes) else (), mesh=mesh)
 
 
 def _first_at(shardings: Sequence[Sharding | None], where: Sequence[Device],

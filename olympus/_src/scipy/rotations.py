@@ -59,13 +59,13 @@ def _normalized(q: Array) -> Array:
 def _of_angles(angles: Array, *, axes: tuple[int, ...], intrinsic: bool, degrees: bool) -> Any:
     """Quaternions of turns about axes, one after the other."""
     half = (angles * (math.pi / 180) if degrees else angles) / 2
-    found = None
+    total = None
     for i, axis in enumerate(axes):
         turn = zeros((*half.shape[:-1], 4), half.dtype)
         turn = turn.at[..., axis].set(sin(half[..., i])).at[..., 3].set(cos(half[..., i]))
-        found = (turn if found is None else
-                 _times(found, turn) if intrinsic else _times(turn, found))
-    return found
+        total = (turn if total is None else
+                 _times(total, turn) if intrinsic else _times(turn, total))
+    return total
 
 
 @fused

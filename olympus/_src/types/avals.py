@@ -382,14 +382,14 @@ def is_float0(aval: Aval) -> bool:
     return aval.is_array and aval.dtype == dtypes.float0
 
 
-def matches(found: Aval, required: Aval) -> bool:
+def matches(actual: Aval, required: Aval) -> bool:
     """Whether values of a type may stand where another is required: weak types and tags may differ.
     """
-    if found is required:
+    if actual is required:
         return True
-    if not (found.is_array and required.is_array):
-        return found == required or found.normalize() == required.normalize()
-    return found.shape == required.shape and found.dtype == required.dtype
+    if not (actual.is_array and required.is_array):
+        return actual == required or actual.normalize() == required.normalize()
+    return actual.shape == required.shape and actual.dtype == required.dtype
 
 
 def has_tangent(aval: Aval) -> bool:

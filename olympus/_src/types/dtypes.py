@@ -199,11 +199,11 @@ def canonicalize_dtype(dtype: DTypeLike | None, allow_extended_dtype: bool = Fal
     >>> dtypes.canonicalize_dtype("float64"), dtypes.canonicalize_dtype(int)
     (dtype('float32'), dtype('int32'))
     """
-    found = canonical_dtype(dtype)
-    if not allow_extended_dtype and isinstance(found, ExtendedDType):
-        raise ValueError(f"canonicalize_dtype: {found} given; a dtype that NumPy knows is "
+    canonical = canonical_dtype(dtype)
+    if not allow_extended_dtype and isinstance(canonical, ExtendedDType):
+        raise ValueError(f"canonicalize_dtype: {canonical} given; a dtype that NumPy knows is "
                          "required; pass allow_extended_dtype=True to let extended dtypes through.")
-    return found
+    return canonical
 
 
 def requested_dtype(name: str, dtype: DTypeLike | None, allow_extended_dtype: bool = False
@@ -214,21 +214,21 @@ def requested_dtype(name: str, dtype: DTypeLike | None, allow_extended_dtype: bo
     say a kind, not a width.
     """
     try:
-        found = canonicalize_dtype(dtype, allow_extended_dtype)
+        canonical = canonicalize_dtype(dtype, allow_extended_dtype)
     except TypeError as error:
         raise TypeError(f"{name}: {error}") from None
-    if found is dtype or (isinstance(dtype, type) and dtype in _PYTHON):
-        return found
+    if canonical is dtype or (isinstance(dtype, type) and dtype in _PYTHON):
+        return canonical
     given = as_dtype(dtype)
-    if given != found and config.explicit_x64_dtypes.value == "error":
+    if given != canonical and config.explicit_x64_dtypes.value == "error":
         raise ValueError(f"{name}: dtype {given} given, which is not available while x64 is off; "
-                         f"set olympus_enable_x64, or ask for {found}.")
-    if given != found:
+                         f"set olympus_enable_x64, or ask for {canonical}.")
+    if given != canonical:
         source.warn(f"{name}: Explicitly requested dtype {given} is not available while x64 is "
-                    f"off, and will be truncated to dtype {found}; enable 64-bit dtypes with "
+                    f"off, and will be truncated to dtype {canonical}; enable 64-bit dtypes with "
                     f"config.update('olympus_enable_x64', True) or OLYMPUS_ENABLE_X64=1, or ask "
-                    f"for {found}.")
-    return found
+                    f"for {canonical}.")
+    return canonical
 
 
 def python_scalar_dtype(kind: type) -> np.dtype:
@@ -358,11 +358,11 @@ def itemsize_bits(dtype: DTypeLike | None) -> int:
     """
     if dtype is None:
         raise ValueError("itemsize_bits: None given; a dtype is required.")
-    found = as_dtype(dtype)
-    if found not in _TABLE:
-        raise ValueError(f"itemsize_bits: {long_name(found)} given; a numeric or boolean dtype is "
-                         "required.")
-    return _TABLE[found][1]
+    canonical = as_dtype(dtype)
+    if canonical not in _TABLE:
+        raise ValueError(f"itemsize_bits: {long_name(canonical)} given; a numeric or boolean dtype "
+                         "is required.")
+    return _TABLE[canonical][1]
 
 
 def issubdtype(a: Any, b: DTypeLike | None) -> bool:
@@ -377,12 +377,12 @@ def issubdtype(a: Any, b: DTypeLike | None) -> bool:
     """
     if isinstance(a, type) and issubclass(a, extended):
         return isinstance(b, type) and issubclass(a, b)
-    found = a if _is_abstract(a) else _any_dtype(a)
+    left = a if _is_abstract(a) else _any_dtype(a)
     if isinstance(b, type) and issubclass(b, np.generic) and _is_abstract(b):
-        if isinstance(found, type):
-            return issubclass(found, b)
-        return issubclass(_PARENT[_KIND[found]] if found in _KIND else found.type, b)
-    return not isinstance(found, type) and found == _any_dtype(b)
+        if isinstance(left, type):
+            return issubclass(left, b)
+        return issubclass(_PARENT[_KIND[left]] if left in _KIND else left.type, b)
+    return not isinstance(left, type) and left == _any_dtype(b)
 
 
 def _any_dtype(dtype: Any) -> DType:
@@ -425,8 +425,8 @@ def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...
     >>> onp.isdtype("bfloat16", "real floating"), onp.isdtype("int8", ("bool", "unsigned integer"))
     (True, False)
     """
-    found = _any_dtype(dtype)
-    return any(_is_of_kind(found, k) for k in (kind if isinstance(kind, tuple) else (kind,)))
+    own = _any_dtype(dtype)
+    return any(_is_of_kind(own, k) for k in (kind if isinstance(kind, tuple) else (kind,)))
 
 
 def _is_of_kind(dtype: DTypeLike, kind: object) -> bool:
@@ -487,10 +487,10 @@ def converted(value: np.ndarray, dtype: np.dtype) -> np.ndarray:
     limits = iinfo(dtype)
     # The first float beyond is a power of two, and exact; the last integer may not be one.
     with np.errstate(invalid="ignore"):
-        found = value.astype(dtype)
-    found = np.where(value >= float(int(limits.max) + 1), dtype.type(limits.max), found)
-    found = np.where(value <= float(limits.min), dtype.type(limits.min), found)
-    return np.where(value != value, dtype.type(0), found)
+        integers = value.astype(dtype)
+    integers = np.where(value >= float(int(limits.max) + 1), dtype.type(limits.max), integers)
+    integers = np.where(value <= float(limits.min), dtype.type(limits.min), integers)
+    return np.where(value != value, dtype.type(0), integers)
 
 
 @functools.lru_cache(64)
@@ -529,10 +529,10 @@ class Limit(float):
 
 def to_inexact_dtype(dtype: DTypeLike) -> np.dtype:
     """The dtype itself if floating or complex; float64 for 64-bit integers, else float32."""
-    found = canonical_dtype(dtype)
-    if is_inexact(found):
-        return found
-    return _DTYPE["float64" if itemsize_bits(found) == 64 else "float32"]
+    canonical = canonical_dtype(dtype)
+    if is_inexact(canonical):
+        return canonical
+    return _DTYPE["float64" if itemsize_bits(canonical) == 64 else "float32"]
 
 
 def to_real_dtype(dtype: DTypeLike) -> np.dtype:
@@ -543,10 +543,10 @@ def to_real_dtype(dtype: DTypeLike) -> np.dtype:
 
 def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
     """The complex dtype of functions such as fft: `float32 -> complex64`, also for integers."""
-    found = to_inexact_dtype(dtype)
-    if is_complex(found):
-        return found
-    return _DTYPE["complex128" if itemsize_bits(found) == 64 else "complex64"]
+    inexact = to_inexact_dtype(dtype)
+    if is_complex(inexact):
+        return inexact
+    return _DTYPE["complex128" if itemsize_bits(inexact) == 64 else "complex64"]
 
 
 _REAL: Final[dict[Any, Any]] = {
@@ -727,10 +727,10 @@ def result_type(*args: object, return_weak_type_flag: bool = False) -> Any:
     typed = tuple(map(_typed, args))
     if len(typed) == 2:  # memoised
         (a, weak_a), (b, weak_b) = typed
-        found = promote_types(a, b, weak_a, weak_b)
+        promoted = promote_types(a, b, weak_a, weak_b)
     else:
-        found = promote_many(typed)
-    return found if return_weak_type_flag else found[0]
+        promoted = promote_many(typed)
+    return promoted if return_weak_type_flag else promoted[0]
 
 
 # --- scalar types -----------------------------------------------------------------------------

@@ -435,9 +435,9 @@ class Mesh(_Axes, contextlib.ContextDecorator):
 
 def mesh_of(mesh: AbstractMesh | Mesh, devices: Sequence[object]) -> Mesh:
     """A mesh with the axes of another, of these devices."""
-    found = np.empty(len(devices), object)
-    found[:] = devices
-    return Mesh(found.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
+    grid = np.empty(len(devices), object)
+    grid[:] = devices
+    return Mesh(grid.reshape(mesh.axis_sizes), mesh.axis_names, mesh.axis_types)
 
 
 def swap_mesh(mesh: Mesh | None, abstract: AbstractMesh | None) -> tuple[object, object]:

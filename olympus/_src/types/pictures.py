@@ -28,7 +28,7 @@ def device_grid(shape: Shape, sharding: Sharding) -> tuple[dict[tuple[int, int],
         devices_at.setdefault((tuple(row), column), []).append(device)
     rows, columns = [{start: n for n, start in enumerate(sorted(set(starts)))}
                      for starts in zip(*devices_at, strict=True)]
-    return ({(rows[i], columns[j]): _label(found) for (i, j), found in devices_at.items()},
+    return ({(rows[i], columns[j]): _label(here) for (i, j), here in devices_at.items()},
             len(rows), len(columns))
 
 

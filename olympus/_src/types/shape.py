@@ -187,21 +187,21 @@ def canonical_axes(axes: object, ndim: int, what: str = "axis") -> tuple[int, ..
 
 def front_axis(axis: object, ndim: int, what: str = "axis") -> int:
     """An axis that is counted from the front: one of `[0, ndim)`, else as `canonical_axis`."""
-    found = canonical_axis(axis, ndim, what)
-    if found != axis:
+    front = canonical_axis(axis, ndim, what)
+    if front != axis:
         raise ValueError(f"{what}: Invalid axis {axis} for operand of dimension {ndim}; an int in "
-                         f"[0, {ndim}) is required; count it from the front: {found}.")
-    return found
+                         f"[0, {ndim}) is required; count it from the front: {front}.")
+    return front
 
 
 def front_axes(axes: object, ndim: int, what: str = "axis") -> tuple[int, ...]:
     """Axes that are counted from the front, in the given order; errors as of `canonical_axes`."""
     given = sequence(axes, what, "axes")
-    found = canonical_axes(given, ndim, what)
-    if found != given:
+    front = canonical_axes(given, ndim, what)
+    if front != given:
         for axis in given:
             front_axis(axis, ndim, what)
-    return found
+    return front
 
 
 prod = math.prod

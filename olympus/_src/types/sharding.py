@@ -174,6 +174,11 @@ def axes_of(entry: Any) -> tuple[str, ...]:
     return entry if isinstance(entry, tuple) else (entry,)
 
 
+def named_axes(spec: PartitionSpec) -> frozenset[str]:
+    """The axes of the mesh that a specification names."""
+    return frozenset([name for entry in spec for name in axes_of(entry)])
+
+
 class NamedSharding(lib.GSPMDSharding):
     """The sharding of an array whose axes are cut along axes of a mesh.
 

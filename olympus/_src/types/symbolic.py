@@ -544,14 +544,14 @@ def symbols(d: DimSize) -> set[str]:
     """The names of the variables in a dimension."""
     if not isinstance(d, Dimension):
         return set()
-    found: set[str] = set()
+    names: set[str] = set()
     for term, _ in d.terms:
         for factor, _ in term.powers:
             if factor.operands:
-                found.update(*map(symbols, factor.operands))
+                names.update(*map(symbols, factor.operands))
             else:
-                found.add(factor.name)
-    return found
+                names.add(factor.name)
+    return names
 
 
 def evaluate(d: DimSize, env: Mapping[str, Any], extremes: Mapping[str, Callable[..., Any]]) -> int:

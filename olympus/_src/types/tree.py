@@ -50,11 +50,11 @@ def _flatten_to(tree: PyTree, is_leaf: Callable[..., bool] | None, flatten: Any 
             raised.append(error)
             return True
 
-    found = flatten(tree, asked)
+    flat = flatten(tree, asked)
     if raised:
         del raised[1:]
         raise raised.pop()      # a frame that kept it would be one of a cycle
-    return found
+    return flat
 
 
 class Unspecified:

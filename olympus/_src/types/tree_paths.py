@@ -224,7 +224,7 @@ class _Difference(NamedTuple):
 def _differences(a: object, b: object, prefix: bool, is_leaf: IsLeaf) -> list[_Difference]:
     """The outermost differing places, in leaf order; with `prefix` a leaf of `a` fits anything."""
     open_a, open_b = _opener(a), _opener(b)
-    found: list[_Difference] = []
+    differences: list[_Difference] = []
     stack: list[tuple[tuple[Any, ...], Any, Any]] = [((), a, b)]
     while stack:
         path, sub_a, sub_b = stack.pop()
@@ -235,13 +235,13 @@ def _differences(a: object, b: object, prefix: bool, is_leaf: IsLeaf) -> list[_D
         if node_a is None and node_b is None:
             continue
         if node_a is None or node_b is None or not _matches(node_a, node_b):
-            found.append(_Difference(path, (node_a, sub_a), (node_b, sub_b)))
+            differences.append(_Difference(path, (node_a, sub_a), (node_b, sub_b)))
             continue
         # A PyTreeDef does not know the keys of custom nodes; a value does.
         keys = node_b.keys if isinstance(a, PyTreeDef) else node_a.keys
         children = zip(keys, node_a.children, node_b.children, strict=True)
         stack += reversed([((*path, key), x, y) for key, x, y in children])
-    return found
+    return differences
 
 
 def _sentence(path: tuple[object, ...], required: _Place, found: _Place) -> str:

@@ -369,14 +369,14 @@ def _check_fields(what: str, nodetype: type, *groups: Sequence[str]) -> None:
     init = {f.name for f in _init_fields(nodetype)}
     missing, unexpected = init - set(named) - set(drop), set(named) - init
     if missing or unexpected:
-        found = ""
+        faults = ""
         if missing:
-            found += f" Missing fields: {{{', '.join(map(repr, sorted(missing)))}}}."
+            faults += f" Missing fields: {{{', '.join(map(repr, sorted(missing)))}}}."
         if unexpected:
-            found += f" Unexpected fields: {{{', '.join(map(repr, sorted(unexpected)))}}}."
+            faults += f" Unexpected fields: {{{', '.join(map(repr, sorted(unexpected)))}}}."
         raise ValueError(
             f"{what}: data_fields and meta_fields must include all dataclass fields with "
-            f"``init=True`` and only them: {nodetype.__name__}.{found} Name in drop_fields "
+            f"``init=True`` and only them: {nodetype.__name__}.{faults} Name in drop_fields "
             "the fields to leave out."
         )
 

@@ -12,7 +12,7 @@ from olympus._src.base.lib.arrays import (
     copy_to_host_async, copy_to_sharding, default_memory_kind, device_put, device_put_parts,
     is_readable, make_array, may_share, memory_kinds, result_handler, rewrap, same_tiles,
     shard_slices, shards, single_device_sharding, tile_counts, tiled_sharding, to_numpy,
-    unsafe_buffer_pointer, wait_for,
+    unready, unsafe_buffer_pointer, wait_for,
 )
 from olympus._src.base.lib.calls import (
     TYPED, UNTYPED, Buffer, ExecutionContext, ExecutionStage, buffer_callback_target,

@@ -57,15 +57,15 @@ def _libc() -> ctypes.CDLL | None:
 
 def _memory() -> int:
     """The bytes that this process may have: the machine's, or its container's."""
-    found = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    size = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     for path in _LIMITS:
         try:
             text = Path(path).read_text().strip()
         except OSError:
             continue
         if text.isdigit():
-            found = min(found, int(text))
-    return found
+            size = min(size, int(text))
+    return size
 
 
 def keep_memory(environ: Mapping[str, str] = os.environ) -> bool:

@@ -6,7 +6,7 @@ Avals here are any objects with `shape`, `dtype` and `weak_type`; C++ reads noth
 # pyright: reportAttributeAccessIssue=false
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 
 import numpy as np
@@ -434,6 +434,11 @@ def block_until_ready(arrays: Sequence[Array]) -> None:
             interruptible(lambda: _jax.batched_block_until_ready(list(arrays)))
     except (_jax.JaxRuntimeError, ValueError) as error:
         raise raised_by_host(error) from None
+
+
+def unready(arrays: Iterable[object]) -> list[Array]:
+    """Return those of some objects that are arrays whose elements are not computed yet."""
+    return [x for x in arrays if type(x) is ArrayImpl and not x.is_deleted() and not _is_ready(x)]
 
 
 def wait_for(tokens: Sequence[Any]) -> None:

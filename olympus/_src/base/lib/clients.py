@@ -33,8 +33,8 @@ def make_cpu_client(num_devices: int | None = None, **options: object) -> object
         num_devices = int(counts[-1]) if counts else 1
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     # XLA reads these when it makes its pools, then.
-    told = "NPROC" in os.environ or "PJRT_NPROC" in os.environ
-    if told or num_devices == 1 or 4 * num_devices <= (cores or 1):
+    threads_given = "NPROC" in os.environ or "PJRT_NPROC" in os.environ
+    if threads_given or num_devices == 1 or 4 * num_devices <= (cores or 1):
         return make()
     with _threads(4 * num_devices):
         return _in_the_background(make) if num_devices > (cores or 1) else make()

@@ -84,10 +84,10 @@ def _tcp_sockets() -> Iterator[socket.socket]:
         with contextlib.suppress(OSError):      # closed meanwhile, as the folder's is
             if not stat.S_ISSOCK(os.fstat(number).st_mode):
                 continue
-            with _socket.socket(fileno=os.dup(number)) as found:
-                if found.type == _socket.SOCK_STREAM and found.family in (
+            with _socket.socket(fileno=os.dup(number)) as tcp:
+                if tcp.type == _socket.SOCK_STREAM and tcp.family in (
                         _socket.AF_INET, _socket.AF_INET6):
-                    yield found
+                    yield tcp
 
 
 def _listens(s: socket.socket) -> bool:
@@ -114,13 +114,13 @@ def cpu_collectives(implementation: str, client: Any) -> object:
     """The transport between CPU devices of several processes: 'gloo' (TCP) or 'mpi'."""
     if implementation == "gloo":
         before = {s.getsockname() for s in _tcp_sockets() if _listens(s)}
-        found = _jax.make_gloo_tcp_collectives(client)
+        collectives = _jax.make_gloo_tcp_collectives(client)
         for s in _tcp_sockets():
             if _listens(s) and s.getsockname() not in before:
                 host, port, *_ = s.getsockname()
                 client.key_value_set(f"{_GLOO}/{host}/{port}", f"{host} {port}")
-        return found
-    found = _jax.make_mpi_collectives()
-    found.Init()
-    return found
+        return collectives
+    collectives = _jax.make_mpi_collectives()
+    collectives.Init()
+    return collectives
 

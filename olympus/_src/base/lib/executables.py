@@ -84,7 +84,9 @@ def _compile_options(
     made.num_partitions = build.num_partitions = num_partitions
     ids = np.array([d.id for d in devices], np.int32).reshape(num_replicas, num_partitions)
     build.device_assignment = _jax.DeviceAssignment.create(ids)
-    build.use_spmd_partitioning = num_partitions > 1
+    # libtpu splits 64-bit integers better behind its partitioner, also for one device.
+    build.use_spmd_partitioning = num_partitions > 1 or getattr(
+        devices[0], "platform", "") == "tpu"
     build.use_shardy_partitioner = num_partitions > 1
     flags = {name: value.value if isinstance(value, enum.Enum) else value
              for name, value in (options or {}).items()}
@@ -344,9 +346,9 @@ def forget_signatures(jitted: Any) -> None:
 
     For calls that raise: it would otherwise run nothing itself for a signature whose first one did.
     """
-    found = jitted()
-    if found is not None:
-        found._clear_cache()
+    pjit = jitted()
+    if pjit is not None:
+        pjit._clear_cache()
 
 
 class MemoryStats(NamedTuple):
@@ -419,9 +421,10 @@ def deserialize_executable(client: Any, blob: bytes, devices: Sequence[Device], 
 
 def shardings(executable: Any) -> tuple[list[Any], list[Any]]:
     """Return the HloSharding of each parameter and of each output of a program of many devices."""
-    found = executable.get_parameter_shardings(), executable.get_output_shardings()
+    protos = executable.get_parameter_shardings(), executable.get_output_shardings()
     # One that was loaded from disk and takes no parameters has None for their shardings.
-    parameters, outputs = ([xla_client.HloSharding.from_proto(p) for p in ps or ()] for ps in found)
+    parameters, outputs = (
+        [xla_client.HloSharding.from_proto(p) for p in ps or ()] for ps in protos)
     return parameters, outputs
 
 
@@ -450,6 +453,6 @@ def layout_order(array: Array) -> tuple[int, ...]:
 
 def layout_fields(layout: Any) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...], int]:
     """Return (axes from major to minor, tiles, bits of an element smaller than a byte or 0)."""
-    found = layout._xla_layout()
-    tiles = tuple(tuple(tile) for tile in found.tiling())
-    return tuple(found.minor_to_major())[::-1], tiles, found.element_size_in_bits()
+    xla_layout = layout._xla_layout()
+    tiles = tuple(tuple(tile) for tile in xla_layout.tiling())
+    return tuple(xla_layout.minor_to_major())[::-1], tiles, xla_layout.element_size_in_bits()

@@ -21,13 +21,13 @@ def guard(field: str, level: str | None, *, everywhere: bool) -> None:
 
 
 def array_tracebacks(on: bool) -> None:
-    """Whether each array that is made keeps the stack of Python's frames, from now on."""
+    """Set whether new arrays keep the stack of Python's frames."""
     if hasattr(_jax, "set_tracebacks_enabled"):
         _jax.set_tracebacks_enabled(on)
 
 
 def thread_guard(on: bool) -> None:
-    """Whether only this thread may start programs of several processes, from now on."""
+    """Set whether only this thread may start programs of several processes."""
     _guards.update_thread_guard_global_state(on)
 
 

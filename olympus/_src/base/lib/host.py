@@ -59,7 +59,7 @@ class WeakCall:
     whose user reaches the executable again would never go.
     """
 
-    __slots__ = ("ref", "transfers")
+    __slots__ = ("ref", "transfers", "__weakref__")
 
     def __init__(self, function: HostFunction) -> None:
         self.ref, self.transfers = weakref.ref(function), function.transfers

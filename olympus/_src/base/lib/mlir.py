@@ -161,8 +161,8 @@ def deserialize_portable_artifact(artifact: bytes) -> ir.Module:
 @functools.cache
 def stablehlo_versions() -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the oldest and the newest version of StableHLO that this jaxlib reads."""
-    found = hlo.get_minimum_version(), hlo.get_current_version()
-    oldest, newest = (tuple(map(int, version.split("."))) for version in found)
+    versions = hlo.get_minimum_version(), hlo.get_current_version()
+    oldest, newest = (tuple(map(int, version.split("."))) for version in versions)
     return oldest, newest
 
 

@@ -77,8 +77,8 @@ def topology(plugin: str, name: str, options: Mapping[str, object]) -> list[Devi
     RuntimeError where the plugin is absent, or does not know the topology.
     """
     load_plugin(plugin)
-    found = _jax.get_default_c_api_topology(plugin, name, dict(options))
-    return found._make_compile_only_devices()
+    description = _jax.get_default_c_api_topology(plugin, name, dict(options))
+    return description._make_compile_only_devices()
 
 
 def installed(plugin: str) -> bool:
@@ -138,12 +138,12 @@ def _find_cuda_plugin() -> tuple[str, Path]:
         for wheel in ("pjrt", "plugin"):
             name = f"jax-cuda{version}-{wheel}"
             try:
-                found = _metadata.version(name)
+                installed = _metadata.version(name)
             except _metadata.PackageNotFoundError:
-                found = "none"
-            if found != jaxlib_version:
+                installed = "none"
+            if installed != jaxlib_version:
                 raise RuntimeError(
-                    f"load_plugin: found {name} {found} beside jaxlib {jaxlib_version}; one "
+                    f"load_plugin: found {name} {installed} beside jaxlib {jaxlib_version}; one "
                     f"version is required; install it with: {remedy}"
                 )
         return version, library

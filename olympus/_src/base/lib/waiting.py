@@ -66,7 +66,7 @@ _helpers: list[_Helper] = []    # at most one, which rests
 
 
 def interruptible(call: Callable[[], T]) -> T:
-    """Return what `call()` does. Ctrl-C ends the wait, and leaves the call to itself."""
+    """Return the result of `call()`. Ctrl-C ends the wait, and the call goes on without it."""
     if threading.current_thread() is not threading.main_thread() or not callable(
             getsignal(SIGINT)):
         return to_the_end(call)

@@ -126,6 +126,11 @@ class Collective(Primitive, abstract=True):
 
     names = "axis_name"
     linear = (0,)
+    # For `control.agreement`: whether elements wait for one another; whether in pairs; whether each
+    # gets a part of its own.
+    waits = True
+    pairs = False
+    parts = False
 
     def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
         names = params[self.names]
@@ -134,6 +139,18 @@ class Collective(Primitive, abstract=True):
 
     def uses_axis(self, name: Hashable, params: Params) -> bool:
         return name in params[self.names]
+
+    def meets(self, params: Params) -> frozenset[Hashable]:
+        """The axes along which elements wait for one another; none where only groups do."""
+        grouped = params.get("axis_index_groups") is not None
+        return frozenset(() if grouped or not self.waits else params[self.names])
+
+    def told(self, differs: frozenset[Hashable], params: Params) -> frozenset[Hashable]:
+        """Along which axes the result may differ, by the same of the operand."""
+        if params.get("axis_index_groups") is not None or not self.waits:
+            return differs
+        names = frozenset(params[self.names])
+        return differs | names if self.parts else differs - names
 
     jvp = linear_jvp
 
@@ -163,11 +180,16 @@ class Exchange(Collective, abstract=True):
 class AxisIndex(Collective):
     """The position along a named axis, int32. params: axis_name; `mesh` if it is a mesh's."""
 
+    waits = False
+
     def infer(self, *, axis_name: Any, mesh: bool = False) -> ShapedArray:
         return make_aval((), dtypes.as_dtype("int32"), vma=frozenset([axis_name] * mesh))
 
     def uses_axis(self, name: Hashable, params: Params) -> bool:
         return name == params[self.names]
+
+    def told(self, differs: frozenset[Hashable], params: Params) -> frozenset[Hashable]:
+        return frozenset([params[self.names]])
 
     def vmap_named(self, axis: Axis, args: Sequence[object], dims: Sequence[int | None], *,
                    axis_name: Hashable) -> tuple[Array, int]:

@@ -157,6 +157,8 @@ class AllGatherInvariant(MeshOnly, AllGather):
 class ReduceScatter(Move):
     """x[..., n at `dimension`, ...] -> [...]: the sum over elements of the part that is for us."""
 
+    parts = True
+
     @staticmethod
     def ring(size: int, count: int) -> tuple[int, int]:
         """All but the part of each device's own once around."""
@@ -239,6 +241,7 @@ class AllToAll(Move):
     """
 
     makes_nan = False
+    parts = True
 
     @staticmethod
     def ring(size: int, count: int) -> tuple[int, int]:
@@ -284,6 +287,7 @@ class PPermute(Exchange):
     """
 
     makes_nan = False
+    pairs = True
 
     @staticmethod
     def ring(size: int, count: int) -> tuple[int, int]:
@@ -295,6 +299,15 @@ class PPermute(Exchange):
         if not perm:
             return b.full(b.avals_out[0], 0)
         return b.op("stablehlo.collective_permute", [x], b.permutation_attributes(axis_name, perm))
+
+    def meets(self, params: Params) -> frozenset[Hashable]:
+        return super().meets(params) if params["perm"] else frozenset()
+
+    def told(self, differs: frozenset[Hashable], params: Params) -> frozenset[Hashable]:
+        senders, receivers = map(set, zip(*params["perm"], strict=True)) if params["perm"] else (
+            set(), set())
+        # Those that receive nothing get zeros.
+        return differs if senders == receivers else differs | frozenset(params["axis_name"])
 
     def transpose(self, ct: Array, x: Linear, *, axis_name: Names, perm: Sequence[Sequence[int]]
                   ) -> list[Array | None]:

@@ -44,6 +44,8 @@ class RaggedAllToAll(Collective):
     params: axis_name (a tuple of one, or of axes of a mesh), axis_sizes, axis_index_groups.
     """
 
+    parts = True
+
     def infer(self, operand: ShapedArray, output: ShapedArray, *indices: ShapedArray,
               axis_sizes: tuple[int, ...], axis_index_groups: Groups | None, **params: Hashable
               ) -> ShapedArray:

@@ -224,6 +224,7 @@ class PVary(MeshOnly, Exchange):
     names = "axes"
     cells = staticmethod(reuse.same)
     makes_nan = False
+    waits = False
     pace = 0.3
 
     def inferred(self, avals: Sequence[ShapedArray], params: Params) -> ShapedArray:
@@ -246,6 +247,7 @@ class Cast(MeshOnly, Exchange):
     names = "axes"
     cells = staticmethod(reuse.same)
     makes_nan = False
+    waits = False
 
     def __init__(self, name: str, start: str, end: str) -> None:
         super().__init__(name)

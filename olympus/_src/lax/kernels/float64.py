@@ -238,8 +238,14 @@ _THIRD = 715094163      # a third of the exponent's offset, in the high bits, an
 
 
 def cbrt(x: Array) -> Array:
-    """A third of the exponent, a polynomial of its error, rounded, and one step of Newton's."""
+    """A third of the exponent, a polynomial of its error, rounded, and one step of Newton's.
+
+    A subnormal number, which XLA:CPU takes for 0, is read as a whole number.
+    """
     w = abs(x)
+    small = lt(bits64(w), 1 << MANTISSA)
+    whole = sub(of_bits64(bitwise_or(bits64(w), bits64(like(2.0 ** 52, w)))), 2.0 ** 52)
+    w = select(small, whole, w)
     high = in_dtype(shift_right_logical(bits64(w), 32), INT32)
     third = in_dtype(mul(in_dtype(high, FLOAT64), 1 / 3), INT32)
     t = of_bits64(shift_left(in_dtype(add(third, _THIRD), INT64), 32))
@@ -248,7 +254,8 @@ def cbrt(x: Array) -> Array:
     t = of_bits64(bitwise_and(add(bits64(t), 1 << 29), -1 << 30))
     r = div(w, mul(t, t))
     t = add(t, mul(t, div(sub(r, t), add(add(t, t), r))))
-    return select(bitwise_and(is_finite(w), ge(w, _TINY)), _signed(t, bits64(x)), x)
+    t = mul(t, select(small, like(2.0 ** -358, w), like(1.0, w)))
+    return select(bitwise_and(is_finite(w), gt(w, 0.0)), _signed(t, bits64(x)), x)
 
 
 def half_power(x: Array, *, exponent: float) -> Array:

@@ -66,14 +66,14 @@ class Eig(MatrixOperation):
         real = aval.dtype != w.dtype
         parts = [w.update(dtype=aval.dtype)] * 2 if real else [w]
         on_host = kernels.has(b, "hybrid_eig")
-        found = kernels.reported(
+        results = kernels.reported(
             b, "hybrid_eig" if on_host else "geev", [x], [*parts, vectors, vectors], n, {
                 "left": compute_left_eigenvectors, "right": compute_right_eigenvectors,
                 **kernels.magma(implementation and implementation is EigImplementation.MAGMA)
             } if on_host else {
                 "compute_left": "V" if compute_left_eigenvectors else "N",
                 "compute_right": "V" if compute_right_eigenvectors else "N"})
-        *values, left, right, info = found
+        *values, left, right, info = results
         wanted = [b.op("stablehlo.complex", values, None, w) if real else values[0]]
         wanted += [left] * compute_left_eigenvectors + [right] * compute_right_eigenvectors
         return kernels.nan_unless(b, "EQ", info, n, wanted, outs)

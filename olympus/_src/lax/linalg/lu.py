@@ -202,8 +202,8 @@ def _exchange(i: Array, pivots: Array, order: Array) -> Array:
     there = eq(_places(aval), other)
     here = eq(_places(aval), i)
     mine = broadcast_in_dim(dynamic_index_in_dim(order, i, last), aval.shape, every)
-    found = reduce_sum(select(there, order, zeros_of(aval)), (last,))
-    return select(here, broadcast_in_dim(found, aval.shape, batch),
+    exchanged = reduce_sum(select(there, order, zeros_of(aval)), (last,))
+    return select(here, broadcast_in_dim(exchanged, aval.shape, batch),
                   select(there, mine, order))
 
 

@@ -287,8 +287,8 @@ class Qr(MatrixOperation):
                 use_magma: bool | None) -> Results:
         m, n = shape
         k = m if full_matrices else minimum(m, n)
-        found = [((m, k), dtype), ((k, n), dtype)]
-        return [*found, ((n,), INT32)] if pivoting else found
+        factors = [((m, k), dtype), ((k, n), dtype)]
+        return [*factors, ((n,), INT32)] if pivoting else factors
 
     def lower(self, b: Builder, x: IrValue, **params: Any) -> list[IrValue]:
         return b.by_rule(lambda x: _composed(x, **params), [x], b.avals_in)

@@ -150,9 +150,9 @@ class TridiagonalSolve(MatrixOperation):
             return emit_elimination(b, xs)
         if b.platform != "cpu":     # cuSPARSE reports nothing
             return kernels.call(b, "gtsv", xs, [out], n, {}, (None, None, None, 0))
-        *_, found, info = kernels.reported(b, "gtsv", xs, [*b.avals_in[:3], out], n, {},
-                                           (0, 1, 2, 3))
-        return kernels.nan_unless(b, "EQ", info, n, [found], [out])
+        *_, solution, info = kernels.reported(b, "gtsv", xs, [*b.avals_in[:3], out], n, {},
+                                              (0, 1, 2, 3))
+        return kernels.nan_unless(b, "EQ", info, n, [solution], [out])
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Array, Tangent]:
@@ -195,9 +195,9 @@ def emit_elimination(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
         [last, rest, *upper], [entry, row, *[diagonals[1]] * 3, right])
     start = b.traced(lambda y: [zeros_of(row), zeros_of(row), y], upper[3:], [right])
     known = [*[diagonals[1]] * 3, right]
-    found = run(lambda i, *values: _substituted(sub(size - 1, i), *values), size, start,
-                [row, row, right], upper)[2]
-    return b.traced(_unless_singular, [upper[0], found], [diagonals[1], right])
+    solution = run(lambda i, *values: _substituted(sub(size - 1, i), *values), size, start,
+                   [row, row, right], upper)[2]
+    return b.traced(_unless_singular, [upper[0], solution], [diagonals[1], right])
 
 
 def _ending(dl: Array, d: Array, du: Array, y: Array) -> list[Array]:
@@ -224,9 +224,9 @@ def _eliminated(i: Array, p: Array, q: Array, y: Array, d: Array, u: Array, v: A
     factor = div(rest[0], pivot[0])
     p, q = [sub(a, mul(factor, c)) for a, c in zip(rest[1:], pivot[1:], strict=True)]
     y = sub(kept, scaled(taken, factor, range(last + 1)))
-    found = [dynamic_update_index_in_dim(x, a, i, last)
-             for x, a in zip((d, u, v, ys), (*pivot, taken), strict=True)]
-    return [p, q, y, *found]
+    updated = [dynamic_update_index_in_dim(x, a, i, last)
+               for x, a in zip((d, u, v, ys), (*pivot, taken), strict=True)]
+    return [p, q, y, *updated]
 
 
 def _substituted(i: Array, first: Array, second: Array, out: Array, d: Array, u: Array, v: Array,

@@ -150,21 +150,21 @@ def _by_solver(b: Builder, x: IrValue, kernel: str, full: bool, compute_uv: bool
         kinds = [aval.update(shape=(*batch, size, k if economic else size)) for size in (m, n)]
         _, values, u, v, info = kernels.reported(b, kernel, [x], [aval, s, *kinds], len(batch), {
             "compute_uv": compute_uv, "full_matrices": not economic}, (0,))
-        found = []
+        vectors_out = []
         if compute_uv:
             width = None if full else k
-            found += b.traced(lambda u: columns(u, 0, width), [u], kinds[:1])
-            found += b.traced(lambda v: adjoint(columns(v, 0, width)), [v], kinds[1:])
+            vectors_out += b.traced(lambda u: columns(u, 0, width), [u], kinds[:1])
+            vectors_out += b.traced(lambda v: adjoint(columns(v, 0, width)), [v], kinds[1:])
     else:
         # No fewer rows than columns are wanted: a wide matrix is read as its transpose.
         turned = known_less(m, n)
         kinds = vectors or [aval.update(shape=batch)] * 2
-        _, values, *found, info = kernels.reported(
+        _, values, *vectors_out, info = kernels.reported(
             b, kernel, [x], [aval, s, *(kinds[::-1] if turned else kinds)], len(batch),
             {"compute_uv": compute_uv, "full_matrices": full, "transposed": turned}, (0,),
             by_rows=turned)
-        found = (found[::-1] if turned else found)[:len(vectors)]
-    return kernels.nan_unless(b, "EQ", info, len(batch), [values, *found], b.avals_out)
+        vectors_out = (vectors_out[::-1] if turned else vectors_out)[:len(vectors)]
+    return kernels.nan_unless(b, "EQ", info, len(batch), [values, *vectors_out], b.avals_out)
 
 
 def _inverse_sums(s: Array, dtype: DType) -> Array:

@@ -26,7 +26,7 @@ from ..transcendental import exp, expm1, log, log1p, sqrt
 from .classical import digamma, erfc, polygamma
 from .incomplete_gamma import RGAMMA, STIRLING, rgamma1p, stirling
 from .parameter_derivatives import bell, beta_order
-from .series import Computed, Step, iterate, least_normal, log1p_minus, polynomial_in
+from .series import Computed, Step, enough, iterate, least_normal, log1p_minus, polynomial_in
 
 _LARGE, _SHORT, _STEPS = 16.0, 10.0, 100_000
 # From where the uniform expansion is right to the last digits, by the bits that are computed in.
@@ -118,9 +118,10 @@ def _stirling_change(p: Array, q: Array) -> Array:
     """stirling(p+q) - stirling(p), by divided differences of its polynomial in 1/p²."""
     u, w = reciprocal(add(p, q)), reciprocal(p)
     x, y = mul(u, u), mul(w, w)
-    value = full_like(p, STIRLING[-1])
+    coefficients = enough(p, STIRLING, _SHORT ** -2)
+    value = full_like(p, coefficients[-1])
     slope = full_like(p, 0.0)
-    for c in STIRLING[-2::-1]:
+    for c in coefficients[-2::-1]:
         slope = add(mul(slope, y), value)
         value = add(mul(value, x), c)
     return neg(mul(mul(q, mul(u, w)), add(value, mul(mul(w, add(u, w)), slope))))
@@ -141,7 +142,7 @@ def _log_ratio(p: Array, q: Array) -> Array:
 
 def _near_one(p: Array, q: Array, v: Array, rest: Array) -> Array:
     """I(p, q; 1 - v) for q <= 1: 1 - e (1 + rest), rest = q Σ (1-p)ₙ vⁿ / (n! (q+n))."""
-    exponent = add(mul(q, log(v)), log1p(mul(q, polynomial_in(q, RGAMMA[1:]))))
+    exponent = add(mul(q, log(v)), log1p(mul(q, polynomial_in(q, RGAMMA[1:], 1.0))))
     exponent = add(exponent, _log_ratio(p, q))
     return neg(add(expm1(exponent), mul(exp(exponent), rest)))
 

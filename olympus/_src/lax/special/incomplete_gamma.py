@@ -26,7 +26,9 @@ from ..families import add, binary, match_shapes
 from ..transcendental import exp, expm1, log, log1p, pow, sqrt
 from .classical import digamma, erfc
 from .parameter_derivatives import bell, gamma_order, log_gamma_cumulants
-from .series import Computed, Step, iterate, least_normal, log1p_minus, polynomial_in
+from .series import (
+    Computed, Step, enough, is_short, iterate, least_normal, log1p_minus, polynomial_in,
+)
 
 # η / μ as a power series in η, where η²/2 = μ - ln(1+μ): the coefficients d of Gil, Segura and
 # Temme (2012), SIAM J. Sci. Comput. 34(6), A2965; exact rationals, rounded.
@@ -63,12 +65,12 @@ def rgamma1p(a: Array) -> Array:
     product = full_like(a, 1.0)
     for k in range(1, 17):
         product = select(ge(nearest, float(k)), mul(product, add(rest, float(k))), product)
-    return div(polynomial_in(rest, RGAMMA), product)
+    return div(polynomial_in(rest, RGAMMA, 0.5), product)
 
 
 def stirling(a: Array) -> Array:
     """ln Γ*(a), the correction in Stirling's formula, for a >= 16."""
-    return div(polynomial_in(reciprocal(mul(a, a)), STIRLING), a)
+    return div(polynomial_in(reciprocal(mul(a, a)), STIRLING, _LARGE ** -2), a)
 
 
 def _deviance(a: Array, x: Array) -> Array:
@@ -198,9 +200,11 @@ def _bernoulli_sums(a: Array, eta: Array) -> tuple[Array, Array, Array]:
     b = [zero, zero, zero]      # βₙ, βₙ₊₁, βₙ₊₂, and their derivatives in a
     db = [zero, zero, zero]
     total, slope, d_total = zero, zero, zero
-    for n in range(len(_TEMME) - 2, -1, -1):
+    # η is in [-0.63, 0.43].
+    coefficients = enough(eta, _TEMME, 0.63)
+    for n in range(len(coefficients) - 2, -1, -1):
         factor = mul(inverse, n + 2.0)
-        new = add(mul(factor, b[1]), _TEMME[n + 1])
+        new = add(mul(factor, b[1]), coefficients[n + 1])
         d_new = mul(factor, sub(db[1], mul(b[1], inverse)))
         b, db = [new, *b[:2]], [d_new, *db[:2]]
         slope = add(mul(slope, eta), total)
@@ -235,10 +239,10 @@ def _small_upper(where: Array, a: Array, x: Array) -> Array:
     """Q for a and x of at most 1.1."""
     half = full_like(a, 0.5)
     a, x = select(where, a, half), select(where, x, half)
-    minus = mul(a, polynomial_in(a, RGAMMA[1:]))
+    minus = mul(a, polynomial_in(a, RGAMMA[1:], _SMALL))
     t = add(mul(a, log(x)), log1p(minus))
     total = full_like(a, 0.0)
-    for n in range(20, 0, -1):
+    for n in range(12 if is_short(x) else 20, 0, -1):
         total = mul(add(total, reciprocal(add(a, float(n)))), mul(x, -1.0 / n))
     return neg(add(expm1(t), mul(exp(t), mul(a, total))))
 

@@ -114,8 +114,8 @@ def _matrix(x: Array, ord: float | str, axes: tuple[int, ...], keepdims: bool) -
                          "or -inf is required.")
     summed, compared = (rows, columns) if ord in (1, -1) else (columns, rows)
     sums = reductions.sum(absolute(x), summed, keepdims=True)
-    found = _extreme(x, sums, (compared,), ord > 0, True)
-    return found if keepdims else lax_shape.squeeze(found, axes)
+    norm = _extreme(x, sums, (compared,), ord > 0, True)
+    return norm if keepdims else lax_shape.squeeze(norm, axes)
 
 
 def _spectral(x: Array, ord: object, axes: tuple[int, ...], keepdims: bool) -> Array:
@@ -124,12 +124,12 @@ def _spectral(x: Array, ord: object, axes: tuple[int, ...], keepdims: bool) -> A
     s = svd(lax_shape.transpose(x, (*kept, *axes)), compute_uv=False)
     last = len(kept)
     if ord == "nuc":
-        found = lax_shape.reduce_sum(s, (last,))
+        norm = lax_shape.reduce_sum(s, (last,))
     elif definitely_equal(s.shape[last], 0):
-        found = _extreme(x, s, (last,), ord == 2, False)
+        norm = _extreme(x, s, (last,), ord == 2, False)
     else:
-        found = index_in_dim(s, 0 if ord == 2 else -1, last, keepdims=False)
-    return lax_shape.expand_dims(found, sorted(axes)) if keepdims else found
+        norm = index_in_dim(s, 0 if ord == 2 else -1, last, keepdims=False)
+    return lax_shape.expand_dims(norm, sorted(axes)) if keepdims else norm
 
 
 @fused(static=("axis", "keepdims", "ord"))

@@ -311,11 +311,11 @@ def _det_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array
         e = transcendental.log2(size)
         e = arithmetic.floor(select(is_finite(e), e, full_like(e, 0)))
         unit = scaled(a, convert(transcendental.exp2(-e), a.dtype), range(last))
-        found = _det(unit) * reduce_sum(diagonal(lu_solve(unit, t)), (last,))
+        slope = _det(unit) * reduce_sum(diagonal(lu_solve(unit, t)), (last,))
         half = arithmetic.floor(e * ((a.shape[-1] - 1) / 2))
         for part in (half, e * (a.shape[-1] - 1) - half):
-            found = found * convert(transcendental.exp2(part), a.dtype)
-        return found
+            slope = slope * convert(transcendental.exp2(part), a.dtype)
+        return slope
 
     def by_values(a: Array, t: Array) -> Array:
         return jvp(_singular_det, (a,), (t,))[1] if is_static(a.shape) else _det_along(a, t)
@@ -376,9 +376,9 @@ def slogdet(a: ArrayLike, *, method: str | None = None) -> SlogdetResult:
     a = _square("slogdet", a)
     if method not in (None, "lu", "qr"):
         raise ValueError(f"slogdet: method {method!r} given; 'lu' or 'qr' is required.")
-    found = (_slogdet_qr if method == "qr" else _slogdet)(convert(a, dtypes.wide_dtype(a.dtype)))
+    result = (_slogdet_qr if method == "qr" else _slogdet)(convert(a, dtypes.wide_dtype(a.dtype)))
     real = dtypes.to_real_dtype(a.dtype)
-    return SlogdetResult(convert(found.sign, a.dtype), convert(found.logabsdet, real))
+    return SlogdetResult(convert(result.sign, a.dtype), convert(result.logabsdet, real))
 
 
 @custom_jvp
@@ -585,9 +585,9 @@ def _split_points(sizes: Sequence[int]) -> dict[tuple[int, int], int]:
         for i in range(n - length):
             j = i + length
             for k in range(i, j):
-                found = cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
-                if k == i or known_less(found, cost[i, j]):
-                    cost[i, j], splits[i, j] = found, k
+                total = cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1]
+                if k == i or known_less(total, cost[i, j]):
+                    cost[i, j], splits[i, j] = total, k
     return splits
 
 

@@ -64,7 +64,7 @@ def read_events(events: Callable[..., ArrayLike] | Iterable[Callable[..., ArrayL
     """The functions with their attributes `terminal` and `direction`, as SciPy has them."""
     if events is None:
         return ()
-    found = []
+    read = []
     for event in (events,) if callable(events) else tuple(events):
         check_callable("solve_ivp", event=event)
         terminal = getattr(event, "terminal", None)
@@ -72,20 +72,20 @@ def read_events(events: Callable[..., ArrayLike] | Iterable[Callable[..., ArrayL
         if int(most) != most or most < 1:
             raise ValueError(f"solve_ivp: an event whose terminal is {terminal!r} given; a boolean "
                              "or a positive integer is required.")
-        found.append(Event(event, int(most), float(getattr(event, "direction", 0))))
-    return tuple(found)
+        read.append(Event(event, int(most), float(getattr(event, "direction", 0))))
+    return tuple(read)
 
 
 def values_of(events: Sequence[Event], y: Array, t: Array, args: Sequence[PyTree]) -> Array:
     """The values [k] of the functions."""
-    found = []
+    values = []
     for event in events:
         value = asarray(event.fun(t, y, *args))
         if value.size != 1 or dtypes.is_complex(value.dtype):
             raise TypeError(f"solve_ivp: an event returned {typeof(value)}; one real number is "
                             "required.")
-        found.append(value.reshape(()).astype(dtypes.to_real_dtype(y.dtype)))
-    return stack(found)
+        values.append(value.reshape(()).astype(dtypes.to_real_dtype(y.dtype)))
+    return stack(values)
 
 
 def crossed(signs: Signs, before: Array, after: Array) -> Array:

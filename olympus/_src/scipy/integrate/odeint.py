@@ -217,8 +217,8 @@ def _tangents(fun: Callable[..., Array], settings: Settings, residuals: PyTree,
     # A later start leaves the state where it was, for the time between.
     z0 = concatenate([ys[0], dy0 - slopes[0] * dts[0].astype(slopes.dtype)])
     settings = settings.beside(n, n)
-    found = solved_at(joint, settings, z0, ts, (fixed, params, dparams))[:, n:]
-    return found + slopes * dts[:, None].astype(slopes.dtype)
+    tangents = solved_at(joint, settings, z0, ts, (fixed, params, dparams))[:, n:]
+    return tangents + slopes * dts[:, None].astype(slopes.dtype)
 
 
 def _cotangents(fun: Callable[..., Array], settings: Settings, residuals: PyTree, cts: Array

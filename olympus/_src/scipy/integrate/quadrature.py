@@ -251,12 +251,12 @@ def _rule(fun: Callable[..., Array], ends: Ends, a: Array, b: Array, args: Seque
         half = (end - start) / 2
         x, slope = place(start + half * (1 + nodes))
         values = vmap(lambda x: fun(x, *args))(x) * (slope * half)
-        found = (values * kronrod).sum()
+        integral = (values * kronrod).sum()
         error = absolute((values * (kronrod - gauss)).sum())
         # QUADPACK: where the function is smooth the error is a power 3/2 of the difference.
-        spread = (absolute(values - found / 2) * kronrod).sum()
-        ratio = where(spread > 0, 200 * error / where(spread > 0, spread, 1), 1)
-        return found, where(ratio < 1, spread * ratio ** 1.5, error)
+        deviation = (absolute(values - integral / 2) * kronrod).sum()
+        ratio = where(deviation > 0, 200 * error / where(deviation > 0, deviation, 1), 1)
+        return integral, where(ratio < 1, deviation * ratio ** 1.5, error)
     return rule
 
 
@@ -281,8 +281,8 @@ def _quad(func: Callable[..., ArrayLike], settings: tuple[float, float], limit: 
         start, end = edges[i]
         middle = (start + end) / 2
         at, parts = asarray([i, count]), asarray([[start, middle], [middle, end]])
-        found, error = vmap(rule)(parts[:, 0], parts[:, 1])
-        return (values.at[at].set(found), errors.at[at].set(error), edges.at[at].set(parts),
+        integrals, error = vmap(rule)(parts[:, 0], parts[:, 1])
+        return (values.at[at].set(integrals), errors.at[at].set(error), edges.at[at].set(parts),
                 count + 1)
 
     first, error = rule(asarray(begin, dtype), asarray(1, dtype))

@@ -86,26 +86,26 @@ class Radau:
         s = ((p.t - p.t_before + _NODES * h) / length).astype(p.y.dtype)
         guess = horner(p.polynomial[:, None], s[:, None]) - p.y
         scale = rtol * absolute(p.y) + atol
-        found = _iterated(fun, p, h, guess, scale, factors, rtol)
+        stages = _iterated(fun, p, h, guess, scale, factors, rtol)
 
-        y = p.y + found.z[2]
-        bent = _times(_ERROR[None], found.z)[0] / h
+        y = p.y + stages.z[2]
+        bent = _times(_ERROR[None], stages.z)[0] / h
         error = lu_solve(factors[0], (p.f + bent).astype(wide)).astype(p.y.dtype)
         ratio = mean_error_ratio(error, rtol, atol, p.y, y)
         # For stiff parts that have died out, the estimate is too large until it is filtered again.
         again = lu_solve(factors[0], (fun(p.y + error, p.t) + bent).astype(wide))
         ratio = where(ratio > 1, mean_error_ratio(again.astype(p.y.dtype), rtol, atol, p.y, y),
                       ratio)
-        ratio = where(found.converged, finite(ratio), HOPELESS)
+        ratio = where(stages.converged, finite(ratio), HOPELESS)
 
         known = where(ratio == 0, 1, ratio)
         moved = p.t > p.t_before
         trend = p.dt / length * (where(p.ratio == 0, 1, p.ratio) / known) ** 0.25
         factor = minimum(1, where(moved, trend, 1)) * known ** -0.25
-        factor = clip(0.9 * (2 * _MOST + 1) / (2 * _MOST + found.count) * factor, 0.2, 10)
-        factor = where(ratio == 0, 10, where(found.converged, factor, 0.5))
-        return Attempt(y, fun(y, p.t + h), _polynomial(found.z, p.y), ratio, p.dt * factor,
-                       3 * found.count + 2)
+        factor = clip(0.9 * (2 * _MOST + 1) / (2 * _MOST + stages.count) * factor, 0.2, 10)
+        factor = where(ratio == 0, 10, where(stages.converged, factor, 0.5))
+        return Attempt(y, fun(y, p.t + h), _polynomial(stages.z, p.y), ratio, p.dt * factor,
+                       3 * stages.count + 2)
 
     def redo(self, fun: Fun, y: Array, t: Array, h: Array, polynomial: Array
              ) -> tuple[Array, Array]:
@@ -117,8 +117,8 @@ class Radau:
             matrix = jacfwd(lambda x: g(x.reshape(b.shape)).ravel())(zeros(b.size, b.dtype))
             return solve(matrix, b.ravel()).reshape(b.shape)
 
-        found = _times(_POWERS, polynomial[:3])
-        z = custom_root(collocation, found, lambda _, z: z, solved)
+        start = _times(_POWERS, polynomial[:3])
+        z = custom_root(collocation, start, lambda _, z: z, solved)
         return y + z[2], _polynomial(z, y)
 
 

@@ -69,8 +69,8 @@ class OdeSolution(NamedTuple):
         length = self.ts[i + 1] - self.ts[i]
         s = (t - self.ts[i]) / where(length == 0, 1, length)
         s = s[..., None].astype(dtypes.to_real_dtype(self.polynomials.dtype))
-        found = horner(moveaxis(self.polynomials[i], -2, 0), s)
-        return asarray(found).transpose(t.ndim, *range(t.ndim))
+        states = horner(moveaxis(self.polynomials[i], -2, 0), s)
+        return asarray(states).transpose(t.ndim, *range(t.ndim))
 
 
 class OdeResult(NamedTuple):
@@ -176,12 +176,12 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
     # A stiff equation cannot be solved backwards, as cotangents ask for: steps have derivatives.
     if not (dense_output or times is None or method == "Radau" or problem.events):
         limit = np.inf if max_steps is None else max_steps
-        found = _at_times(problem, settings._replace(most_steps=limit), state, span, times, args)
+        result = _at_times(problem, settings._replace(most_steps=limit), state, span, times, args)
     else:
         matrix = None if jac is None or callable(jac) else asarray(jac)
-        found = _with_steps(problem, settings, max_steps, dense_output, state, span, times, args,
-                            matrix)
-    return found if state.dtype == y0.dtype else _narrow(found, y0.dtype)
+        result = _with_steps(problem, settings, max_steps, dense_output, state, span, times, args,
+                             matrix)
+    return result if state.dtype == y0.dtype else _narrow(result, y0.dtype)
 
 
 def _settings(method: str, rtol: object, atol: Any, max_step: object, first_step: object, n: int,
@@ -209,11 +209,11 @@ def _settings(method: str, rtol: object, atol: Any, max_step: object, first_step
                     first=first)
 
 
-def _narrow(found: OdeResult, dtype: DTypeLike) -> OdeResult:
+def _narrow(result: OdeResult, dtype: DTypeLike) -> OdeResult:
     """States in the dtype that the first one had; times keep the digits that steps need."""
-    sol, states = found.sol, found.y_events
-    return found._replace(
-        y=found.y.astype(dtype),
+    sol, states = result.sol, result.y_events
+    return result._replace(
+        y=result.y.astype(dtype),
         sol=sol and sol._replace(polynomials=sol.polynomials.astype(dtype)),
         y_events=states and [y.astype(dtype) for y in states])
 
@@ -224,7 +224,7 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
     sizes = [*_SIZES] if max_steps is None else [max_steps]
     while True:
         size = sizes.pop(0)
-        ts, ys, polynomials, count, nfev, status, found = _steps(
+        ts, ys, polynomials, count, nfev, status, events_of = _steps(
             problem, settings, size, y0, span, args, matrix)
         # Values that `fun` closes over may be traced, too.
         traced = any(isinstance(x, Tracer) for x in tree_leaves((y0, span, args, status)))
@@ -248,10 +248,10 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
         if exact and status == 1:
             ts, y = ts[np.asarray(reached)], y[:, np.asarray(reached)]
     t_events = y_events = None
-    if found is not None:
-        lengths = [int(n) if exact else size for n in found.counts]
-        t_events = [t[:n] for t, n in zip(found.ts, lengths, strict=True)]
-        y_events = [y[:n] for y, n in zip(found.ys, lengths, strict=True)]
+    if events_of is not None:
+        lengths = [int(n) if exact else size for n in events_of.counts]
+        t_events = [t[:n] for t, n in zip(events_of.ts, lengths, strict=True)]
+        y_events = [y[:n] for y, n in zip(events_of.ys, lengths, strict=True)]
     return OdeResult(ts, y, sol if dense else None, t_events, y_events, nfev, status, status >= 0)
 
 
@@ -311,21 +311,21 @@ def _steps(problem: _Problem, settings: Settings, size: int, y0: Array, span: Ar
     if not problem.events:
         return ts, ys, polynomials, count, nfev, status, None
     forward = where(span[1] < span[0], -1, 1).astype(ts.dtype)
-    found = located(lambda y, t: functions[2](y, t, operands), signs,
-                    Ends(ts, polynomials, values, count), forward)
+    located_events = located(lambda y, t: functions[2](y, t, operands), signs,
+                             Ends(ts, polynomials, values, count), forward)
     # The last step ends where an event ended it.
-    y = OdeSolution(ts, polynomials)(where(found.stops, found.stop, ts[-1]))
-    part = (found.stop - ts[count - 1]) / (ts[count] - ts[count - 1])
+    y = OdeSolution(ts, polynomials)(where(located_events.stops, located_events.stop, ts[-1]))
+    part = (located_events.stop - ts[count - 1]) / (ts[count] - ts[count - 1])
     shorter = polynomials[count - 1] * part.astype(ys.dtype) ** np.arange(
         polynomials.shape[1])[::-1, None].astype(ys.dtype)
     still = zeros_like(shorter).at[-1].set(y)
-    behind = found.stops & (np.arange(size + 1) >= count)
-    polynomials = where(found.stops & (np.arange(size) >= count)[:, None, None], still,
+    behind = located_events.stops & (np.arange(size + 1) >= count)
+    polynomials = where(located_events.stops & (np.arange(size) >= count)[:, None, None], still,
                         polynomials)
-    last = where(found.stops, shorter, polynomials[count - 1])
-    return (where(behind, found.stop, ts), where(behind[:, None], y, ys),
+    last = where(located_events.stops, shorter, polynomials[count - 1])
+    return (where(behind, located_events.stop, ts), where(behind[:, None], y, ys),
             polynomials.at[count - 1].set(last), count, nfev,
-            where(found.stops, 1, status), found)
+            where(located_events.stops, 1, status), located_events)
 
 
 @partial(custom_jvp, nondiff_argnums=(0, 1, 2))

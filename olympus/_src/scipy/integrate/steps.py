@@ -138,7 +138,7 @@ def at_time(p: Progress, t: ArrayLike) -> Array:
 
 def horner(polynomial: Array, s: ArrayLike) -> Array:
     """The values [..., n] of polynomials [degree + 1, ..., n], highest power first."""
-    found = polynomial[0]
+    value = polynomial[0]
     for coefficient in polynomial[1:]:
-        found = found * s + coefficient
-    return found
+        value = value * s + coefficient
+    return value

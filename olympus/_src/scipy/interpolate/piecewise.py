@@ -145,15 +145,15 @@ def _values(c: Array, knots: Array, t: Array, *, beyond: bool | str, axis: int) 
     s = t - knots[i]
     s = s.reshape(*s.shape, *[1] * (c.ndim - 2))
     pieces = take(c, i, axis=1)
-    found = pieces[0]
+    out = pieces[0]
     for piece in pieces[1:]:
-        found = found * s + piece
+        out = out * s + piece
     if beyond is False or beyond == 0:
         inside = ((t >= knots[0]) & (t <= knots[-1])).reshape(s.shape)
-        found = where(inside, found, np.nan)
+        out = where(inside, out, np.nan)
     if not axis:
-        return found
-    return moveaxis(found, tuple(range(t.ndim)),
+        return out
+    return moveaxis(out, tuple(range(t.ndim)),
                     tuple(range(axis, axis + t.ndim)))
 
 
@@ -445,12 +445,12 @@ def interp1d(x: ArrayLike, y: ArrayLike, kind: str = "linear", axis: int = -1, c
 
     def interpolant(at: ArrayLike) -> Array:
         places = inexact(asarray(at))
-        found = curve(places)
+        out = curve(places)
         if beyond is not None:
             low, high = beyond
             t = places.reshape(*places.shape, *[1] * (y.ndim - 1))
-            found = where(t < x[0], low, where(t > x[-1], high, found))
-        return moveaxis(found, tuple(range(places.ndim)),
+            out = where(t < x[0], low, where(t > x[-1], high, out))
+        return moveaxis(out, tuple(range(places.ndim)),
                         tuple(range(axis, axis + places.ndim)))
 
     return interpolant

@@ -26,36 +26,36 @@ def precise(x: Array) -> Array:
 
 def matrices(name: str, *xs: ArrayLike) -> list[Array]:
     """Stacks of matrices of one floating or complex dtype; ValueError for fewer than two axes."""
-    found = [precise(to_array(x)) for x in promote_dtypes(name, *array_args(name, *xs),
-                                                          inexact=True)]
-    for x in found:
+    arrays = [precise(to_array(x)) for x in promote_dtypes(name, *array_args(name, *xs),
+                                                           inexact=True)]
+    for x in arrays:
         if typeof(x).ndim < 2:
             raise ValueError(f"{name}: {typeof(x)} given; matrices [..., m, n] are required.")
-    return found
+    return arrays
 
 
 def square(name: str, *xs: ArrayLike) -> list[Array]:
     """`matrices` that are square; ValueError for others."""
-    found = matrices(name, *xs)
-    for x in found:
+    arrays = matrices(name, *xs)
+    for x in arrays:
         if not definitely_equal(*typeof(x).shape[-2:]):
             raise ValueError(f"{name}: {typeof(x)} given; square matrices [..., n, n] are "
                              "required.")
-    return found
+    return arrays
 
 
 def number(name: str, x: ArrayLike) -> Array:
     """An array of numbers, of its own dtype and shape; TypeError for keys."""
-    found = to_array(array_args(name, x)[0])
-    if dtypes.is_extended(typeof(found).dtype):
-        raise TypeError(f"{name}: {typeof(found)} given; numbers are required.")
-    return found
+    array = to_array(array_args(name, x)[0])
+    if dtypes.is_extended(typeof(array).dtype):
+        raise TypeError(f"{name}: {typeof(array)} given; numbers are required.")
+    return array
 
 
 def vector(name: str, x: ArrayLike) -> Array:
     """An array with at least one axis, scalars as vectors of one element; of its own dtype."""
-    found = number(name, x)
-    return found if typeof(found).ndim else found[None]
+    array = number(name, x)
+    return array if typeof(array).ndim else array[None]
 
 
 def counted(n: int) -> Any:

@@ -39,12 +39,12 @@ def triangular_columns(column: Callable[[Array, Array], tuple[Array, Array]], li
     """
     last = typeof(like).ndim - 1
 
-    def step(j: Array, found: Array) -> Array:
-        matrix, right = column(j, found)
+    def step(j: Array, solved: Array) -> Array:
+        matrix, right = column(j, solved)
         ones = eye(matrix)
         matrix = where((matrix == 0) & (ones == 1), ones, matrix)
         x = triangular_solve(matrix, right, left_side=True)
-        return dynamic_update_slice_in_dim(found, x, j, last)
+        return dynamic_update_slice_in_dim(solved, x, j, last)
 
     return fori_loop(0, typeof(like).shape[-1], step, full_like(like, 0))
 
@@ -66,9 +66,9 @@ def _by_schur(a: Array, b: Array, c: Array) -> tuple[Array, Array]:
     s, v = schur(astype(b, dtype))
     inner = matmul(adjoint(u), matmul(astype(c, dtype), v))
 
-    def column(j: Array, found: Array) -> tuple[Array, Array]:
+    def column(j: Array, solved: Array) -> tuple[Array, Array]:
         return (r + element_of(s, j) * eye(r),
-                column_of(inner, j) - matmul(found, column_of(s, j)))
+                column_of(inner, j) - matmul(solved, column_of(s, j)))
 
     y = triangular_columns(column, inner)
     x = matmul(u, matmul(y, adjoint(v)))

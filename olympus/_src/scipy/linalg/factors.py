@@ -163,8 +163,8 @@ def qr(a: ArrayLike, overwrite_a: bool = False, lwork: int | None = None, mode: 
         raw = lax_qr.geqrf(x)
         k = minimum(*typeof(x).shape[-2:])
         return raw, triu(raw[0][..., :k, :])
-    found = lax_qr.qr(x, pivoting=pivoting, full_matrices=mode != "economic")
-    return tuple(found[1:]) if mode == "r" else tuple(found)
+    factors = lax_qr.qr(x, pivoting=pivoting, full_matrices=mode != "economic")
+    return tuple(factors[1:]) if mode == "r" else tuple(factors)
 
 
 @fused(static=("mode", "pivoting", "conjugate", "overwrite_a", "overwrite_c"))
@@ -354,14 +354,14 @@ def _triangular(t: Array, z: Array) -> tuple[Array, Array]:
         t, z = state
         m = n - 1 - i       # of the block's second row
         (a, b), (c, d) = dynamic_slice(t, (m - 1, m - 1), (2, 2))
-        found = absolute(c) > least * (absolute(a) + absolute(d))
+        coupled = absolute(c) > least * (absolute(a) + absolute(d))
         half = (a - d) / 2
         square = half * half + b * c
         root = where(square == 0, 0, sqrt(where(square == 0, 1, square)))
         # The block's eigenvalue that is farther from d, less d; its eigenvector is (shift, c).
         shift = half + where((half.conj() * root).real < 0, -root, root)
-        size = sqrt(where(found, absolute(shift) ** 2 + absolute(c) ** 2, 1))
-        cos, sin = where(found, shift / size, 1), where(found, c / size, 0)
+        size = sqrt(where(coupled, absolute(shift) ** 2 + absolute(c) ** 2, 1))
+        cos, sin = where(coupled, shift / size, 1), where(coupled, c / size, 0)
         basis = stack([stack([cos, -sin.conj()]), stack([sin, cos.conj()])])
         rows = dynamic_slice_in_dim(t, m - 1, 2, 0)
         rows = where(places >= m - 1, matmul(adjoint(basis), rows), rows)

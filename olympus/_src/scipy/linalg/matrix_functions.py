@@ -311,9 +311,9 @@ def _complex_schur(x: Array) -> tuple[Array, Array]:
     return where(t.imag == 0, astype(t.real, t.dtype), t), z
 
 
-def _above(found: Array, j: Array) -> Array | np.ndarray:
+def _above(x: Array, j: Array) -> Array | np.ndarray:
     """bool[n, 1]: the rows before j."""
-    return places_of(found)[:, None] < j
+    return places_of(x)[:, None] < j
 
 
 def _framed(matrix: Array, j: Array) -> Array:
@@ -325,10 +325,10 @@ def _triangular_sqrt(t: Array) -> Array:
     """The upper triangular square root, by columns: Björck and Hammarling, 1983."""
     roots = sqrt(t.diagonal(axis1=-2, axis2=-1))[..., None, :] * eye(t)
 
-    def column(j: Array, found: Array) -> tuple[Array, Array]:
+    def column(j: Array, root_so_far: Array) -> tuple[Array, Array]:
         root = element_of(roots, j)
         right = where(_above(t, j), column_of(t, j), column_of(roots, j))
-        return _framed(found + root * eye(t), j), right
+        return _framed(root_so_far + root * eye(t), j), right
 
     return triangular_columns(column, t)
 
@@ -400,8 +400,8 @@ def _by_columns(t: Array, z: Array, values: Array, disp: bool) -> Any:
     """`funm`, given its values on the diagonal of the Schur form."""
     values = values[..., None, :] * eye(t)
 
-    def column(j: Array, found: Array) -> tuple[Array, Array]:
-        right = where(_above(t, j), -matmul(found, column_of(t, j)), column_of(values, j))
+    def column(j: Array, solved: Array) -> tuple[Array, Array]:
+        right = where(_above(t, j), -matmul(solved, column_of(t, j)), column_of(values, j))
         return _framed(element_of(t, j) * eye(t) - t, j), right
 
     f = triangular_columns(column, t)
@@ -412,9 +412,9 @@ def _by_columns(t: Array, z: Array, values: Array, disp: bool) -> Any:
     gaps = absolute(w[..., :, None] - w[..., None, :])
     gap = reductions.min(where(eye(t) == 1, 1, gaps), (-2, -1), initial=1.0)
     eps = float(dtypes.finfo(t.dtype).eps)
-    spread = reductions.max(reductions.sum(absolute(triu(f, 1)), -2), -1)
-    error = minimum(1.0, maximum(eps, eps / where(gap > 0, gap, eps) * spread))
-    return out, where(isfinite(spread), error, np.inf)
+    above = reductions.max(reductions.sum(absolute(triu(f, 1)), -2), -1)
+    error = minimum(1.0, maximum(eps, eps / where(gap > 0, gap, eps) * above))
+    return out, where(isfinite(above), error, np.inf)
 
 
 # The logarithm -----------------------------------------------------------------------------------

@@ -47,8 +47,8 @@ def eigh(a: ArrayLike, b: ArrayLike | None = None, lower: bool = True, eigvals_o
         first, last = bounds_of("eigh", "eigvals", eigvals,
                                 lambda value, what: static_int(value, what, "index"))
         subset = (first, last + 1)
-    found = _eigh(a, b, lower=bool(lower), type=type, subset=subset)
-    return found[0] if eigvals_only else found
+    pairs = _eigh(a, b, lower=bool(lower), type=type, subset=subset)
+    return pairs[0] if eigvals_only else pairs
 
 
 def eigvalsh(a: ArrayLike, b: ArrayLike | None = None, *, lower: bool = True,

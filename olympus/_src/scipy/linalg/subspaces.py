@@ -44,12 +44,12 @@ def _pseudo_inverse(a: Array, atol: ArrayLike | None, rtol: ArrayLike | None, re
     if atol is not None:
         least = number("pinvh" if hermitian else "pinv", atol)
         cutoff = cutoff + least / reductions.max(values, -1, initial=0)
-    found = decompositions.pinv(a, cutoff, hermitian)
+    inverse = decompositions.pinv(a, cutoff, hermitian)
     if not return_rank:
-        return found
+        return inverse
     largest = reductions.max(values, -1, keepdims=True, initial=0)
     large = values > asarray(cutoff, values.dtype)[..., None] * largest
-    return found, reductions.sum(large, -1)
+    return inverse, reductions.sum(large, -1)
 
 
 @fused(static=("return_rank", "check_finite"))

@@ -49,10 +49,10 @@ Each: TypeAlias = Any     # one for each axis
 
 def _per_axis(name: str, what: str, given: object, count: int) -> Each:
     """An argument that holds for all axes, or a list or tuple of one per axis."""
-    found = list(given) if isinstance(given, (list, tuple)) else [given] * count
-    if len(found) != count:
+    each = list(given) if isinstance(given, (list, tuple)) else [given] * count
+    if len(each) != count:
         raise ValueError(f"{name}: {what} {given!r} given; one, or one per axis, is required.")
-    return found
+    return each
 
 
 def _extended(name: str, x: Array, widths: Sequence[tuple[int, int]], mode: object, cval: ArrayLike
@@ -153,12 +153,12 @@ def convolve1d(input: ArrayLike, weights: ArrayLike, axis: int = -1, *, mode: st
 
 
 def _origins(name: str, origin: int | Sequence[int], ndim: int) -> tuple[int, ...]:
-    found = entries(origin)
-    found = found * ndim if len(found) == 1 else found
-    if len(found) != ndim:
-        raise ValueError(f"{name}: {len(found)} origins given for {ndim} axes; one, or one per "
+    each = entries(origin)
+    each = each * ndim if len(each) == 1 else each
+    if len(each) != ndim:
+        raise ValueError(f"{name}: {len(each)} origins given for {ndim} axes; one, or one per "
                          "axis, is required.")
-    return tuple(found)
+    return tuple(each)
 
 
 def _all_axes(name: str, input: ArrayLike, weights: ArrayLike, mode: object, cval: ArrayLike,
@@ -405,9 +405,9 @@ def laplace(input: ArrayLike, *, mode: str | tuple[str, ...] = "reflect",
     if not typeof(x).ndim:
         raise ValueError(f"laplace: {typeof(x)} given; an image of at least one axis is required.")
     weights = asarray(np.array([1, -2, 1]), dtypes.to_real_dtype(x.dtype))
-    found: Any = sum(along("laplace", x, weights, axis, edge, cval, 0) for axis, edge in
+    total: Any = sum(along("laplace", x, weights, axis, edge, cval, 0) for axis, edge in
                      enumerate(_per_axis("laplace", "mode", mode, typeof(x).ndim)))
-    return found.astype(dtype)
+    return total.astype(dtype)
 
 
 @fused(static=("size", "axis", "mode", "origin"))

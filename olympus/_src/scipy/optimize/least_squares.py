@@ -283,6 +283,6 @@ def _root(fun: Callable[..., PyTree], tol: float | None, maxiter: int | None, x0
     x, (status, nfev) = custom_root(equation, guess, solve, tangent_solver(True), has_aux=True)
     value = equation(x)
     near = float(dtypes.finfo(guess.dtype).eps) ** 0.75 if tol is None else tol
-    found = (absolute(value) <= near * maximum(1, absolute(equation(guess)).max())).all()
-    return RootResult(unravel(x), found, where(found, 1, where(status == 0, 0, 4)), unravel(value),
-                      nfev)
+    success = (absolute(value) <= near * maximum(1, absolute(equation(guess)).max())).all()
+    return RootResult(unravel(x), success, where(success, 1, where(status == 0, 0, 4)),
+                      unravel(value), nfev)

@@ -167,14 +167,14 @@ def _minimize(fun: Callable[..., ArrayLike], name: str, chosen: tuple, x0: PyTre
     def equation(x: Array) -> Array:
         return stationarity(objective, x, low, high)
 
-    found, rest = custom_root(
+    minimum, rest = custom_root(
         equation, guess,
         lambda _, x: _descend(objective, _METHODS[name], options, x, low, high),
         tangent_solver(name == "bfgs" or low is not None), has_aux=True)
     status, memory, nfev, nit = rest
-    value, slope = value_and_grad(objective)(found)
+    value, slope = value_and_grad(objective)(minimum)
     slope = tree_map(conj, unravel(slope)) if given_complex else unravel(slope)
-    return OptimizeResults(unravel(found), status == 0, status, value, slope,
+    return OptimizeResults(unravel(minimum), status == 0, status, value, slope,
                            memory if name == "bfgs" else None, nfev, nfev, nit)
 
 

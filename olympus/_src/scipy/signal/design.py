@@ -42,20 +42,20 @@ def _array(x: ArrayLike) -> Array:
 def _numbers(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeLike | None = None
              ) -> np.ndarray:
     """An array of numbers on the host; TypeError for anything else."""
-    found = by_numpy(name, np.asarray, x)
-    if found.dtype.kind not in ("biuf" if dtype else "biufc"):
+    array = by_numpy(name, np.asarray, x)
+    if array.dtype.kind not in ("biuf" if dtype else "biufc"):
         raise TypeError(f"{name}: {what} {x!r:.60} given; {'real ' if dtype else ''}numbers are "
                         "required.")
-    return found.astype(dtype) if dtype else found
+    return array.astype(dtype) if dtype else array
 
 
 def _known(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeLike | None = None
            ) -> np.ndarray:
     """A vector of numbers on the host."""
-    found = np.atleast_1d(_numbers(name, what, x, dtype))
-    if found.ndim != 1:
-        raise ValueError(f"{name}: {what} of shape {found.shape} given; a vector is required.")
-    return found
+    vector = np.atleast_1d(_numbers(name, what, x, dtype))
+    if vector.ndim != 1:
+        raise ValueError(f"{name}: {what} of shape {vector.shape} given; a vector is required.")
+    return vector
 
 
 # Prototypes: analogue lowpass filters with the edge 1 ---------------------------------------------
@@ -154,11 +154,11 @@ def _order(name: str, N: int) -> int:
 
 
 def _decibels(name: str, what: str, value: float) -> float:
-    found = real_number(value, f"{name}: {what}")
-    if not 0 < found < 3000:
+    number = real_number(value, f"{name}: {what}")
+    if not 0 < number < 3000:
         raise ValueError(f"{name}: {what} {value!r} given; a positive number of decibels below "
                          "3000 is required.")
-    return found
+    return number
 
 
 def butter(N: int, Wn: float | Sequence[float], btype: str = "low", analog: bool = False,
@@ -292,17 +292,17 @@ def _polynomials(zeros: np.ndarray, poles: np.ndarray, gain: float
                  ) -> tuple[np.ndarray, np.ndarray]:
     """Coefficients, real where roots come with their conjugates."""
     def multiplied(roots: np.ndarray) -> np.ndarray:
-        found = np.poly(roots) if len(roots) else np.ones(1)
+        coefficients = np.poly(roots) if len(roots) else np.ones(1)
         paired = np.allclose(np.sort_complex(roots), np.sort_complex(np.conj(roots)), 1e-10, 1e-10)
-        return np.real(found) if paired else found
+        return np.real(coefficients) if paired else coefficients
 
     return gain * multiplied(zeros), multiplied(poles)
 
 
-def _one(found: np.ndarray, name: str, given: ArrayLike) -> np.ndarray:
-    if found.size != 1:
+def _one(array: np.ndarray, name: str, given: ArrayLike) -> np.ndarray:
+    if array.size != 1:
         raise ValueError(f"{name}: k {given!r:.60} given; a number is required.")
-    return found
+    return array
 
 
 def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:

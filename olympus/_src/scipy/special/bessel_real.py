@@ -72,7 +72,7 @@ def _climb(sign: float, n: Array, mu: Array, x: Array, first: Array, second: Arr
 
 def _trapezoid(i: Array, state: Sequence[Array], constants: Sequence[Array]
                ) -> tuple[Array, tuple[Array, ...]]:
-    """One more of the values of exp(νt - x (cosh t - 1)) from 44 steps below its peak on."""
+    """Add the next value of exp(νt - x (cosh t - 1)); the first is 44 steps below the peak."""
     (total,), (nu, x, peak, step) = state, constants
     t = peak + (i - 44.0) * step
     return i < 77.0, (total + exp(nu * t - 2.0 * x * sinh(0.5 * t) ** 2),)

@@ -77,9 +77,9 @@ def _continued(n: Array, k: Array, rest: Array) -> Array:
     sign = where(both | (one & over), 1.0, -1.0)
     factor = where(~one, 1.0 / top, where(both, s_low * s_high / (math.pi * s_top), where(
         over, s_low / math.pi, s_low / (s_top * (1.0 - low)))))
-    found = positive_beta(where(both | (one & over), 1.0 - low, where(one, 1.0 - top, low)),
-                          where(both, 1.0 - high, where(one & over, top, high)))
-    return factor * found.power(sign)
+    continued = positive_beta(where(both | (one & over), 1.0 - low, where(one, 1.0 - top, low)),
+                              where(both, 1.0 - high, where(one & over, top, high)))
+    return factor * continued.power(sign)
 
 
 def _binom(tol: float, n: Array, k: Array) -> Array:
@@ -252,14 +252,14 @@ def bernoulli(n: int) -> Array:
     if not 0 <= n < 2**31:
         raise ValueError(f"bernoulli: n {n} given; an int >= 0 and below 2**31 is required.")
     # Akiyama and Tanigawa's algorithm gives B₁ = +1/2.
-    found, row = [], []
+    numbers, row = [], []
     for m in range(min(n, _LAST_FINITE) + 1):
         row.append(fractions.Fraction(1, m + 1))
         for j in range(m, 0, -1):
             row[j - 1] = j * (row[j - 1] - row[j])
-        found.append(row[0])
+        numbers.append(row[0])
     values = np.zeros(n + 1)
-    values[:len(found)] = [float(b) for b in found]
+    values[:len(numbers)] = [float(b) for b in numbers]
     if n:
         values[1] = -0.5
     values[_LAST_FINITE + 2::4], values[_LAST_FINITE + 4::4] = -np.inf, np.inf

@@ -54,12 +54,12 @@ def apply(prim: Primitive, *xs: ArrayLike, **params: Any) -> Array:
 
 def operands(name: str, *xs: ArrayLike, inexact: bool = True) -> Sequence[Array]:
     """Operands promoted to one dtype and one shape, as arrays: numbers, too."""
-    found = promote(name, *xs, inexact=inexact)
-    for x in found:
+    arrays = promote(name, *xs, inexact=inexact)
+    for x in arrays:
         if dtypes.is_extended(x.dtype):
             raise TypeError(f"{name}: {x.aval} given; numbers are required.")
-    shape = next((x.shape for x in found if type(x) is not Literal), ())
-    return [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in found]
+    shape = next((x.shape for x in arrays if type(x) is not Literal), ())
+    return [to_array(broadcast_to(x, shape)) if type(x) is Literal else x for x in arrays]
 
 
 def normal(x: Any) -> Array:

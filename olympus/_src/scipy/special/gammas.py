@@ -315,14 +315,14 @@ def beta_of(tol: float, a: ArrayLike, b: ArrayLike, log_of: bool = False) -> Arr
     sign = where(~one | (~both & ~over), 1.0, -1.0)
     factor = where(~one, 1.0, where(both, math.pi * turn / (first * second * (1.0 - s)), where(
         over, math.pi / (first * q), turn / first)))
-    found = positive_beta(where(one & (both | over), 1.0 - p, where(one, 1.0 - s, p)),
-                          where(both, 1.0 - q, where(one & over, s, q)))
+    continued = positive_beta(where(one & (both | over), 1.0 - p, where(one, 1.0 - s, p)),
+                              where(both, 1.0 - q, where(one & over, s, q)))
     if log_of:
-        value = where(one, log(absolute(factor)), 0.0) + sign * found.logarithm()
+        value = where(one, log(absolute(factor)), 0.0) + sign * continued.logarithm()
         end = -math.inf
     else:
         odd = finite & (b_ - 2.0 * floor(0.5 * b_) != 0.0)
-        value, end = factor * found.power(sign) * where(odd, -1.0, 1.0), 0.0
+        value, end = factor * continued.power(sign) * where(odd, -1.0, 1.0), 0.0
     edge = where((a > 0.0) & (b > 0.0), end, where(pole & (a + b == a + b), math.inf, math.nan))
     return where(inner, value, edge)
 

@@ -207,9 +207,9 @@ def _taylor_step(tol: float) -> Any:
 
 def _led(tol: float, active: Array, road: _Road, direction: Sequence[Array]
          ) -> tuple[Array, Array]:
-    """The function at the end of a road and its derivative along (da, db, dc).
+    """The function at the end of a road and its derivative along (da, db, dc), by Taylor steps.
 
-    From where the power series does not cancel. NaN where the way is too long.
+    The first step starts where the power series does not cancel; NaN where the steps are too few.
     """
     a, b, c = road[:3]
     da, db, dc = direction

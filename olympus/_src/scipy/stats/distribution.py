@@ -72,10 +72,10 @@ class Distribution:
 
     def legal(self, *params: Array) -> ArrayLike:
         """Where there is such a distribution: all shape parameters are positive."""
-        found: Any = True
+        within: Any = True
         for p in params:
-            found = (p > 0) & found
-        return found
+            within = (p > 0) & within
+        return within
 
     def std(self, *params: Array) -> Array:
         return sqrt(self.var(*params))
@@ -180,7 +180,7 @@ class ByLogCdf(Continuous):
 
 
 class Mirrored(Continuous):
-    """Symmetric about 0: given are `logpdf` and `cdf`, or `logcdf` too."""
+    """Symmetric about 0; subclasses define `logpdf` and `cdf`, and may define `logcdf`."""
 
     def sf(self, x: Array, *params: Array) -> Array:
         return self.cdf(-x, *params)

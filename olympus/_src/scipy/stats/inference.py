@@ -128,14 +128,14 @@ def linregress(x: ArrayLike, y: ArrayLike, alternative: str = "two-sided") -> Li
     1.20 0.849 0.529
     """
     x, y = _pairs("linregress", x, y)
-    found = _correlation("linregress", x, y, alternative)
+    correlation = _correlation("linregress", x, y, alternative)
     a, b = _centred(x), _centred(y)
     width = sum_of(a * a)
     slope = sum_of(a * b) / width
     rest = b - slope * a
     n = x.shape[0]
     error = sqrt(sum_of(rest * rest) / (n - 2.0) / width)
-    return LinregressResult(slope, (sum_of(y) - slope * sum_of(x)) / n, *found, error)
+    return LinregressResult(slope, (sum_of(y) - slope * sum_of(x)) / n, *correlation, error)
 
 
 def _unbiased(s: Sample) -> tuple[Array, Array, Array]:

@@ -78,8 +78,8 @@ def _search(above: Callable[..., tuple[Array, Array, Array]], low: Array, high: 
         settled = close | (abs(step - x) <= 2.0 * eps * abs(x))
         inside = (step > low) & (step < high)
         newton = inside & (settled | (count < 12) | (count % 3 != 2))
-        found = where(tight, high, where(newton, step, where(settled, x, middle)))
-        return low, high, where(done, x, found), done | tight | settled, count + 1
+        guess = where(tight, high, where(newton, step, where(settled, x, middle)))
+        return low, high, where(done, x, guess), done | tight | settled, count + 1
 
     first = (low, high, start, ~(low < high), 0)     # NaN, and supports of one number, are done
     return while_loop(lambda state: any_of(~state[3]), narrowed, first)[2]
@@ -146,9 +146,9 @@ def least(holds: Callable[..., Array], q: Array, low: ArrayLike, high: ArrayLike
     def above(x: Array, low: Array, q: Array, *params: Array) -> tuple[Array, Array, Array]:
         return holds(maximum(floor(x), low), q, *params), x * math.nan, x != x
 
-    found = _search(above, low - 1.0, high, minimum(maximum(low, 1.0), high),
-                    (low, q, *params))
-    k = maximum(ceil(found), low)
+    root = _search(above, low - 1.0, high, minimum(maximum(low, 1.0), high),
+                   (low, q, *params))
+    k = maximum(ceil(root), low)
     return where(k == 0.0, 0.0, k)          # of no sign
 
 

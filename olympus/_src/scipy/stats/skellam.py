@@ -23,11 +23,11 @@ _ABOVE = 24     # orders above the one asked for, from where on the expansion is
 
 def _expansion(count: int) -> list[list[float]]:
     """The polynomials U of Bessel functions of large order (DLMF 10.41.9), lowest power first."""
-    found = [np.polynomial.Polynomial([1.0])]
+    polynomials = [np.polynomial.Polynomial([1.0])]
     rate, weight = (np.polynomial.Polynomial(c) for c in ([0, 0, 0.5, 0, -0.5], [1, 0, -5]))
     for _ in range(count - 1):
-        found.append(rate * found[-1].deriv() + (weight * found[-1]).integ() / 8)
-    return [u.coef.tolist() for u in found]
+        polynomials.append(rate * polynomials[-1].deriv() + (weight * polynomials[-1]).integ() / 8)
+    return [u.coef.tolist() for u in polynomials]
 
 
 _U = _expansion(10)
