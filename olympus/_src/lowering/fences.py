@@ -382,7 +382,7 @@ class _Pass:
                 self.made[out] = bits, None if number is None else size(number)
             return
         self._fence(eqn, *self._those(eqn.invars, SIGNED))
-        self._note(eqn, 0 if self.inexact[out.aval] else UNSIGNED)
+        self._note(eqn, UNSIGNED)
 
     def _negation(self, eqn: OlympusprEqn) -> None:
         bits, number = negated(self._of(eqn.invars[0]))
@@ -474,8 +474,8 @@ class _Pass:
             return
         # LLVM computes functions of a choice of constants for each of them.
         nan = [a for a in cases if is_nan(value_of(self._of(a)))]
-        if nan and id(eqn) in self._before_functions and False not in [
-                self._of(a)[0] & FOLDED > 0 for a in cases]:
+        if nan and False not in [self._of(a)[0] & FOLDED > 0 for a in cases] and (
+                id(eqn) in self._before_functions):
             self._hide(eqn, *nan)
         bits, number = self._joined(cases)
         if not self._of(which)[0] & FIXED:
@@ -550,6 +550,10 @@ class _Pass:
             if bits and all(_is_one(x.aval.shape[axis]) for axis in summed):
                 self._fence(eqn, *self._those(operands, FENCED))
                 self.made[eqn.outvars[0]] = SCALED | bits & NARROWED, None
+            return
+        if prim.contracts and [*map(_is_one, operands[1].aval.shape)].count(False) < 2:
+            self._fence(eqn, *self._those(operands, FENCED))    # a convolution by one number
+            self.made[eqn.outvars[0]] = SCALED | bits & NARROWED, None
             return
         if prim.multiplies:     # LLVM multiplies the factors of one kernel in another order
             self.held.update(self._those(operands, scaled))
@@ -784,7 +788,8 @@ class _Pass:
             self.fences[-1] = entry._replace(lowered=entry.lowered.replace(primitive=GivenHidden(
                 prim, frozenset([i for i, a in enumerate(operands) if a in computed]))))
         if reads & (_ADDED | _SUBTRACTED):
-            self._fence(eqn, *[a for a, p in given if may_be_zero(p) and self.inexact[a.aval]])
+            self._fence(eqn, *[a for a, p in given if p[0] & FOLDED and value_of(p) is None
+                               and self.inexact[a.aval]])
         narrowed = self._those(operands, NARROWED)
         integers = [v for v in outs if _is_integer(v.aval)]
         if narrowed and (integers or reads & _MASKED):
@@ -797,8 +802,7 @@ class _Pass:
                 outs, plans[0].numbers, strict=False) if number is not None)
 
     def _undefined(self, eqn: OlympusprEqn, pairs: Iterable[tuple[Atom, Made]]) -> list[Atom]:
-        """The constants that a call may make NaN or a term of a sum of, and those that may be NaN.
-        """
+        """The constants of which a call may compute NaN or a term, and those that may be NaN."""
         given = {a: p for a, p in pairs if p[0] & FOLDED}
         its = {a: Constant(value_of(p), p[0] & CONSTANT > 0 and self._is_finite(a, p))
                for a, p in given.items()}
