@@ -290,3 +290,17 @@ def test_a_traced_value_has_the_data_of_its_type():
 
 def test_an_operation_of_the_older_form_takes_a_reference():
     np.testing.assert_array_equal(unboxed.bind(olympus.new_ref(onp.asarray(ROWS))), ROWS)
+
+
+@pytest.mark.parametrize("policy", [
+    olympus.checkpoint_policies.everything_saveable, olympus.checkpoint_policies.dots_saveable,
+    lambda prim, *avals, **params: prim.name == ByJvp.__name__], ids=["all", "dots", "own"])
+def test_policies_of_checkpoint_are_asked_about_a_users_operation(policy):
+    """Regression: TypeError, since the equation had a param `prim`, which is a policy's parameter.
+    """
+    fun = lambda x: onp.sin(ByJvp(x, x)(onp.sin(x), {"y": x}, 3)[0])
+    x = onp.float32(0.5)
+    s, c = np.sin(0.5), np.cos(0.5)
+    want = np.cos(s * s) * 2 * s * c
+    np.testing.assert_allclose(olympus.grad(olympus.checkpoint(fun, policy=policy))(x), want,
+                               rtol=1e-5)

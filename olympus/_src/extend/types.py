@@ -263,7 +263,7 @@ class HiPrim:
         except ValueError as error:
             raise TypeError(f"{type(self).__name__}: {len(args)} arguments given of another "
                             f"structure than in_avals {self.in_avals}: {error}.") from None
-        return tree_unflatten(self.out_tree, self._call.bind(*flat, prim=self))
+        return tree_unflatten(self.out_tree, self._call.bind(*flat, _prim=self))
 
     def check(self, *avals: PyTree) -> None:
         """Raise for types of arguments that the operation does not take."""
@@ -359,33 +359,35 @@ def lacks(prim: HiPrim, use: str, rules: str, otherwise: str = "") -> NotImpleme
 # Its primitive ------------------------------------------------------------------------------------
 
 class HiCall(Higher):
-    """params: prim, the operation. Operands and results are the leaves of its arguments."""
+    """params: _prim, the operation: policies of `checkpoint` have a parameter `prim`. Operands and
+    results are the leaves of its arguments.
+    """
 
     programs = ()
     foreign = True
     called = False
     lower = None    # lowered programs work on parts
 
-    def infer(self, *avals: Aval, prim: HiPrim) -> list[Value]:
-        if len(avals) != len(prim.in_avals_flat) or not all(
-                map(matches, avals, prim.in_avals_flat)):
+    def infer(self, *avals: Aval, _prim: HiPrim) -> list[Value]:
+        if len(avals) != len(_prim.in_avals_flat) or not all(
+                map(matches, avals, _prim.in_avals_flat)):
             raise TypeError(f"{self.name}: input type mismatch: {', '.join(map(str, avals))} given "
-                            f"as operands; {', '.join(map(str, prim.in_avals_flat))} are required, "
-                            "which the operation was made for.")
-        return prim.out_avals_flat
+                            f"as operands; {', '.join(map(str, _prim.in_avals_flat))} are "
+                            "required, which the operation was made for.")
+        return _prim.out_avals_flat
 
     def effects(self, avals: Sequence[Aval], params: Params) -> frozenset[Effect]:
-        return params["prim"].effects
+        return params["_prim"].effects
 
     def shown(self, eqn: OlympusprEqn) -> Params:
-        return eqn.params["prim"].pp_params()
+        return eqn.params["_prim"].pp_params()
 
-    def impl(self, *args: Value, prim: HiPrim) -> list[Value]:
+    def impl(self, *args: Value, _prim: HiPrim) -> list[Value]:
         """The results, by `expand`; checked."""
-        self.infer(*map(typeof, args), prim=prim)
-        out = prim._flat(prim.out_tree, prim.expand(*prim.in_tree.unflatten(args)), "expand")
-        return [_checked(prim, "expand", i, x, aval)
-                for i, (x, aval) in enumerate(zip(out, prim.out_avals_flat, strict=True))]
+        self.infer(*map(typeof, args), _prim=_prim)
+        out = _prim._flat(_prim.out_tree, _prim.expand(*_prim.in_tree.unflatten(args)), "expand")
+        return [_checked(_prim, "expand", i, x, aval)
+                for i, (x, aval) in enumerate(zip(out, _prim.out_avals_flat, strict=True))]
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
         return self.impl(*args, **params)
@@ -398,56 +400,56 @@ class HiCall(Higher):
         outs = eval_closed(discharge(body, which, new), *map(content, ins))
         return put_back([*compress(ins, new)], outs)
 
-    def jvp(self, primals: Sequence[Value], tangents: Sequence[Tangent], *, prim: HiPrim
+    def jvp(self, primals: Sequence[Value], tangents: Sequence[Tangent], *, _prim: HiPrim
             ) -> tuple[list[Value], list[Tangent]]:
         # What is recorded may be transposed later: rules of reverse mode stay with it.
-        if ctx.trace.recorded and prim._defines("vjp_fwd") and (
-                made_of(prim) != "jvp"):
-            return self.with_vjp(primals, tangents, prim)
-        if prim._defines("jvp"):
-            return self.with_jvp(primals, tangents, prim)
-        if prim._defines("lin"):
-            return self.with_lin(primals, tangents, prim)
-        if prim._defines("vjp_fwd"):
-            return self.with_vjp(primals, tangents, prim)
-        raise lacks(prim, "jvp support", "jvp")
+        if ctx.trace.recorded and _prim._defines("vjp_fwd") and (
+                made_of(_prim) != "jvp"):
+            return self.with_vjp(primals, tangents, _prim)
+        if _prim._defines("jvp"):
+            return self.with_jvp(primals, tangents, _prim)
+        if _prim._defines("lin"):
+            return self.with_lin(primals, tangents, _prim)
+        if _prim._defines("vjp_fwd"):
+            return self.with_vjp(primals, tangents, _prim)
+        raise lacks(_prim, "jvp support", "jvp")
 
     def linearize(self, tape: TapeTrace, primals: Sequence[Value], tangents: Sequence[Tangent], *,
-                  prim: HiPrim) -> tuple[list[Value], list[Tangent]]:
+                  _prim: HiPrim) -> tuple[list[Value], list[Tangent]]:
         ways = {"vjp_fwd": self.with_vjp, "lin": self.with_lin, "jvp": self.with_jvp}
         order = ("vjp_fwd", "jvp", "lin") if tape.reverse else ("lin", "jvp", "vjp_fwd")
         for rule in order:
-            if prim._defines(rule):
-                return ways[rule](primals, tangents, prim)
-        raise lacks(prim, "grad support", "vjp_fwd` and `vjp_bwd_retval", ", or its `jvp`")
+            if _prim._defines(rule):
+                return ways[rule](primals, tangents, _prim)
+        raise lacks(_prim, "grad support", "vjp_fwd` and `vjp_bwd_retval", ", or its `jvp`")
 
-    def with_jvp(self, primals: Sequence[Value], tangents: Sequence[Tangent], prim: HiPrim
+    def with_jvp(self, primals: Sequence[Value], tangents: Sequence[Tangent], _prim: HiPrim
                  ) -> tuple[list[Value], list[Tangent]]:
-        outs, out_tangents = rule_pair(prim, "jvp", prim.jvp(
-            tuple(prim.in_tree.unflatten(primals)), tuple(prim.in_tree.unflatten(tangents))))
-        outs = prim._flat(prim.out_tree, outs, "jvp")
-        return ([_checked(prim, "jvp", i, x, a)
-                 for i, (x, a) in enumerate(zip(outs, prim.out_avals_flat, strict=True))],
-                tangents_of(prim, "jvp", out_tangents))
+        outs, out_tangents = rule_pair(_prim, "jvp", _prim.jvp(
+            tuple(_prim.in_tree.unflatten(primals)), tuple(_prim.in_tree.unflatten(tangents))))
+        outs = _prim._flat(_prim.out_tree, outs, "jvp")
+        return ([_checked(_prim, "jvp", i, x, a)
+                 for i, (x, a) in enumerate(zip(outs, _prim.out_avals_flat, strict=True))],
+                tangents_of(_prim, "jvp", out_tangents))
 
-    def with_lin(self, primals: Sequence[Value], tangents: Sequence[Tangent], prim: HiPrim
+    def with_lin(self, primals: Sequence[Value], tangents: Sequence[Tangent], _prim: HiPrim
                  ) -> tuple[list[Value], list[Tangent]]:
-        outs, res, _ = _forward(prim, "lin", primals, tangents)
-        return outs, tangents_of(prim, "linearized", prim.linearized(
-            res, *prim.in_tree.unflatten(tangents)))
+        outs, res, _ = _forward(_prim, "lin", primals, tangents)
+        return outs, tangents_of(_prim, "linearized", _prim.linearized(
+            res, *_prim.in_tree.unflatten(tangents)))
 
-    def with_vjp(self, primals: Sequence[Value], tangents: Sequence[Tangent], prim: HiPrim
+    def with_vjp(self, primals: Sequence[Value], tangents: Sequence[Tangent], _prim: HiPrim
                  ) -> tuple[list[Value], list[Tangent]]:
-        outs, res, nonzero_out = _forward(prim, "vjp_fwd", primals, tangents)
+        outs, res, nonzero_out = _forward(_prim, "vjp_fwd", primals, tangents)
         res_leaves, res_tree = tree_flatten(res)
-        forward = ("lin" if made_of(prim) == "lin" else
-                   "jvp" if prim._defines("jvp") else "transpose")
+        forward = ("lin" if made_of(_prim) == "lin" else
+                   "jvp" if _prim._defines("jvp") else "transpose")
         lead = list(primals) if forward == "jvp" else []
         results = hi_linearized_p.bind(
-            *lead, *res_leaves, *[t for t in tangents if type(t) is not Zero], prim=prim,
+            *lead, *res_leaves, *[t for t in tangents if type(t) is not Zero], _prim=_prim,
             res_tree=res_tree, nonzero=tuple([type(t) is not Zero for t in tangents]),
             nonzero_out=nonzero_out, forward=forward)
-        avals = [a.to_tangent_aval() for a in prim.out_avals_flat]
+        avals = [a.to_tangent_aval() for a in _prim.out_avals_flat]
         rest = iter(results)
         return outs, [next(rest) if on else Zero(a)
                       for a, on in zip(avals, nonzero_out, strict=True)]
@@ -456,35 +458,35 @@ class HiCall(Higher):
                      **params: Hashable) -> PyTree:
         return tape.record(self, args, params)
 
-    def transpose(self, cts: Sequence[Tangent], *args: Transposed, prim: HiPrim
+    def transpose(self, cts: Sequence[Tangent], *args: Transposed, _prim: HiPrim
                   ) -> list[Cotangent]:
         given = [ValAccum(a.aval.to_cotangent_aval()) if type(a) is Linear else a for a in args]
-        prim.transpose(prim.out_tree.unflatten(cts), *prim.in_tree.unflatten(given))
+        _prim.transpose(_prim.out_tree.unflatten(cts), *_prim.in_tree.unflatten(given))
         return [a.freeze() if isinstance(a, ValAccum) else None for a in given]
 
-    def vmap(self, axis: Axis, args: Sequence[Value], dims: Sequence[Value], *, prim: HiPrim
+    def vmap(self, axis: Axis, args: Sequence[Value], dims: Sequence[Value], *, _prim: HiPrim
              ) -> tuple[list[Value], list[Value]]:
-        out, out_dims = rule_pair(prim, "batch", prim.batch(
-            axis, tuple(prim.in_tree.unflatten(args)), tuple(prim.in_tree.unflatten(dims))))
-        return (list(map(as_array, prim._flat(prim.out_tree, out, "batch"))),
-                prim._flat(prim.out_tree, out_dims, "batch"))
+        out, out_dims = rule_pair(_prim, "batch", _prim.batch(
+            axis, tuple(_prim.in_tree.unflatten(args)), tuple(_prim.in_tree.unflatten(dims))))
+        return (list(map(as_array, _prim._flat(_prim.out_tree, out, "batch"))),
+                _prim._flat(_prim.out_tree, out_dims, "batch"))
 
     vmap_named = vmap
 
     def dce(self, used: Sequence[bool], eqn: OlympusprEqn) -> OlympusprEqn:
-        prim = eqn.params["prim"]
-        live = prim.in_tree.unflatten([True] * len(eqn.invars))
-        given = prim.out_tree.unflatten(used)
+        _prim = eqn.params["_prim"]
+        live = _prim.in_tree.unflatten([True] * len(eqn.invars))
+        given = _prim.out_tree.unflatten(used)
         # The newer form of the rule has the flags of arguments besides.
-        two = prim.dce.__func__.__code__.co_argcount > 2
-        used_ins, produced, new = prim.dce(given, live) if two else prim.dce(given)
-        if new is None or new is prim:
+        two = _prim.dce.__func__.__code__.co_argcount > 2
+        used_ins, produced, new = _prim.dce(given, live) if two else _prim.dce(given)
+        if new is None or new is _prim:
             return eqn.replace(outvars=[v if u else DropVar(v.aval)
                                         for v, u in zip(eqn.outvars, used, strict=True)])
         ins, outs = (broadcast_prefix(flags, tree.unflatten([0] * tree.num_leaves))
-                     for flags, tree in ((used_ins, prim.in_tree), (produced, prim.out_tree)))
+                     for flags, tree in ((used_ins, _prim.in_tree), (produced, _prim.out_tree)))
         return eqn.replace(
-            invars=[*compress(eqn.invars, ins)], primitive=new._call, params={"prim": new},
+            invars=[*compress(eqn.invars, ins)], primitive=new._call, params={"_prim": new},
             outvars=[v if u else DropVar(v.aval) for v, u, made in zip(
                 eqn.outvars, used, outs, strict=True) if made])
 
@@ -552,7 +554,7 @@ def _forward(prim: HiPrim, rule: str, primals: Sequence[Value], tangents: Sequen
 class HiLinearized(Primitive):
     """The tangents of an operation, of residuals of `vjp_fwd`.
 
-    params: prim, res_tree, nonzero and nonzero_out (which arguments and results have a tangent),
+    params: _prim, res_tree, nonzero and nonzero_out (which arguments and results have a tangent),
     forward: how tangents are computed, should anybody want them. Operands: the arguments if it is
     by `jvp`, residuals, then the tangents that are not zero.
     """
@@ -565,51 +567,51 @@ class HiLinearized(Primitive):
         m = n + params["res_tree"].num_leaves
         return args[:n], args[n:m], args[m:]
 
-    def infer(self, *avals: Aval, prim: HiPrim, nonzero_out: Sequence[bool], **params: Hashable
+    def infer(self, *avals: Aval, _prim: HiPrim, nonzero_out: Sequence[bool], **params: Hashable
               ) -> list[Value]:
-        return [a.to_tangent_aval() for a in compress(prim.out_avals_flat, nonzero_out)]
+        return [a.to_tangent_aval() for a in compress(_prim.out_avals_flat, nonzero_out)]
 
     result_avals = Primitive.inferred
     spread = staticmethod(tags.by_body)     # operands are not cast to vary alike
     lower = None
 
     def in_parts(self, args: Sequence[Value], params: Params) -> list[Value]:
-        prim, nonzero, on = params["prim"], params["nonzero"], params["nonzero_out"]
+        _prim, nonzero, on = params["_prim"], params["nonzero"], params["nonzero_out"]
         primals, leaves, given = self._parted(args, params)
         res = tree_unflatten(params["res_tree"], leaves)
         forward, rest = params["forward"], iter(given)
         if forward == "transpose":
             return transposed(
                 lambda *cts: self.backward(cts, res, params), [
-                    a.to_cotangent_aval() for a in compress(prim.out_avals_flat, on)], given)
+                    a.to_cotangent_aval() for a in compress(_prim.out_avals_flat, on)], given)
         tangents = [next(rest) if nz else Zero(a.to_tangent_aval())
-                    for a, nz in zip(prim.in_avals_flat, nonzero, strict=True)]
-        tree = prim.in_tree.unflatten
+                    for a, nz in zip(_prim.in_avals_flat, nonzero, strict=True)]
+        tree = _prim.in_tree.unflatten
         # The rule of `vjp_from_lin`, whose residuals are a pair.
-        returned = prim.linearized(res[0], *tree(tangents)) if forward == "lin" else rule_pair(
-            prim, "jvp", prim.jvp(tuple(tree(primals)), tuple(tree(tangents))))[1]
-        return list(map(instantiate, compress(tangents_of(prim, forward, returned), on)))
+        returned = _prim.linearized(res[0], *tree(tangents)) if forward == "lin" else rule_pair(
+            _prim, "jvp", _prim.jvp(tuple(tree(primals)), tuple(tree(tangents))))[1]
+        return list(map(instantiate, compress(tangents_of(_prim, forward, returned), on)))
 
     def impl(self, *args: Value, **params: Hashable) -> list[Value]:
         return self.in_parts(args, params)
 
     def backward(self, cts: Sequence[Value], res: PyTree, params: Params) -> list[Value]:
         """The cotangents of the arguments that have a tangent."""
-        prim = params["prim"]
+        _prim = params["_prim"]
         given = iter(cts)
-        all_cts = prim.out_tree.unflatten([
+        all_cts = _prim.out_tree.unflatten([
             next(given) if on else Zero(a.to_cotangent_aval())
-            for a, on in zip(prim.out_avals_flat, params["nonzero_out"], strict=True)])
-        avals = [a.to_cotangent_aval() for a in prim.in_avals_flat]
-        if type(prim).vjp_bwd is HiPrim.vjp_bwd:
-            pulled = prim._flat(prim.in_tree, tuple(prim.vjp_bwd_retval(res, all_cts)),
+            for a, on in zip(_prim.out_avals_flat, params["nonzero_out"], strict=True)])
+        avals = [a.to_cotangent_aval() for a in _prim.in_avals_flat]
+        if type(_prim).vjp_bwd is HiPrim.vjp_bwd:
+            pulled = _prim._flat(_prim.in_tree, tuple(_prim.vjp_bwd_retval(res, all_cts)),
                                 "vjp_bwd_retval")
         else:
             accums = [ValAccum(a) if nz else NullAccum(a)
                       for a, nz in zip(avals, params["nonzero"], strict=True)]
-            prim.vjp_bwd(res, all_cts, *prim.in_tree.unflatten(accums))
+            _prim.vjp_bwd(res, all_cts, *_prim.in_tree.unflatten(accums))
             pulled = [a.freeze() for a in accums]
-        return [self._cotangent(prim, i, ct, a) for i, (ct, a, nz) in enumerate(
+        return [self._cotangent(_prim, i, ct, a) for i, (ct, a, nz) in enumerate(
             zip(pulled, avals, params["nonzero"], strict=True)) if nz]
 
     def _cotangent(self, prim: HiPrim, i: int, ct: Value, aval: ShapedArray) -> PyTree:
