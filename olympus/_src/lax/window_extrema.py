@@ -187,11 +187,11 @@ def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
     return reshape(flat, aval.shape)
 
 
-# By XLA's own operations --------------------------------------------------------------------------
+# By XLA's own operations -------------------------------------------------------------------------
 
 # They look at the windows, without a place to keep. On a TPU gathers and scatters of single
-# elements are slow. Where XLA partitions a program, places in the flat array would be anywhere: each
-# device would get the whole array, though windows seldom cross its parts.
+# elements are slow. Where XLA partitions a program, places in the flat array would be anywhere:
+# each device would get the whole array, though windows seldom cross its parts.
 
 def _is_partitioned(b: Builder) -> bool:
     places = b.module.places
