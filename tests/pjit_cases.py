@@ -339,6 +339,36 @@ def case_explicit_axes_through_windows_repeats_and_auto_axes():
               lambda: onp.matmul(value, value, out_sharding=P("x")))
 
 
+def case_derivatives_of_extrema_over_windows_stay_on_each_device():
+    """Each device got the whole array, by an all-gather or a sum over all."""
+    rows = NamedSharding(mesh(), P(("x", "y")))
+    rng = np.random.default_rng(0)
+    value = rng.integers(-3, 4, (8, 9, 2)).astype(np.float32)       # with ties
+    value[1, 4, 1], value[2, 0, 0], value[3, 8, 0] = np.nan, np.inf, -np.inf
+    tangent = rng.standard_normal(value.shape).astype(np.float32)
+    for fold, sign in ((lax.max, 1), (lax.min, -1)):
+        def extrema(x, fold=fold, sign=sign):
+            return lax.reduce_window(x, -sign * np.inf, fold, (1, 3, 1), (1, 2, 1), "SAME")
+
+        want, there = np.zeros_like(value), np.zeros((8, 5, 2), np.float32)
+        for i, k, j in np.ndindex(8, 5, 2):
+            begin = max(2 * k - 1, 0)
+            place = begin + np.argmax(sign * value[i, begin:2 * k + 2, j])      # NaN is the largest
+            want[i, place, j] += k + 1
+            there[i, k, j] = tangent[i, place, j]
+        weights = np.arange(1, 6, dtype=np.float32)[:, None]
+        for dtype in (np.float32, onp.bfloat16):
+            x, t = (olympus.device_put(a.astype(dtype), rows) for a in (value, tangent))
+            slope = olympus.jit(lambda x: olympus.vjp(extrema, x)[1](
+                onp.broadcast_to(weights.astype(x.dtype), (8, 5, 2)))[0])
+            push = olympus.jit(lambda x, t: olympus.jvp(extrema, (x,), (t,))[1])
+            assert np.array_equal(slope(x), want.astype(dtype))
+            assert np.array_equal(push(x, t), there.astype(dtype))
+            for fun, args in ((slope, (x,)), (push, (x, t))):
+                text = fun.lower(*args).compile().as_text()
+                assert "all-" not in text and "reduce-scatter" not in text
+
+
 def case_arrays_are_dealt_out_anew_among_their_devices():
     """Which is no transfer, though arrays of each may be given up."""
     back = mesh(order=slice(None, None, -1))

@@ -28,7 +28,7 @@ from .reduce import check_kind, highest, largest, lowest, smallest
 from .shape import align, expand_dims, reshape, zeros_of
 from .windows import Dims, Pairs, WindowReduction, emit_windows, windowed_shape, windows_on_axis
 
-INT32, INT64 = map(dtypes.as_dtype, ("int32", "int64"))
+BOOL, FLOAT32, INT32, INT64 = map(dtypes.as_dtype, ("bool", "float32", "int32", "int64"))
 
 
 class WindowExtremum(WindowReduction):
@@ -128,7 +128,7 @@ class SelectAndGatherAdd(Selection):
                          tangents.weak_type)
 
     def lower(self, b: Builder, tangents: IrValue, operand: IrValue, **params: Hashable) -> IrValue:
-        if b.platform == "tpu" and not _is_empty(b.avals_in[0]):
+        if (_is_partitioned(b) or b.platform == "tpu") and not _is_empty(b.avals_in[0]):
             return _read_in_windows(b, tangents, operand, params)
         return _untyped(b, _read_places, (tangents, operand), params)
 
@@ -146,8 +146,11 @@ class SelectAndScatterAdd(Selection):
         return make_aval(operand.shape, source.dtype, source.weak_type)
 
     def lower(self, b: Builder, source: IrValue, operand: IrValue, **params: Any) -> IrValue:
-        if b.platform == "tpu" and _is_undilated(*b.avals_in, **params):
-            return _select_and_scatter(b, source, operand, **params)
+        if _is_undilated(*b.avals_in, **params):
+            if _is_partitioned(b) and dtypes.scalar_kind(b.avals_in[1].dtype) != "c":
+                return _select_in_parts(b, source, operand, **params)
+            if b.platform == "tpu":
+                return _select_and_scatter(b, source, operand, **params)
         return _untyped(b, _add_at_places, (source, operand), params)
 
     def transpose(self, ct: Array, source: Linear, operand: Array, **params: Hashable
@@ -184,10 +187,15 @@ def _add_at_places(source: Array, operand: Array, **params: Hashable) -> Array:
     return reshape(flat, aval.shape)
 
 
-# On a TPU -----------------------------------------------------------------------------------------
+# By XLA's own operations -------------------------------------------------------------------------
 
-# Gathers and scatters of single elements are slow there. XLA's own operations look at the windows,
-# without a place to keep.
+# They look at the windows, without a place to keep. On a TPU gathers and scatters of single
+# elements are slow. Where XLA partitions a program, places in the flat array would be anywhere:
+# each device would get the whole array, though windows seldom cross its parts.
+
+def _is_partitioned(b: Builder) -> bool:
+    places = b.module.places
+    return not places.apart and max(len(places.devices), places.parts) > 1
 
 
 def _read_in_windows(b: Builder, tangents: IrValue, operand: IrValue, params: Params) -> IrValue:
@@ -207,19 +215,51 @@ def _is_undilated(source: ShapedArray, operand: ShapedArray, *, base_dilation: D
         and min(pad for pair in padding for pad in pair) >= 0)
 
 
+def _select_in_parts(b: Builder, source: IrValue, operand: IrValue, *, select_prim: Primitive,
+                     **params: Any) -> IrValue:
+    """The same where XLA partitions the program, which it does if only a comparison selects.
+
+    So NaN is replaced by the infinity that every comparison prefers. Terms of 16 bits are added in
+    32.
+    """
+    (t, x), out = b.avals_in, b.avals_out[0]
+    if dtypes.scalar_kind(x.dtype) == "f":
+        _, identity = _CHOICES[select_prim]
+        most = b.full(x, -identity(x.dtype))
+        nan = b.compare("NE", operand, operand, "FLOAT", x.update(dtype=BOOL))
+        operand = b.op("stablehlo.select", [nan, most, operand], None, x)
+    avals = [a.update(dtype=FLOAT32) if dtypes.scalar_kind(a.dtype) == "f" and (
+        dtypes.itemsize_bits(a.dtype) < 32) else a for a in (t, x)]
+    source, operand = [v if a.dtype == wide.dtype else b.convert(v, wide) for v, a, wide in zip(
+        (source, operand), (t, x), avals, strict=True)]
+    found = _select_and_scatter(b, source, operand, select_prim=select_prim, plain=True,
+                                avals=avals, **params)
+    return found if out.dtype == avals[0].dtype else b.convert(found, out)
+
+
 def _select_and_scatter(b: Builder, source: IrValue, operand: IrValue, *, select_prim: Primitive,
                         window_dimensions: Dims, window_strides: Dims, padding: Pairs,
+                        plain: bool = False, avals: Sequence[ShapedArray] = (),
                         **params: Hashable) -> IrValue:
-    """Emit stablehlo.select_and_scatter; NaN is kept once it is selected, and ties are the first's.
+    """Emit stablehlo.select_and_scatter; ties are the first's.
+
+    NaN is kept once it is selected, unless only a comparison selects (`plain`). `avals` are those
+    of the operands, where they were converted.
     """
-    t, x = b.avals_in
+    t, x = avals or b.avals_in
+    out = result = b.avals_out[0].update(dtype=t.dtype)
     sizes, strides, pads = window_dimensions, window_strides, padding
     # The two axes that a TPU has tiles along can have no windows, if there are two.
     free = sum(pair == (1, 1) for pair in zip(sizes, strides, strict=True))
     ones = (1,) * max(2 - free, 0) if len(sizes) > 1 else ()
-    t, x, out = [a.update(shape=a.shape + ones) for a in (t, x, b.avals_out[0])]
+    t, x, out = [a.update(shape=a.shape + ones) for a in (t, x, out)]
     value, term = make_aval((), x.dtype), make_aval((), t.dtype)
-    keeps = stage(lambda x, y: [bitwise_or(select_prim.bind(x, y), ne(x, x))], [value] * 2)
+
+    def selects(x: Array, y: Array) -> list[Array]:
+        found = select_prim.bind(x, y)
+        return [found if plain else bitwise_or(found, ne(x, x))]
+
+    keeps = stage(selects, [value] * 2)
     if ones:
         operand, source = [b.op("stablehlo.reshape", [v], None, a)
                            for v, a in ((operand, x), (source, t))]
@@ -228,7 +268,7 @@ def _select_and_scatter(b: Builder, source: IrValue, operand: IrValue, *, select
         "padding": b.pairs(pads + ((0, 0),) * len(ones))}, [b.type(out)], regions=2)
     b.region(op, 0, [b.type(value)] * 2, lambda *args: b.call_inline(keeps, args))
     b.region(op, 1, [b.type(term)] * 2, lambda x, y: [b.op("stablehlo.add", [x, y], None, term)])
-    return b.op("stablehlo.reshape", [op.result], None, b.avals_out[0]) if ones else op.result
+    return b.op("stablehlo.reshape", [op.result], None, result) if ones else op.result
 
 
 # How a comparison selects: its choice of two, and the value that it never prefers.
