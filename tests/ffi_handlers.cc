@@ -72,10 +72,25 @@ extern "C" XLA_FFI_Error* Attributes(XLA_FFI_CallFrame* frame) {
   return ready->Call(frame);  // which says what version of the API this is
 }
 
+// How many bytes a buffer has: elements of less than a byte are packed, which `size_bytes` ignores.
+static size_t Bytes(const ffi::AnyBuffer& x) {
+  switch (x.element_type()) {
+    case ffi::DataType::S2:
+    case ffi::DataType::U2:
+      return (x.element_count() + 3) / 4;
+    case ffi::DataType::S4:
+    case ffi::DataType::U4:
+    case ffi::DataType::F4E2M1FN:
+      return (x.element_count() + 1) / 2;
+    default:
+      return x.size_bytes();
+  }
+}
+
 // The bytes of the operand, in the order in which they lie.
 static ffi::Error CopyBytes(ffi::AnyBuffer x, ffi::Result<ffi::AnyBuffer> y) {
-  if (x.size_bytes() != y->size_bytes()) return ffi::Error::InvalidArgument("copy: unequal sizes");
-  std::memcpy(y->untyped_data(), x.untyped_data(), x.size_bytes());
+  if (Bytes(x) != Bytes(*y)) return ffi::Error::InvalidArgument("copy: unequal sizes");
+  std::memcpy(y->untyped_data(), x.untyped_data(), Bytes(x));
   return ffi::Error::Success();
 }
 XLA_FFI_DEFINE_HANDLER_SYMBOL(Copy, CopyBytes,

@@ -410,17 +410,57 @@ def test_64_bit_results_are_promised_without_x64(library):
 
 
 DTYPES = ["bool", "int8", "int16", "int32", "uint8", "uint16", "uint32", "float16", "bfloat16",
-          "float32", "complex64", "float8_e4m3fn", "float8_e5m2", "int4", "uint4"]
+          "float32", "complex64", "float8_e4m3fn", "float8_e5m2", "int4", "uint4", "int2", "uint2",
+          "float4_e2m1fn"]
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-@pytest.mark.parametrize("shape", [(), (5,), (0,), (2, 3)], ids=str)
+@pytest.mark.parametrize("shape", [(), (5,), (0,), (2, 3), (700,)], ids=str)
 def test_arrays_of_every_dtype_go_through_a_handler(library, dtype, shape):
     x = onp.arange(max(int(np.prod(shape)), 1))[:int(np.prod(shape))].reshape(shape) % 2
     x = x.astype(dtype)
     for way in (lambda f: f, olympus.jit):
         y = way(ffi.ffi_call("copy", x))(x)
         assert y.dtype == x.dtype and np.array_equal(np.asarray(y), np.asarray(x))
+
+
+def copying(ctx, out, x):
+    np.asarray(out)[...] = np.asarray(x)
+
+
+def custom(call):
+    """A function whose derivative is the call of its cotangent."""
+    f = olympus.custom_vjp(call)
+    f.defvjp(lambda x: (call(x), None), lambda _, ct: (call(ct),))
+    return lambda x: olympus.vjp(f, x)[1](x)[0]
+
+
+# How a call meets others: each takes it, and gives a function of stacked operands.
+NESTED = {
+    "vmap of vmap": lambda f: olympus.vmap(olympus.vmap(f), in_axes=1, out_axes=1),
+    "scan of vmap": lambda f: lambda x: lax.scan(lambda c, x: (c, olympus.vmap(f)(x)), 0, x)[1],
+    "cond in vmap": lambda f: lambda x: olympus.vmap(lambda p, x: lax.cond(
+        p, olympus.vmap(f), lambda x: x, x))(np.array([True, False]), x),
+    "derivative": lambda f: olympus.vmap(olympus.vmap(custom(f))),
+}
+
+
+@pytest.mark.parametrize("make", [
+    lambda x, m: ffi.ffi_call("copy", x, vmap_method=m),
+    lambda x, m: buffers.buffer_callback(copying, x, vmap_method=m)], ids=["C++", "Python"])
+@pytest.mark.parametrize("dtype, shape, method, nest", [
+    ("bool", (2,), "expand_dims", "vmap of vmap"), ("int4", (3, 5), "broadcast_all", "vmap of vmap"),
+    ("float8_e5m2", (0,), "expand_dims", "vmap of vmap"), ("int8", (), "sequential", "scan of vmap"),
+    ("bfloat16", (3,), "sequential_unrolled", "scan of vmap"),
+    ("complex64", (2, 3), "expand_dims", "cond in vmap"), ("uint4", (), "sequential", "cond in vmap"),
+    ("float32", (5,), "broadcast_all", "derivative"), ("bfloat16", (), "sequential", "derivative"),
+], ids=str)
+def test_arrays_of_every_dtype_go_through_nested_transformations(library, make, dtype, shape,
+                                                                 method, nest):
+    x = (np.arange(6 * max(int(np.prod(shape)), 1)) % 2)[:6 * int(np.prod(shape))]
+    x = onp.asarray(x.reshape(2, 3, *shape)).astype(dtype)
+    found = olympus.jit(NESTED[nest](make(x[0, 0], method)))(x)
+    assert found.dtype == x.dtype and np.array_equal(np.asarray(found), np.asarray(x))
 
 
 def test_python_numbers_and_numpy_arrays_are_operands(library):
@@ -723,6 +763,20 @@ def test_a_buffer_callback_writes_its_results_in_place(dtype, shape):
     call = buffers.buffer_callback(same, given)
     for way in (lambda f: f, olympus.jit):
         assert np.array_equal(np.asarray(way(call)(given)), np.asarray(given))
+
+
+@pytest.mark.parametrize("dtype, wide", [("int2", "int8"), ("uint4", "uint8"),
+                                         ("float4_e2m1fn", "float8_e4m3fn")])
+def test_elements_of_less_than_a_byte_are_not_written_beyond_a_buffers_end(dtype, wide):
+    def same(ctx, out, x):
+        assert x.dtype == out.dtype == wide
+        np.asarray(out)[...] = np.asarray(x)
+
+    given = (onp.arange(3 * 700).reshape(3, 700) % 2).astype(dtype)
+    call = buffers.buffer_callback(same, given[0], vmap_method="expand_dims")
+    for way in (lambda f: f, olympus.jit):
+        out = way(olympus.vmap(call))(given)
+        assert out.dtype == given.dtype and np.array_equal(np.asarray(out), np.asarray(given))
 
 
 def test_a_buffer_callback_takes_and_gives_trees():

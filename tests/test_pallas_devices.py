@@ -331,6 +331,32 @@ def test_parallel_axes_run_in_an_order_that_a_seed_draws(kinds: Any) -> None:
     assert [int(found[i, j]) for i, j, _ in seen] == list(range(24))
 
 
+@pytest.mark.parametrize(("cores", "each"), [(2, 2), (3, 2), (5, 1)])
+def test_each_core_has_scratch_and_copies_of_inputs_of_its_own(cores: int, each: int) -> None:
+    seen: list[int] = []
+
+    def kernel(x: Any, array: Any, o: Any, count: Any) -> None:
+        x[...] += 1
+        array[...] += 1
+        number_steps(o, count)
+        o[...] += 100 * x[...] + 10000 * array[...]
+
+    how = pltpu.InterpretParams(num_cores_or_threads=cores, uninitialized_memory="zero",
+                                grid_point_recorder=lambda place, core: seen.append(int(core)))
+    found = np.asarray(pl.pallas_call(
+        kernel, olympus.ShapeDtypeStruct((4, 3), onp.int32), grid=(2, 2, 3), interpret=how,
+        in_specs=[pl.no_block_spec, pl.BlockSpec(memory_space=pl.ANY)],
+        out_specs=pl.BlockSpec((1, 1), lambda i, j, k: (2 * i + j, k)),
+        scratch_shapes=[pl.ANY((), onp.int32)], compiler_params=pltpu.CompilerParams(
+            dimension_semantics=("parallel", "parallel", "arbitrary")))(
+                onp.zeros((), onp.int32), onp.zeros((), onp.int32)))
+    olympus.effects_barrier()
+    steps = np.arange(12).reshape(4, 3)     # in all; an array is the memory of all cores
+    own = steps % (3 * each)
+    np.testing.assert_array_equal(found, own + 100 * (own + 1) + 10000 * (steps + 1))
+    assert seen == (steps // (3 * each)).ravel().tolist()
+
+
 def test_memory_may_begin_as_zero() -> None:
     def kernel(x: Any, o: Any, never: Any, scratch: Any) -> None:
         o[...] = x[...] + scratch[...] + pl.run_scoped(lambda r: r[...], pl.ANY((4,), onp.float32))
@@ -461,3 +487,98 @@ def results(request: pytest.FixtureRequest) -> dict[str, str]:
 @pytest.mark.parametrize("case", pallas_cases.CASES)
 def test_on_eight_devices(results: dict[str, str], case: str) -> None:
     assert not results[case], results[case]
+
+
+# One memory of an input and its alias, as TPUs have it: (kernel, grid, specs of both, the same
+# program in NumPy on the memory, a row of blocks).
+
+ROWS = pl.BlockSpec((2, 3), lambda i: (i, 0))
+ARRAY = pl.BlockSpec(memory_space=pl.ANY)
+
+
+def _one_ahead(x: Any, o: Any, buffer: Any) -> None:
+    buffer[...] = x[...] * 2
+    pltpu.sync_copy(buffer, o.at[pl.ds((pl.program_id(0) + 1) % 3 * 2, 2)])
+
+
+def _from_behind(x: Any, o: Any, buffer: Any) -> None:
+    pltpu.sync_copy(x.at[pl.ds(onp.maximum(pl.program_id(0) - 1, 0) * 2, 2)], buffer)
+    o[...] = buffer[...] + 1
+
+
+def _both_arrays(x: Any, o: Any, buffer: Any) -> None:
+    here = pl.ds(pl.program_id(0) * 2, 2)
+    pltpu.sync_copy(o.at[here], buffer)
+    buffer[...] *= 3
+    pltpu.sync_copy(buffer, x.at[pl.ds((pl.program_id(0) + 2) % 3 * 2, 2)])
+
+
+def _add(x: Any, o: Any, buffer: Any) -> None:
+    x[...] += 10
+    o[...] = x[...] * 1
+
+
+def ahead(m: np.ndarray) -> None:
+    for i in range(3):
+        m[(i + 1) % 3] = m[i] * 2
+
+
+def behind(m: np.ndarray) -> None:
+    for i in range(3):
+        m[i] = m[max(i - 1, 0)] + 1
+
+
+def two_ahead(m: np.ndarray) -> None:
+    for i in range(3):
+        m[(i + 2) % 3] = m[i] * 3
+
+
+def twice_then_back(m: np.ndarray) -> None:
+    m += 20     # two steps at a block, which stays; then others
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "grid", "ins", "outs", "want"), [
+    (_one_ahead, 3, ROWS, ARRAY, ahead), (_from_behind, 3, ARRAY, ROWS, behind),
+    (_both_arrays, 3, ARRAY, ARRAY, two_ahead),
+    (_add, (3, 2), pl.BlockSpec((2, 3), lambda i, j: (i, 0)),
+     pl.BlockSpec((2, 3), lambda i, j: (i, 0)), twice_then_back)],
+    ids=["blocks to an array", "an array to blocks", "arrays", "blocks that stay"])
+def test_an_alias_is_one_memory_where_a_tpu_is_simulated(kernel: Any, grid: Any, ins: Any,
+                                                         outs: Any, want: Any) -> None:
+    def run(x: Any, how: Any = pltpu.InterpretParams()) -> Any:  # noqa: B008
+        return pl.pallas_call(kernel, olympus.ShapeDtypeStruct(x.shape, x.dtype), grid=grid,
+                              in_specs=[ins], out_specs=outs, input_output_aliases={0: 0},
+                              scratch_shapes=[pltpu.VMEM((2, 3), x.dtype)], interpret=how)(x)
+
+    x = np.random.RandomState(0).randn(2, 6, 3).astype(np.float32)
+    memory = x.copy()
+    for one in memory:
+        want(one.reshape(3, 2, 3))
+    values, grads = olympus.jit(olympus.vmap(olympus.value_and_grad(
+        lambda x: (out := run(x), (out ** 2).sum())[1])))(x)
+    np.testing.assert_allclose(values, (memory ** 2).sum((1, 2)), rtol=1e-5)
+    np.testing.assert_allclose(run(x[0]), memory[0], rtol=1e-6)
+    eps = np.float32(1e-2)      # the programs are linear: differences of squares are exact
+    for place in ((0, 0), (2, 1), (5, 2)):
+        ends = []
+        for sign in 1, -1:
+            end = x[0].astype(np.float64)
+            end[place] += sign * eps
+            want(end.reshape(3, 2, 3))
+            ends.append((end ** 2).sum())
+        np.testing.assert_allclose(grads[0][place], (ends[0] - ends[1]) / (2 * eps), rtol=1e-3,
+                                   atol=1e-3)
+
+
+@pytest.mark.slow
+def test_blocks_of_an_alias_may_leave_it_in_other_ways() -> None:
+    def shift(x: Any, o: Any) -> None:
+        o[...] = onp.concatenate([x[...], x[...]])
+
+    x = np.arange(10.)
+    found = pl.pallas_call(
+        shift, olympus.ShapeDtypeStruct((10,), np.float32), grid=2, input_output_aliases={0: 0},
+        in_specs=[pl.BlockSpec((3,), lambda i: (i,))], interpret=pltpu.InterpretParams(),
+        out_specs=pl.BlockSpec((6,), lambda i: (i,)))(x.astype(np.float32))
+    np.testing.assert_array_equal(found, np.resize(x[:3], 10))

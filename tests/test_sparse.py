@@ -8,9 +8,10 @@ import scipy.sparse
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax
+from olympus import lax, nn
 from olympus.experimental import sparse
 from olympus.experimental.sparse import linalg, test_util, transform
+from olympus.scipy import special
 
 RNG = np.random.default_rng(0)
 
@@ -440,6 +441,39 @@ def test_random():
     for rows in np.asarray(mat.indices):
         flat = rows[:, 0] * 50 + rows[:, 1]
         assert (np.diff(flat) > 0).all() and flat.max() < 2000
+
+
+# Functions of each element that are 0 at 0, some by numbers that are not.
+AT_ZERO = {
+    "sign": onp.sign, "trunc": onp.trunc, "rint": onp.rint, "cbrt": onp.cbrt, "i1": special.i1,
+    "nan_to_num": onp.nan_to_num, "isnan": onp.isnan, "erf": special.erf, "ceil": onp.ceil,
+    "relu": nn.relu, "gelu": nn.gelu, "elu": nn.elu, "silu": nn.silu, "soft_sign": nn.soft_sign,
+    "hard_tanh": nn.hard_tanh, "leaky_relu": nn.leaky_relu, "cos - 1": lambda x: onp.cos(x) - 1,
+    "where": lambda x: onp.where(x > 1, x * x, -x), "stop_gradient": lax.stop_gradient,
+}
+
+
+@pytest.mark.parametrize("name", AT_ZERO)
+def test_functions_that_are_zero_at_zero_keep_places(name):
+    fun = AT_ZERO[name]
+    # With padding; and with an index that is stored twice.
+    once = sparse.BCOO.fromdense(onp.asarray(np.array([[0, 1.5, 0], [-.4, 0, 2.25]], "f")), nse=5)
+    twice = sparse.BCOO((onp.array([1.0, -3.0, 0.5, 2.0]), onp.array(
+        [[0, 0], [0, 0], [1, 2], [7, 7]])), shape=(2, 3))
+    for mat in (once, twice):
+        for tracer in (False, True):
+            found = sparse.sparsify(fun, use_tracer=tracer)(mat)
+            assert found.nse == mat.nse
+            check(found, fun(mat.todense()))
+
+
+def test_functions_that_are_not_zero_at_zero_are_named():
+    mat = sparse.BCOO.fromdense(onp.eye(3))
+    for fun, name in ((onp.exp, "exp"), (nn.sigmoid, "logistic"), (lambda x: x == 0, "eq"),
+                      (lambda x: onp.cos(x).sum(), "cos"), (lambda x: (x + 1) @ x, "Addition")):
+        for tracer in (False, True):
+            with pytest.raises(NotImplementedError, match=f"(?s)sparsify: {name}.*dense"):
+                sparse.sparsify(fun, use_tracer=tracer)(mat)
 
 
 def test_rules_of_users():

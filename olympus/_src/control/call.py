@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
 from typing import Any
 
-from ..base.typing import Array, ArrayLike, IrValue, Params, R, Value
+from ..base.typing import Array, ArrayLike, IrValue, Params, R, T, Value
 from ..base.util import WithAux, lazy_module, merged
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
@@ -24,6 +24,7 @@ from ..interpreters.dce import dce_closed
 from ..interpreters.jvp import jvp_flat, jvp_program
 from ..interpreters.partial_eval import Split, TapeTrace, partial_eval_program, split_program
 from ..interpreters.transpose import linear_flags, transpose_program
+from .bodies import with_leading
 from .groups import HasBodies
 
 Picked = Callable[[Any, Any, Any, Any], Any]
@@ -152,6 +153,14 @@ class Call(HasBodies):
     def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
         return self.with_program(params, body, lambda x, dx, y, dy: x,
                              lambda x, dx, y, dy: (*y, *compress(x, new)))
+
+    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+                  ) -> tuple[Sequence[T], Params]:
+        body = params["olympuspr"]
+        body = with_leading(body, 0, [body.in_avals[i] for i in places])
+        return [*more, *xs], self.with_program(
+            params, body, lambda x, dx, y, dy: (*[x[i] for i in places], *x),
+            lambda x, dx, y, dy: y)
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params
                 ) -> list[Array] | None:

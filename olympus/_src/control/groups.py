@@ -34,6 +34,7 @@ from ..interpreters.jvp import jvp_program
 from ..interpreters.partial_eval import Split, TapeTrace, depends, partial_eval_program
 from ..lax.shape import instantiate
 from ..types.avals import Aval, ShapedArray
+from .bodies import with_leading
 
 _parts: Any = lazy_module("olympus._src.interpreters.parts")        # for values of users' types
 _refs: Any = lazy_module("olympus._src.interpreters.discharge")     # where there are references
@@ -93,16 +94,38 @@ class HasBodies(Higher, abstract=True):
 
     # A reference is its content here, an operand more; each written one is a result more.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        ins, params = self.with_references(ins, params)
         (_, body, its), = self.applied(params, ins)
         which = list(map(_refs.is_cell, its))
         new = list(map(operator.and_, which, _refs.written(body)))
         outs = self.bind(*map(_refs.content, ins), **self.with_contents(
-            params, _refs.discharge(body, which, new), new))
+            params, _refs.discharge(body, which, new, _refs.sources(its)), new))
         return _refs.put_back([*compress(its, new)], outs)
 
     def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
         """The params with a body that also returns the contents of the flagged references."""
         return {**params, self.body: body}
+
+    def hands_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
+        found = {i for _, body, its in self.applied(params, range(len(xs)))
+                 for i, on in zip(its, _refs.handed_on(body), strict=True) if on}
+        return [i in found for i in range(len(xs))]
+
+    # A later pass, of which the content knows nothing, reads and writes the reference itself.
+    def with_references(self, ins: Sequence[Reference], params: Params
+                        ) -> tuple[Sequence[Reference], Params]:
+        """Operands and params with more operands: references that bodies hand on and touch, too."""
+        places = _refs.to_hand_on(self, ins, params)
+        return self.with_more(places, [ins[i]._stands_for for i in places], ins, params) if (
+            places) else (ins, params)
+
+    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+                  ) -> tuple[Sequence[T], Params]:
+        """The operation with operands more, each seen by bodies as the one at its place is."""
+        raise ValueError(
+            f"{self.name}: its body reads or writes the reference {typeof(xs[places[0]])}, which a "
+            "rule of custom_vjp in it gets, too, in the backward pass;\n  the body works on the "
+            "content; read the reference outside, and pass the value.")
 
     def vmap_named(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
                    **params: Hashable) -> tuple[list[Array], list[int | None]]:
@@ -330,12 +353,14 @@ class AgreeingRuns(HasBodies, abstract=True):
     # carry of a loop, or the results of branches; of one that comes by rows, each run gives back
     # its row.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        ins, params = self.with_references(ins, params)
         own, read, carry, each = self.cut(params, ins)
         its, bodies, n = [*read, *carry, *each], self.alike(params), len(read) + len(carry)
         which = list(map(_refs.is_cell, its))
         new = [w and any(flags)
                for w, *flags in zip(which, *map(_refs.written, bodies), strict=True)]
-        m, pure = len(bodies[0].outvars), [_refs.discharge(b, which, new) for b in bodies]
+        m, pure = len(bodies[0].outvars), [
+            _refs.discharge(b, which, new, _refs.sources(its)) for b in bodies]
         if len(bodies) > 1:
             outs = self.bind(*map(_refs.content, ins), **self.regrouped(
                 params, pure, len(read), range(len(carry)), range(len(own))))
@@ -357,6 +382,19 @@ class AgreeingRuns(HasBodies, abstract=True):
         for i, x in zip(held, found, strict=False):
             its[i]._put(x)
         return found[k:]
+
+    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+                  ) -> tuple[Sequence[T], Params]:
+        own, read, carry, each = self.cut(params, xs)
+        avals, first = self.alike(params)[0].in_avals, len(own) + len(read) + len(carry)
+        pairs = [[(x, avals[i - len(own)]) for i, x in zip(places, more, strict=True)
+                  if (i >= first) == rows] for rows in (False, True)]
+        (more_read, read_avals), (more_each, each_avals) = [
+            ([x for x, _ in group], [a for _, a in group]) for group in pairs]
+        bodies = [with_leading(body, len(avals), [*read_avals, *range(len(avals)), *each_avals])
+                  for body in self.alike(params)]
+        return [*own, *more_read, *read, *carry, *each, *more_each], self.regrouped(
+            params, bodies, len(more_read) + len(read), range(len(carry)), range(len(own)))
 
     # The count of iterations, the code and the words of the first that failed are three carries.
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> Any:

@@ -116,6 +116,7 @@ class While(Loop):
     # A reference that the condition reads and the body writes is one carry, though it is a const of
     # both. Values that are only read stay consts of the body that reads them.
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        ins, params = self.with_references(ins, params)
         nc, nb = params["cond_nconsts"], params["body_nconsts"]
         cond, body = params["cond_olympuspr"], params["body_olympuspr"]
         c_consts, b_consts, carry = cut(ins, nc, nb)
@@ -136,7 +137,8 @@ class While(Loop):
         values = [*map(_refs.content, new), *carry]
         test_body, step_body = [_on_contents(
             program, tuple(flags), returned, tuple([order.get(id(x)) for x in consts]), len(new),
-            tuple(map(typeof, (*left, *values)))) for program, flags, returned, consts, left in (
+            tuple(map(typeof, (*left, *values))), _refs.sources((*consts, *carry)))
+            for program, flags, returned, consts, left in (
                 (cond, in_cond, False, c_consts, c_left), (body, in_body, True, b_consts, b_left))]
         outs = self.bind(*c_left, *b_left, *values, **{
             **params, "cond_nconsts": len(c_left), "cond_olympuspr": test_body,
@@ -235,8 +237,8 @@ class While(Loop):
 
 @derived
 def _on_contents(program: ClosedOlympuspr, which: tuple[bool, ...], writes: bool,
-                 places: tuple[int | None, ...], num_held: int, avals: tuple[Aval, ...]
-                 ) -> ClosedOlympuspr:
+                 places: tuple[int | None, ...], num_held: int, avals: tuple[Aval, ...],
+                 sources: tuple[int | None, ...]) -> ClosedOlympuspr:
     """A condition, or the body, which `writes`, on contents of the references `which`.
 
         discharged   consts | carry                ->  carry | written
@@ -245,7 +247,7 @@ def _on_contents(program: ClosedOlympuspr, which: tuple[bool, ...], writes: bool
     places: of each const, which of the written ones it is; None: it is left.
     """
     pure = _refs.discharge(program, which, _refs.written(program) if writes else (
-        [False] * len(which)))
+        [False] * len(which)), sources)
     num_left, num_carry = places.count(None), len(which) - len(places)
 
     def run(*xs: Array) -> list[Array]:

@@ -63,15 +63,17 @@ class Ref(metaclass=_RefMeta):
     """
 
     # `_trace` is where it was made, None for the base trace. `_lent`: whether somebody else has the
-    # array that is its content, so that no program may replace it in place.
-    __slots__ = ("aval", "_value", "_trace", "_lent", "_line", "_ended", "__weakref__")
+    # array that is its content, so that no program may replace it in place. `_stands_for`: the
+    # reference from outside whose content it has while a body runs on that.
+    __slots__ = ("aval", "_value", "_trace", "_lent", "_line", "_ended", "_stands_for",
+                 "__weakref__")
     __hash__ = object.__hash__
 
     aval: RefAval
 
-    def __init__(self, value: Array, trace: Trace | None = None, line: Source | None = None
-                 ) -> None:
-        self.aval = ref_aval(typeof(value))
+    def __init__(self, value: Array, trace: Trace | None = None, line: Source | None = None,
+                 stands_for: Reference | None = None) -> None:
+        self.aval, self._stands_for = ref_aval(typeof(value)), stands_for
         self._value: Any = value
         self._trace, self._lent, self._line = trace, False, line
         self._ended: tuple[str, Source | None] | None = None    # by what, and where

@@ -12,10 +12,10 @@ from ..core.cells import Ref, is_ref
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import numbers
-from ..core.primitive import Tangent, Zero
+from ..core.primitive import Primitive, Tangent, Zero
 from ..core.staging import closure_convert, stage
 from ..core.trace import Tracer, ctx, typeof
-from ..interpreters.discharge import content, discharge, is_cell, put_back, written
+from ..interpreters.discharge import content, discharge, is_cell, put_back, sources, written
 from ..types.refs import ref_aval
 from .rules import CustomCall, Rules, WithTangents, merged
 from .vjp import Backward, Forward, flat_backward
@@ -40,16 +40,19 @@ class WithContents(Rules):
     """The rules of a function whose references are contents: it returns those that it writes.
 
     `cells` has for each operand the number of its reference, or None; two operands may be one.
-    `new` flags those whose contents are results, behind the function's own.
+    `new` flags those whose contents are results, behind the function's own; `sources` has the
+    places of references themselves, as `discharge` takes them.
     """
 
-    __slots__ = ("code", "identity", "own", "rules", "cells", "new")
+    __slots__ = ("code", "identity", "own", "rules", "cells", "new", "sources")
 
-    def __init__(self, rules: Rules, cells: Sequence[int | None], new: Sequence[bool]) -> None:
+    def __init__(self, rules: Rules, cells: Sequence[int | None], new: Sequence[bool],
+                 sources: Sequence[int | None]) -> None:
         super().__init__(rules)
         self.rules, self.cells, self.new = rules, tuple(cells), tuple(new)
+        self.sources = tuple(sources)
         self.code, self.own = rules.code, rules.own
-        self.identity = (self.cells, self.new, rules.identity)
+        self.identity = (self.cells, self.new, self.sources, rules.identity)
         self.num_contents += sum(self.new)
 
     def closed_over(self, references: bool = False) -> list[Tracer]:
@@ -115,9 +118,13 @@ class VjpWithContents(WithContents):
         before = list(map(state_of, given))
         outs, res, bwd = self.rules(given, perturbed)
         found = self.contents("custom_vjp", given, before)
-        # A reference among the residuals is its content there, which bwd may read.
-        refs = [x for x, k in zip(given, self.cells, strict=True) if k is not None]
-        kept = [any(x is ref for ref in refs) for x in res]
+        # A reference among the residuals is the one from outside; one that was made in a body is
+        # its content there, which bwd may read.
+        outside = {id(x): primals[i] for x, i in zip(given, self.sources, strict=True)
+                   if i is not None}
+        res = [outside.get(id(x), x) for x in res]
+        inside = {id(x) for x, k in zip(given, self.cells, strict=True) if k is not None}
+        kept = [id(x) in inside for x in res]
         res = [_refs.get_p.bind(x, view=_refs.WHOLE) if k else x
                for x, k in zip(res, kept, strict=True)]
         still = [None if k is None else Zero(typeof(x).to_cotangent_aval())
@@ -125,35 +132,49 @@ class VjpWithContents(WithContents):
 
         def back(res: Sequence[Array], cts: Sequence[Tangent]) -> Sequence[Tangent]:
             cts = cts[:len(outs)]
-            given = self.pulled(bwd, res, kept, cts) if any(kept) else bwd(res, cts)
+            given = pulled(bwd, res, kept, cts, self.names[-1]) if any(kept) else bwd(res, cts)
             return [ct if zero is None else zero for ct, zero in zip(given, still, strict=True)]
 
         return [*outs, *found], res, back
 
-    def pulled(self, bwd: Backward, res: Sequence[Array], kept: Sequence[bool],
-               cts: Sequence[Tangent]) -> list[Tangent]:
-        """The cotangents of a bwd that gets references for the residuals that `kept` flags.
 
-        The references themselves are in no program by then, so none of them may be written.
-        """
-        run = flat_backward(bwd, len(res), [ct if type(ct) is Zero else None for ct in cts])
-        given = [*res, *[ct for ct in cts if type(ct) is not Zero]]
-        avals: list[Any] = [*map(typeof, given)]
-        avals[:len(res)] = [ref_aval(typeof(x)) if k else typeof(x)
-                            for x, k in zip(res, kept, strict=True)]
-        closed, consts = closure_convert(stage(run, avals))
-        for aval, w in zip(closed.in_avals[len(consts):], written(closed)[len(consts):],
-                           strict=True):
-            if w:
-                raise ValueError(
-                    f"custom_vjp: the rule {self.names[-1]} writes the reference {aval}, which "
-                    "the function\n  with this rule reads or writes, too, in a body of jit, a "
-                    "loop, a branch or checkpoint;\n  the body works on its content, and such a "
-                    "write would be lost;\n  write another reference there, which the function "
-                    "gets as an argument and only hands on as a residual.")
-        return merged(run.aux, eval_closed(
-            discharge(closed, [a.mutable and i >= len(consts)
-                               for i, a in enumerate(closed.in_avals)]), *consts, *given))
+def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Sequence[Tangent],
+           name: str) -> list[Tangent]:
+    """The cotangents of a bwd that gets references for the residuals that `kept` flags.
+
+    The references themselves were made in a body that has run, so none of them may be written.
+    """
+    run = flat_backward(bwd, len(res), [ct if type(ct) is Zero else None for ct in cts])
+    given = [*res, *[ct for ct in cts if type(ct) is not Zero]]
+    avals: list[Any] = [*map(typeof, given)]
+    avals[:len(res)] = [ref_aval(typeof(x)) if k else typeof(x)
+                        for x, k in zip(res, kept, strict=True)]
+    closed, consts = closure_convert(stage(run, avals))
+    for aval, w in zip(closed.in_avals[len(consts):], written(closed)[len(consts):], strict=True):
+        if w:
+            raise ValueError(
+                f"custom_vjp: the rule {name} writes the reference {aval}, which was made in a body"
+                "\n  of jit, a loop, a branch or checkpoint that has ended when the rule runs, so "
+                "that\n  nobody could read what is written;\n  make the reference outside, and "
+                "pass it or close over it.")
+    return merged(run.aux, eval_closed(
+        discharge(closed, [a.mutable and i >= len(consts)
+                           for i, a in enumerate(closed.in_avals)]), *consts, *given))
+
+
+def linear_of_contents(prim: Primitive, ins: Sequence[Reference], params: Params) -> list[Array]:
+    """The tangents of a call of `custom_vjp`, some of whose residuals are cells.
+
+    Its `bwd` gets the references for which they stand; of those made in a body the contents.
+    """
+    cells = list(map(is_cell, ins))
+    values = [x._stands_for if cell and x._stands_for is not None else x
+              for x, cell in zip(ins, cells, strict=True)]
+    kept = [*map(is_cell, values)][:params["num_res"]]
+    if any(kept):
+        bwd, name = params["bwd"], params["name"]
+        params = {**params, "bwd": lambda res, cts: pulled(bwd, res, kept, cts, f"bwd of {name}")}
+    return prim.bind(*map(content, values), **params)
 
 
 class VmapWithContents(WithContents):
@@ -185,13 +206,16 @@ _BY_NAME = {kind.__name__: kind for kind in (JvpWithContents, VjpWithContents, V
 
 def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> list[Array]:
     """The results of a call on cells: as one on contents, whose rules are on contents, too."""
+    ins, params = prim.with_references(ins, params)
     body, (rules, rest) = params["call_olympuspr"], prim.unpack(params)
     which = list(map(is_cell, ins))
     numbers_of = {id(x): i for i, x in reversed([*enumerate(ins)]) if which[i]}
     new = [cell and w for cell, w in zip(which, written(body), strict=True)]
-    pure = discharge(body, which, new)
+    places = sources(ins)
+    pure = discharge(body, which, new, places)
     if numbers_of:
-        rules = _BY_NAME[prim.with_contents](rules, [numbers_of.get(id(x)) for x in ins], new)
+        rules = _BY_NAME[prim.with_contents](rules, [
+            numbers_of.get(id(x)) for x in ins], new, places)
     outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
     return put_back([*compress(ins, new)], outs)

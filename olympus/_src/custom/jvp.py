@@ -19,10 +19,11 @@ from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..types.avals import ShapedArray, is_float0
 from ..types.tree import tree_flatten, tree_map, tree_structure
+from .apart import Apart
 from .rules import (
-    Apart, Batched, Chosen, CustomCall, Ruled, Rules, SymbolicZero, UserRules, WithFailure,
-    WithTangents, at, check_pair, check_structure, leaf_paths, merged, packed, run_batched,
-    unbatched, with_consts,
+    Batched, Chosen, CustomCall, Ruled, Rules, SymbolicZero, UserRules, WithFailure, WithTangents,
+    at, check_pair, check_structure, leaf_paths, merged, packed, run_batched, unbatched,
+    with_consts,
 )
 
 

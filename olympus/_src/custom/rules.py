@@ -27,7 +27,6 @@ from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, passing, stage
-from ..core.tags import pvary
 from ..core.trace import REFERENCES, Trace, Tracer, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.batching import BatchTrace, to_axis
@@ -38,12 +37,13 @@ from ..interpreters.transpose import transpose_program
 from ..lax.families import add
 from ..lax.shape import instantiate, zeros_of
 from ..runtime.eager import result_array
-from ..types.avals import MUTABLE, Aval, ShapedArray, is_float0
+from ..types.avals import MUTABLE, ShapedArray, is_float0
 from ..types.tree import (
     tree_flatten, tree_leaves, tree_leaves_with_path, tree_map, tree_structure, tree_unflatten,
 )
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
+from .apart import Apart
 
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _contents: Any = lazy_module("olympus._src.custom.contents")
@@ -459,40 +459,6 @@ class UserRules(Rules):
         return leaves
 
 
-class Apart:
-    """The axes of a mesh along which outputs vary, as vmap's mapped outputs do: see `Batched`.
-
-    They are the arguments' axes, as far as nothing is recorded, from here on, that makes a value
-    alike along one (a sum over devices). An output that does not depend on an argument would be
-    one value for all devices otherwise, whose cotangent is the sum of theirs before a rule sees it.
-    """
-
-    __slots__ = ("vma", "eqns", "start")
-
-    def __init__(self, args: Sequence[object]) -> None:
-        self.vma = frozenset().union(*[_varies(typeof(x)) for x in args])
-        trace: Any = ctx.trace
-        while trace.parent is not None:
-            trace = trace.parent
-        self.eqns: list[OlympusprEqn] = getattr(trace, "eqns", [])
-        self.start = len(self.eqns)
-
-    def varying(self, outs: list[Array]) -> list[Array]:
-        """The outputs, cast where they have to vary."""
-        if not self.vma or all(self.vma <= _varies(typeof(x)) for x in outs):
-            return outs
-        alike: set[Any] = set()
-        for eqn in self.eqns[self.start:]:
-            taken = frozenset().union(*[_varies(v.aval) for v in eqn.invars])
-            alike |= taken.difference(*[_varies(v.aval) for v in eqn.outvars])
-        return [pvary(x, self.vma - alike) for x in outs]
-
-
-def _varies(aval: Aval) -> frozenset[Hashable]:
-    """The axes along which a value of this type varies."""
-    return aval.vma if type(aval) is ShapedArray else frozenset()
-
-
 class Shifted(Rules):
     """The rules of a function with leading operands that the function closes over."""
 
@@ -504,7 +470,8 @@ class Shifted(Rules):
 
     @property
     def own(self) -> tuple[int, int]:   # known of rules that are being staged once they are
-        return self.num_leading, self.num_leading + self.rules.own[1]
+        lead, own = self.rules.own
+        return self.num_leading + lead, self.num_leading + own
 
     def __call__(self, primals: Sequence[Array], given: Sequence[object]) -> Any:
         return self.rules(primals[self.num_leading:], given[self.num_leading:])
@@ -855,6 +822,12 @@ class CustomCall(HasBodies, abstract=True):
 
     #: the function of a call, of its program
     function: Any = staticmethod(lambda closed: lambda *xs: eval_closed(closed, *xs))
+
+    def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
+                  ) -> tuple[Sequence[T], Params]:
+        body, (rules, rest) = params["call_olympuspr"], self.unpack(params)
+        body = with_leading(body, 0, [body.in_avals[i] for i in places])
+        return [*more, *xs], self.pack(self.shifted(rules, len(places)), body, rest)
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
         return _contents.discharged(self, ins, params)

@@ -13,8 +13,8 @@ from typing import Any, NoReturn
 
 from ..base.errors import UnexpectedTracerError
 from ..base.source import api_boundary
-from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Value
-from ..base.util import WithAux, cut, name_of
+from ..base.typing import Array, ArrayLike, IrValue, P, Params, PyTree, R, Reference, Value
+from ..base.util import WithAux, cut, lazy_module, name_of
 from ..control.bodies import cast, check_callable, flatten
 from ..control.call import Defined, call_p
 from ..core import tags
@@ -32,11 +32,14 @@ from ..types import dtypes
 from ..types.avals import ShapedArray, is_float0
 from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, treedef_children
 from ..types.tree_registry import PyTreeDef
+from .apart import Apart
 from .rules import (
-    Apart, Batched, Chosen, CustomCall, Ruled, Rules, Shifted, SymbolicZero, UserRules, WithFailure,
+    Batched, Chosen, CustomCall, Ruled, Rules, Shifted, SymbolicZero, UserRules, WithFailure,
     WithTangents, at, check_pair, check_structure, closed_over, leaf_paths, merged, packed,
     run_batched, unbatched, with_consts,
 )
+
+_contents: Any = lazy_module("olympus._src.custom.contents")     # where there are references
 
 # (residuals, cotangents of outs) -> cotangents of primals.
 Backward = Callable[[Sequence[Array], Sequence[Tangent]], Sequence[Tangent]]
@@ -370,6 +373,9 @@ class CustomVjpCall(CustomCall):
     with_failure, with_contents = _VjpWithFailure, "VjpWithContents"
     looked_into = True
 
+    def hands_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
+        return [True] * len(xs)     # whichever `fwd` returns among the residuals
+
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
             tangents: Sequence[Tangent], **params: Hashable) -> WithTangents:
         def apply(primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
@@ -466,6 +472,12 @@ class CustomLin(Primitive):
     def infer(self, *avals: ShapedArray, out_avals: Sequence[ShapedArray], **params: Hashable
               ) -> list[ShapedArray]:
         return [a for a in out_avals if not is_float0(a)]
+
+    def hands_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
+        return [i < params["num_res"] for i in range(len(xs))]
+
+    def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:
+        return _contents.linear_of_contents(self, ins, params)
 
     def lower(self, b: Builder, *xs: IrValue, name: str, **params: Hashable) -> IrValue:
         raise self._forward(name)

@@ -14,8 +14,10 @@ from ..base.util import ByKey, name_of
 from ..control.bodies import check_callable, flatten
 from ..core.effects import Effect, IOEffect
 from ..core.primitive import Axis, Builder, Tangent
+from ..lax.convert import convert_element_type
 from ..lowering.attributes import value_attr
 from ..runtime.eager import operation_call
+from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, physical_aval
 from ..types.tree import tree_flatten, tree_unflatten
 from ..types.tree_registry import PyTreeDef
@@ -121,6 +123,11 @@ class BufferCallback(HostCall):
 
 
 buffer_callback_p = BufferCallback("buffer_callback")
+# XLA packs elements of less than a byte, and its buffers say that each has one: who wrote into them
+# would write beyond their ends. The wider types have all their values.
+_UNPACKED = {dtypes.as_dtype(name): dtypes.as_dtype(wide) for name, wide in (
+    ("int2", "int8"), ("int4", "int8"), ("uint2", "uint8"), ("uint4", "uint8"),
+    ("float4_e2m1fn", "float8_e4m3fn"))}
 _METHODS = (*VMAP_METHODS, "legacy_vectorized")
 
 
@@ -137,7 +144,8 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
         and the arguments as buffers. `numpy.asarray` views a buffer on the CPU,
         `__cuda_array_interface__` describes one on a GPU, DLPack both. Those of arguments must not
         be written: they may be arrays of the caller's, and NumPy's views do not refuse. No view may
-        outlive the callback, which returns None.
+        outlive the callback, which returns None. Elements of 2 or 4 bits have 8 in buffers: int4
+        arrives as int8, float4_e2m1fn as float8_e4m3fn.
       result_shape_dtypes: pytree of objects with shape and dtype.
       has_side_effect: whether it is called although nothing reads its results.
       vmap_method: as of `ffi_call`.
@@ -164,6 +172,7 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
                          f"{[*_METHODS, None]}, but got: {vmap_method}")
     leaves, out_tree = tree_flatten(result_shape_dtypes)
     promised: Any = promised_avals("buffer_callback", leaves)
+    unpacked = tuple([a.update(dtype=_UNPACKED.get(a.dtype, a.dtype)) for a in promised])
     known: dict[PyTreeDef, FlatBufferCallback] = {}
 
     def call(*args: PyTree, **kwargs: PyTree) -> PyTree:
@@ -173,10 +182,15 @@ def buffer_callback(callback: Callable[..., None], result_shape_dtypes: PyTree, 
             aliases = read_aliases("buffer_callback", input_output_aliases or {}, given, promised)
             if in_tree not in known:
                 known[in_tree] = FlatBufferCallback(callback, in_tree, out_tree)
-            return tree_unflatten(out_tree, buffer_callback_p.bind(
-                *flat, callback=known[in_tree], result_avals=promised, vmap_method=vmap_method,
+            operands = [convert_element_type(x, _UNPACKED[a.dtype]) if a.dtype in _UNPACKED else x
+                        for x, a in zip(flat, avals, strict=True)]
+            outs = buffer_callback_p.bind(
+                *operands, callback=known[in_tree], result_avals=unpacked, vmap_method=vmap_method,
                 has_side_effect=bool(has_side_effect), input_output_aliases=aliases,
-                command_buffer_compatible=bool(command_buffer_compatible)))
+                command_buffer_compatible=bool(command_buffer_compatible))
+            return tree_unflatten(out_tree, [
+                convert_element_type(y, a.dtype) if a.dtype in _UNPACKED else y
+                for y, a in zip(outs, promised, strict=True)])
         except Exception as error:
             filter_traceback(error)
             raise

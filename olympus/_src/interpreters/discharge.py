@@ -18,7 +18,7 @@ from ..core.cells import Ref, is_ref, returned_reference
 from ..core.context import ROOT
 from ..core.effects import input_effects
 from ..core.evaluate import evaluate
-from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived
+from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
 from ..core.primitive import Primitive
 from ..core.staging import stage
 from ..core.trace import ThreadState, ctx
@@ -60,8 +60,36 @@ def written(closed: ClosedOlympuspr) -> tuple[bool, ...]:
     return tuple([i in places for i in range(len(closed.olympuspr.invars))])
 
 
+@derived
+def handed_on(closed: ClosedOlympuspr) -> tuple[bool, ...]:
+    """Per input, whether it is a reference that a rule of `custom_vjp` may get in a later pass."""
+    found: set[Var] = set()
+    for eqn in closed.eqns:
+        if eqn.primitive.hands_on is not None and any(v.aval.mutable for v in eqn.invars):
+            found.update(v for v, on in zip(
+                eqn.invars, eqn.primitive.hands_on(eqn.params, eqn.invars), strict=True)
+                if on and type(v) is Var)
+    return tuple([v.aval.mutable and v in found for v in closed.olympuspr.invars])
+
+
+def to_hand_on(prim: Primitive, ins: Sequence[Reference], params: Params) -> list[int]:
+    """The places of contents beside which a body needs the reference itself, each once."""
+    if not any(is_cell(x) and x._stands_for is not None for x in ins):
+        return []
+    flags = prim.hands_on(params, ins)
+    return [*{id(x): i for i, (x, on) in enumerate(zip(ins, flags, strict=True))
+              if on and is_cell(x) and x._stands_for is not None}.values()]
+
+
+def sources(ins: Sequence[Reference]) -> tuple[int | None, ...]:
+    """Per operand that is a content, the place of the reference itself among them, or None."""
+    places = {id(x): i for i, x in enumerate(ins)}
+    return tuple([places.get(id(x._stands_for)) if is_cell(x) else None for x in ins])
+
+
 def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
-              returned: Sequence[bool] | None = None) -> ClosedOlympuspr:
+              returned: Sequence[bool] | None = None, sources: Sequence[int | None] = ()
+              ) -> ClosedOlympuspr:
     """The program on contents of references; it returns those it writes; kept with the program.
 
     Args:
@@ -69,6 +97,7 @@ def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
       which: flags over the inputs; all references, if left out. Others stay references, which the
         program hands on to what does not run now.
       returned: which of the inputs' contents are results, if not those that it writes.
+      sources: per input that is a content, the input that is the reference itself, if one is.
     """
     if which is None:
         if not has_refs(closed):
@@ -77,18 +106,22 @@ def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
     elif not any(which) and not makes_refs(closed):
         return closed
     returned = written(closed) if returned is None else returned
-    return _discharged(closed, tuple(which), tuple(returned))
+    return _discharged(closed, tuple(which), tuple(returned),
+                       tuple(sources) if any(x is not None for x in sources) else ())
 
 
 @derived
-def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tuple[bool, ...]
-                ) -> ClosedOlympuspr:
+def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tuple[bool, ...],
+                sources: tuple[int | None, ...]) -> ClosedOlympuspr:
     def body(*args: Reference) -> list[Reference]:
         trace: Any = ctx.trace
         pr = closed.olympuspr
         read = {v for atoms in (*[eqn.invars for eqn in pr.eqns], pr.outvars)
                 for v in atoms if type(v) is not Literal}
         cells: list[Any] = [Ref(x, trace) if w else x for x, w in zip(args, which, strict=True)]
+        for x, i in zip(cells, sources, strict=False):
+            if i is not None:
+                x._stands_for = args[i]
 
         def step(eqn: OlympusprEqn, ins: list[Reference]) -> Reference:
             trace.source = eqn.source       # of all that comes of it

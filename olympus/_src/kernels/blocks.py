@@ -170,6 +170,7 @@ class BlockMapping:
         made = isinstance(spec, BlockSpec)
         shape = spec.block_shape if made else None
         self.line = spec.line if isinstance(spec, BlockSpec) else None
+        self.memory_space = spec.memory_space if isinstance(spec, BlockSpec) else None
         self.dims = tuple([self._dim(d) for d in (aval.shape if shape is None else shape)])
         if len(self.dims) != aval.ndim:
             raise ValueError(
@@ -256,7 +257,7 @@ class BlockMapping:
         avals: list[Any] = [*[make_aval((), INT32)] * len(grid), *scalars]
         info = DebugInfo("pallas_call index_map", name_of(index_map))
         closed = stage(run, avals, info)
-        self.num_ops = len(closed.outvars)
+        self.op_avals = closed.out_avals
         return discharge(closed)
 
     def _ops(self, where: str, i: int, x: PyTree, d: BlockDim, padded: int) -> list[Array]:
@@ -291,7 +292,7 @@ class BlockMapping:
         """The operands of the block for a place in the grid."""
         if self.program is None:
             return [literal(0, INT32)] * len(self.dims)
-        return eval_closed(self.program, *ids, *scalars)[:self.num_ops]
+        return eval_closed(self.program, *ids, *scalars)[:len(self.op_avals)]
 
     @property
     def ref_aval(self) -> RefAval:

@@ -29,6 +29,7 @@ from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.discharge import discharge, written
 from ..jit.jit import jit
+from ..lax.comparison import select
 from ..lax.shape import as_array
 from ..numpy import refs as _methods_of_references  # noqa: F401  which installs them
 from ..types.avals import ShapedArray, make_aval
@@ -37,6 +38,7 @@ from ..types.shape import SymbolicDim
 from ..types.tree import keystr, tree_flatten, tree_flatten_with_path
 from ..types.tree_paths import explain_mismatch
 from ..types.tree_registry import PyTreeDef
+from .aliases import is_array, shared
 from .blocks import BlockMapping, not_taken, written_at
 from .grid import around, interpreted
 from .semaphores import content_aval, first_content
@@ -206,10 +208,15 @@ class _Call:
         self.out_avals = out_avals
         self.counts = len(self.scalars), len(self.ins), len(outs)
         self.info = DebugInfo("pallas_call", name_of(kernel))
+        self.shared = shared(aliases, len(self.scalars), self.mappings, len(self.ins)) if (
+            steps.one_memory) else []
 
     def run_kernel(self, *xs: Reference) -> list[Array]:
         """The kernel as a function of the grid's indices, its computed sizes, and references."""
-        ids, computed, refs = cut(xs, len(self.grid), len(self.sizes))
+        ids, computed, refs = map(list, cut(xs, len(self.grid), len(self.sizes)))
+        for one in self.shared:
+            if one.whole:
+                refs[one.source] = refs[one.target]
         scalars, ins, outs, (*scratch, generator) = cut(refs, *self.counts)
         given, own = iter(computed), self.scratch_tree.unflatten(scratch)
         out = self.out_tree.unflatten(outs)
@@ -278,20 +285,41 @@ class _Call:
                     *map(first_content, self.scratch)]
         cuts = [*[None] * len(scalars), *self.mappings, *[None] * len(self.scratch)]
         contents = [tags.pvary(x, self.vma) for x in contents]
-        carried = [i for i, c in enumerate(changed) if c]
+        aliases = {one.source: one for one in self.shared}
+        into = [one.target for i, one in aliases.items() if changed[i] and not one.stays]
+        carried = [i for i, c in enumerate(changed) if c and i not in aliases or i in into]
+        lasts = [[tags.pvary(x, self.vma) for x in one.first()] for one in self.shared]
+        start = [*[contents[i] for i in carried], *[x for xs in lasts for x in xs]]
+        common = [i for i, m in enumerate(self.mappings, len(scalars))
+                  if i >= len(scalars) + n_in or is_array(m)]
 
         def step(ids: Sequence[Array], state: Sequence[Array]) -> list[Array]:
-            ids, now = self.steps.at(ids), [*contents]
-            for i, x in zip(carried, state, strict=True):
+            (ids, first), now = self.steps.at(ids), [*contents]
+            if first is not None:       # scratch and copies of inputs are each core's own
+                state = [x if i in common else select(first, x0, x) for i, x0, x in zip(
+                    [*carried, *[-1] * (len(state) - len(carried))], start, state, strict=True)]
+            kept, *last = cut(state, len(carried), *map(len, lasts))
+            for i, x in zip(carried, kept, strict=True):
                 now[i] = x
             places = [(m, m.ops(ids, now[:len(scalars)])) if m else None for m in cuts]
-            found = eval_closed(kernel, *outer, *ids, *computed, *[
-                p[0].block.read(x, *p[1]) if p else x for x, p in zip(now, places, strict=True)])
-            return [p[0].block.write(now[i], v, *p[1]) if (p := places[i]) else v
-                    for i, v in zip(carried, found, strict=True)]
+            blocks = [p[0].block.read(x, *p[1]) if p and i not in aliases else x
+                      for i, (x, p) in enumerate(zip(now, places, strict=True))]
+            for k, (i, one) in enumerate(aliases.items()):
+                blocks[i], *where = one.read(now[one.target], places[i][1], last[k])
+                last[k] = [blocks[i], *where] if last[k] else []
+            found = dict(zip([i for i, c in enumerate(changed) if c], eval_closed(
+                kernel, *outer, *ids, *computed, *blocks), strict=True))
+            for k, (i, one) in enumerate(aliases.items()):
+                if i in found and one.stays:        # the block is written, and not the memory
+                    last[k][0] = found[i]
+                elif i in found:
+                    now[one.target] = one.written(found[i])
+            return [*[now[i] if i not in found else p[0].block.write(now[i], found[i], *p[1])
+                      if (p := places[i]) else found[i] for i in carried],
+                    *[x for xs in last for x in xs]]
 
         size = [next(given) if n is None else n for n in self.grid]
-        end = over_grid(step, size, [contents[i] for i in carried])
+        end = over_grid(step, size, start)[:len(carried)]
         for i, x in zip(carried, end, strict=True):
             contents[i] = x
         here = len(scalars) + n_in

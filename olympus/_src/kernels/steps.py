@@ -13,7 +13,8 @@ from ..control_flow.scan import scan
 from ..control_flow.while_loop import while_loop
 from ..core.trace import literal
 from ..host.callbacks import io_callback
-from ..lax.arithmetic import mul
+from ..lax.arithmetic import div, mul
+from ..lax.bits import bitwise_and
 from ..lax.comparison import eq, lt, select
 from ..lax.convert import convert_element_type
 from ..lax.families import add
@@ -61,37 +62,58 @@ class Steps:
     """How `InterpretParams` change the steps of a grid: their order, and who is told of each.
 
     orders: for each axis its indices in the order of the steps, None for their own.
+    one_memory: whether an input and its alias are one memory.
+    shared: the sizes of the first axes, whose places several cores share; per_core: how many of
+      these places each core has, 0 if there is one core. The cores run one after the other.
     """
 
-    __slots__ = ("orders", "recorder")
+    __slots__ = ("orders", "recorder", "one_memory", "shared", "per_core")
 
     def __init__(self, orders: Sequence[np.ndarray | None] = (),
-                 recorder: Callable[..., object] | None = None) -> None:
-        self.orders, self.recorder = orders, recorder
+                 recorder: Callable[..., object] | None = None, one_memory: bool = False,
+                 shared: Sequence[int] = (), per_core: int = 0) -> None:
+        self.orders, self.recorder, self.one_memory = orders, recorder, one_memory
+        self.shared, self.per_core = shared, per_core
 
     @classmethod
     def of(cls, how: object, compiler_params: object, size: Sequence[Size]) -> Steps:
         """The steps for `interpret=how`: axes that are parallel are shuffled, if it has a seed."""
         seed, orders = getattr(how, "random_seed", None), ()
-        kinds = getattr(compiler_params, "dimension_semantics", None)
-        if seed is not None and kinds is not None:
+        kinds = getattr(compiler_params, "dimension_semantics", None) or ()
+        parallel = [isinstance(n, int) and getattr(kind, "value", kind) == "parallel"
+                    for n, kind in zip(size, kinds, strict=False)]
+        if seed is not None and parallel:
             rng = np.random.default_rng(seed)
-            orders = [rng.permutation(n).astype(INT32) if isinstance(n, int) and n > 1 and getattr(
-                kind, "value", kind) == "parallel" else None
-                      for n, kind in zip(size, kinds, strict=False)]
-        return cls(orders, getattr(how, "grid_point_recorder", None))
+            orders = [rng.permutation(n).astype(INT32) if flag and n != 1 else None
+                      for n, flag in zip(size, parallel, strict=False)]
+        shared: list[Any] = [n for n, _ in itertools.takewhile(
+            lambda pair: pair[1], zip(size, parallel, strict=False))]
+        cores = getattr(how, "num_cores_or_threads", 1)
+        return cls(orders, getattr(how, "grid_point_recorder", None),
+                   hasattr(how, "dma_execution_mode"), shared,
+                   -(-prod(shared) // cores) if cores > 1 else 0)
 
-    def at(self, ids: Sequence[Array]) -> Sequence[Array]:
-        """The place in the grid of the step that the loop counts by `ids`."""
+    def at(self, ids: Sequence[Array]) -> tuple[Sequence[Array], Array | None]:
+        """The place in the grid of the step that the loop counts by `ids`, and whether it is the
+        first step of a core; None if there is one core."""
+        place: Any = literal(0, INT32)
+        for i, n in zip(ids, self.shared, strict=False):
+            place = add(mul(place, literal(n, INT32)), i)
+        per, first = literal(self.per_core, INT32), None
+        core = div(place, per) if self.per_core else literal(0, INT32)
+        if self.per_core:
+            first = eq(as_array(place), mul(core, per))
+            for i in ids[len(self.shared):]:
+                first = bitwise_and(first, eq(as_array(i), literal(0, INT32)))
         ids = [i if order is None else asarray(order)[i]
                for i, order in itertools.zip_longest(ids, self.orders)]
         if self.recorder is not None:
-            io_callback(self._record, None, *ids, ordered=True)
-        return ids
+            io_callback(self._record, None, core, *ids, ordered=True)
+        return ids, first
 
-    def _record(self, *ids: np.ndarray) -> None:
+    def _record(self, core: np.ndarray, *ids: np.ndarray) -> None:
         assert self.recorder is not None
-        self.recorder(tuple([INT32.type(i) for i in ids]), INT32.type(0))
+        self.recorder(tuple([INT32.type(i) for i in ids]), INT32.type(core))
 
 
 # The grid's indices count like an odometer; axes of one place have none.

@@ -122,8 +122,10 @@ class InterpretParams:
         "zero".
       random_seed: the steps along axes of the grid that `dimension_semantics` call parallel run in
         an order that the seed draws, so that a kernel which depends on their order is found out.
-      grid_point_recorder: called with the place in the grid, and the core, 0, before each step.
-      num_cores_or_threads: is checked; all cores are one after the other.
+      grid_point_recorder: called with the place in the grid, and the core, before each step.
+      num_cores_or_threads: how many cores share the first axes of the grid that
+        `dimension_semantics` call parallel. Each has scratch and copies of inputs of its own; they
+        run one after the other.
       out_of_bounds_reads: "raise" or "uninitialized" is checked; what leaves a reference is moved
         inside, and `jit(checks={"index"})` finds it.
       dma_execution_mode: "on_wait" or "eager" is checked; a copy is done where it starts.

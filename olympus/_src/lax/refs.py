@@ -681,7 +681,9 @@ def on_references(prim: Higher, args: Sequence[Reference], params: Params) -> Re
         kinds.setdefault(e.index, set()).add(e.kind)
     if not kinds:
         return None
-    cells = {i: Ref(get_p.bind(args[i], view=WHOLE), trace) for i in kinds}
+    # One that was made in this trace ends with it: a later pass can have no more than its content.
+    cells = {i: Ref(get_p.bind(ref, view=WHOLE), trace, stands_for=None if (
+        type(ref) is Ref and ref._trace is trace) else ref) for i in kinds for ref in [args[i]]}
     outs = prim.discharged([cells.get(i, x) for i, x in enumerate(args)], params)
     for i, found in kinds.items():
         if found != {"read"}:

@@ -438,23 +438,30 @@ class Atan2(Elementwise):
         return b.op("stablehlo.atan2", xs)
 
     def enlarged(self, y: Array, x: Array) -> list[Array]:
-        """The operands, times a power of 2 by which no number is subnormal, if one is and the other
-        is small enough.
+        """The operands, times a power of 2 by which no number is subnormal, if one is.
+
+        Beside a large number the power is the least one; a number that it would make infinite stays
+        as it is, as the quotient is 0 anyway.
         """
         dtype = typeof(x).dtype
         digits, of = self.parts[dtype]
         most = math.frexp(float(dtypes.finfo(dtype).max))[1] - 1
-        power, normal = most - 1 + digits, 1 << digits
+        power, least_power, normal = most - 1 + digits, digits + 1, 1 << digits
         given = [bitcast_convert_type_p.bind(v, new_dtype=of) for v in (y, x)]
         sizes = [bitwise_and(v, int(np.iinfo(of).max)) for v in given]
-        least, largest = arithmetic.min(*sizes), arithmetic.max(*sizes)
-        which = bitwise_and(lt(least, normal), lt(largest, 2 * most - power << digits))
+        subnormal = lt(arithmetic.min(*sizes), normal)
+        small = lt(arithmetic.max(*sizes), 2 * most - power << digits)
+        added = add(mul(in_dtype(small, of), power - least_power << digits), least_power << digits)
         found = []
         for v, i, size in zip((y, x), given, sizes, strict=True):
-            digits_of = bitcast_convert_type_p.bind(in_dtype(size, dtype), new_dtype=of)
-            large = select(lt(size, normal), digits_of, add(size, power << digits))
+            # An integer as a number is the subnormal number of its bits times 2**power.
+            digits_of = arithmetic.sub(bitcast_convert_type_p.bind(
+                in_dtype(size, dtype), new_dtype=of), arithmetic.sub(power << digits, added))
+            large = select(lt(size, normal), arithmetic.max(digits_of, 0),
+                           select(lt(size, arithmetic.sub(2 * most << digits, added)),
+                                  add(size, added), size))
             sign_of = bitwise_and(i, int(np.iinfo(of).min))
-            found.append(select(which, bitcast_convert_type_p.bind(
+            found.append(select(subnormal, bitcast_convert_type_p.bind(
                 bitwise_or(large, sign_of), new_dtype=dtype), v))
         return found
 

@@ -4,12 +4,17 @@ The function is staged at the dense types, and its program is evaluated with a r
 primitive that meets a sparse operand. A rule takes an environment of buffers and a `SparsifyValue`
 for each operand, which names the buffers of a sparse or dense array: operands that share their
 indices are seen to. Loops and branches run as those of pytrees of sparse arrays.
+
+Operations on each element may pass through numbers other than 0 at the places that are not stored
+(`x + 1`, `x > 0`, `cos(x)`), as long as the result has zeros there: a value carries that number.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import NamedTuple, TypeVar
+from typing import Any, TypeVar
+
+import numpy as np
 
 from ..base.docstrings import complete_docstrings
 from ..base.source import filter_traceback
@@ -31,12 +36,13 @@ from ..core.trace import Trace, Tracer, ctx, enter, leave, typeof
 from ..custom.jvp import custom_jvp_call_p
 from ..jit.arguments import check_callable
 from ..jit.jit import jit
+from ..jit.tracing import ensure_compile_time_eval
 from ..lax.arithmetic import (
     abs_p, conj_p, div_p, imag_p, integer_pow_p, mul_p, neg_p, real_p, sign_p, square_p, sub_p,
 )
-from ..lax.barriers import copy_p
+from ..lax.barriers import copy_p, stop_gradient_p
 from ..lax.bits import and_p, or_p
-from ..lax.comparison import eq_p, ge_p, gt_p, le_p, lt_p, ne_p
+from ..lax.comparison import eq_p, ge_p, gt_p, le_p, lt_p, ne_p, select_n_p
 from ..lax.contract import dot_general_p
 from ..lax.conv import conv_general_dilated_p
 from ..lax.convert import convert_element_type_p
@@ -50,7 +56,7 @@ from ..lax.transcendental import (
     asin_p, asinh_p, atan_p, atanh_p, cos_p, cosh_p, exp_p, expm1_p, log1p_p, log_p, sin_p, sinh_p,
     sqrt_p, tan_p, tanh_p,
 )
-from ..numpy.creation import asarray
+from ..numpy.creation import asarray, full
 from ..types.avals import ShapedArray, make_aval
 from ..types.shape import broadcast_shapes
 from ..types.tree import tree_flatten, tree_map
@@ -60,100 +66,9 @@ from .bcoo import BCOO, bcoo_dot_general, bcoo_transpose
 from .bcsr import BCSR, bcsr_broadcast_in_dim, bcsr_concatenate, bcsr_dot_general
 from .formats import WORDS
 from .making import todense_p
+from .values import Fill, SparsifyEnv, SparsifyValue
 
 T = TypeVar("T")
-
-
-class SparsifyValue(NamedTuple):
-    """An array, sparse or dense, by the places of its buffers in an environment.
-
-    >>> from olympus.experimental import sparse
-    >>> env = sparse.transform.SparsifyEnv()
-    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
-    >>> value.is_bcoo(), value.shape
-    (True, (2, 2))
-    """
-
-    shape: tuple[int, ...]
-    data_ref: int | None
-    indices_ref: int | None = None
-    indptr_ref: int | None = None
-    indices_sorted: bool | None = False
-    unique_indices: bool | None = False
-    #: Of what was broadcast along sparse axes, the shape before. Products with sparse arrays take
-    #: it as it is; for all else it had to be stored once for each place.
-    narrow: tuple[int, ...] | None = None
-
-    @property
-    def ndim(self) -> int:
-        """The number of axes."""
-        return len(self.shape)
-
-    def is_sparse(self) -> bool:
-        """Whether it has indices."""
-        return self.indices_ref is not None
-
-    def is_dense(self) -> bool:
-        """Whether it has none."""
-        return self.indices_ref is None
-
-    def is_bcoo(self) -> bool:
-        """Whether it is a BCOO."""
-        return self.is_sparse() and self.indptr_ref is None
-
-    def is_bcsr(self) -> bool:
-        """Whether it is a BCSR."""
-        return self.indptr_ref is not None
-
-
-class SparsifyEnv:
-    """The buffers of arrays; several arrays may share one.
-
-    >>> from olympus.experimental import sparse
-    >>> env = sparse.transform.SparsifyEnv()
-    >>> value = sparse.transform.arrays_to_spvalues(env, sparse.eye(2))
-    >>> print(env.data(value))
-    [1. 1.]
-    """
-
-    def __init__(self, bufs: Sequence[Array] = ()) -> None:
-        self._buffers = list(bufs)
-
-    def _push(self, arr: ArrayLike) -> int:
-        self._buffers.append(asarray(arr))
-        return len(self._buffers) - 1
-
-    def _get(self, what: str, ref: int | None) -> Array:
-        if ref is None:
-            raise RuntimeError(f"SparsifyEnv.{what}: a value without {what} given.")
-        return self._buffers[ref]
-
-    def data(self, spvalue: SparsifyValue) -> Array:
-        """The elements of a value; of a dense one the array."""
-        return self._get("data", spvalue.data_ref)
-
-    def indices(self, spvalue: SparsifyValue) -> Array:
-        """The indices of a sparse value."""
-        return self._get("indices", spvalue.indices_ref)
-
-    def indptr(self, spvalue: SparsifyValue) -> Array:
-        """The pointers of a BCSR."""
-        return self._get("indptr", spvalue.indptr_ref)
-
-    def dense(self, data: ArrayLike) -> SparsifyValue:
-        """A new value for a dense array."""
-        return SparsifyValue(typeof(asarray(data)).shape, self._push(data))
-
-    def sparse(self, shape: Sequence[int], data: ArrayLike | None = None,
-               indices: ArrayLike | None = None, indptr: ArrayLike | None = None, *,
-               data_ref: int | None = None, indices_ref: int | None = None,
-               indptr_ref: int | None = None, indices_sorted: bool | None = False,
-               unique_indices: bool | None = False) -> SparsifyValue:
-        """A new value for a sparse array; each part is given, or its place."""
-        return SparsifyValue(
-            tuple(shape), data_ref if data is None else self._push(data),
-            indices_ref if indices is None else self._push(indices),
-            indptr_ref if indptr is None else self._push(indptr), indices_sorted, unique_indices)
 
 
 Rule = Callable[..., Sequence[SparsifyValue]]
@@ -212,6 +127,8 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
                 f"sparsify: a sparse array {v.narrow} broadcast to {v.shape} given; adding sparse "
                 "dimensions with lengths != 1 is not possible but for a product with a sparse "
                 "array; make the array's axes batches, by update_layout, or dense.")
+        if v.is_sparse() and v.fill is not None and v.fill.error is not None:
+            raise v.fill.error
         promises = {"indices_sorted": bool(v.indices_sorted),
                     "unique_indices": bool(v.unique_indices)}
         if v.is_bcsr():
@@ -219,9 +136,16 @@ def spvalues_to_arrays(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
                         **promises)
         if v.is_bcoo():
             return BCOO((spenv.data(v), spenv.indices(v)), shape=v.shape, **promises)
-        return spenv.data(v)
+        return spenv.data(_whole(spenv, v))
 
     return tree_map(array, spvalues, is_leaf=_is_value)
+
+
+def _whole(spenv: SparsifyEnv, v: SparsifyValue) -> SparsifyValue:
+    """A value with an array."""
+    if v.fill is None or v.data_ref is not None:
+        return v
+    return spenv.dense(full(v.shape, v.fill.number))
 
 
 def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
@@ -234,6 +158,8 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
     float32[2,2]
     """
     def aval(v: SparsifyValue) -> ShapedArray:
+        if v.data_ref is None and v.fill is not None:
+            return make_aval(v.shape, v.fill.number.dtype)
         data = typeof(spenv.data(v))
         return data if v.is_dense() else make_aval(v.shape, data.dtype, data.weak_type)
 
@@ -243,6 +169,66 @@ def spvalues_to_avals(spenv: SparsifyEnv, spvalues: PyTree) -> PyTree:
 def _applied(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
              params: dict[str, Hashable]) -> Sequence[SparsifyValue]:
     """The results of an operation with a sparse operand."""
+    if len({v.indices_ref for v in values if v.is_sparse()}) > 1:   # the same, once it is summed?
+        values = [spenv._summed.get(_buffers_of(v), v) if v.is_sparse() else v for v in values]
+    passed = [v.fill.error for v in values if v.is_sparse() and v.fill is not None]
+    if not passed:
+        try:
+            return _by_rule(spenv, prim, [_whole(spenv, v) for v in values], params)
+        except NotImplementedError as error:
+            passed = [error]
+    found = _of_elements(spenv, prim, values, params, passed[0])
+    if found is None:
+        raise passed[0] or AssertionError(prim.name)
+    return [found]
+
+
+def _of_elements(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
+                 params: dict[str, Hashable], error: NotImplementedError | None
+                 ) -> SparsifyValue | None:
+    """The result of an operation on each element of sparse arrays that share their indices, and of
+    numbers; None if it is none.
+    """
+    if not (prim.elementwise or prim in _OF_ELEMENTS):
+        return None
+    values = [_once(spenv, v) if v.is_sparse() else v for v in values]
+    like = next(v for v in values if v.is_sparse())
+    if any(v.fill is None if v.is_dense() else v.narrow is not None or v.shape != like.shape or (
+            v.indices_ref, v.indptr_ref) != (like.indices_ref, like.indptr_ref) for v in values):
+        return None
+    shape = spenv.data(like).shape
+    data = prim.bind(*[
+        spenv.data(v) if v.is_sparse() else full(shape, v.fill.number)      # pyright: ignore
+        for v in values], **params)
+    with ensure_compile_time_eval():
+        number = np.asarray(prim.bind(*[
+            asarray(v.fill.number if v.fill is not None else np.zeros((), spenv.data(v).dtype))
+            for v in values], **params))
+    return like._replace(data_ref=spenv._push(data),
+                         fill=None if number == 0 else Fill(number, error))
+
+
+def _buffers_of(v: SparsifyValue) -> tuple[int | None, ...]:
+    return v.data_ref, v.indices_ref, v.indptr_ref
+
+
+def _once(spenv: SparsifyEnv, v: SparsifyValue) -> SparsifyValue:
+    """A sparse value with each index stored once."""
+    if v.unique_indices:
+        return v
+    key = _buffers_of(v)
+    if key not in spenv._summed:
+        mat = spvalues_to_arrays(spenv, v)
+        found = arrays_to_spvalues(spenv, mat.sum_duplicates(nse=mat.nse, remove_zeros=False))
+        # Arrays that share their indices share those of the sums.
+        first = spenv._summed.setdefault((None, *key[1:]), found)
+        spenv._summed[key] = found._replace(indices_ref=first.indices_ref,
+                                            indptr_ref=first.indptr_ref)
+    return spenv._summed[key]
+
+
+def _by_rule(spenv: SparsifyEnv, prim: Primitive, values: Sequence[SparsifyValue],
+             params: dict[str, Hashable]) -> Sequence[SparsifyValue]:
     rules = sparse_rules_bcsr if any(v.is_bcsr() for v in values) else sparse_rules_bcoo
     rule = rules.get(prim)
     if rule is None:
@@ -275,20 +261,32 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
     [3. 3.]
     """
     def value(x: object) -> SparsifyValue:
-        if isinstance(x, SparsifyValue):
-            return x
-        return spenv.dense(x.val if isinstance(x, Literal) else x)  # pyright: ignore
+        return x if isinstance(x, SparsifyValue) else _dense(spenv, x)
 
-    def step(eqn: OlympusprEqn, ins: list[object]) -> object:
+    def step(eqn: OlympusprEqn, ins: list[Any]) -> object:
+        if eqn.primitive is broadcast_in_dim_p and type(ins[0]) is Literal:
+            return _everywhere(spenv, ins[0], eqn.params)
         if any(isinstance(x, SparsifyValue) and x.is_sparse() for x in ins):
             found = _applied(spenv, eqn.primitive, [value(x) for x in ins], eqn.params)
             return list(found) if eqn.primitive.multiple_results else found[0]
-        arrays = [spenv.data(x) if isinstance(x, SparsifyValue) else x for x in ins]
+        arrays = [spenv.data(_whole(spenv, x)) if isinstance(x, SparsifyValue) else x for x in ins]
         out = eqn.primitive.bind(*arrays, **eqn.params)
         return [spenv.dense(x) for x in out] if eqn.primitive.multiple_results else spenv.dense(out)
 
     found = evaluate(olympuspr, consts, list(spvalues), step)   # pyright: ignore
     return [value(x) for x in found]
+
+
+def _dense(spenv: SparsifyEnv, x: Any) -> SparsifyValue:
+    """A new value for a dense array or a literal."""
+    if type(x) is not Literal:
+        return spenv.dense(x)
+    return spenv.dense(x.val)._replace(fill=Fill(np.asarray(x.val, x.aval.dtype)))
+
+
+def _everywhere(spenv: SparsifyEnv, x: object, params: dict[str, Any]) -> SparsifyValue:
+    """A new value that is a literal in each place."""
+    return _dense(spenv, x)._replace(shape=tuple(params["shape"]), data_ref=None)
 
 
 def _sparse_call(closed: ClosedOlympuspr, *args: PyTree) -> list[PyTree]:
@@ -416,18 +414,21 @@ class SparseTrace(Trace):
     def _value(self, x: object) -> SparsifyValue:
         if isinstance(x, SparseTracer) and x._trace is self:
             return x._spvalue
-        return self.spenv.dense(x.val if isinstance(x, Literal) else x)
+        return _dense(self.spenv, x)
 
     def process(self, prim: Primitive, args: Sequence[object], params: dict[str, Hashable]
                 ) -> object:
         ctx.trace = self.parent
         try:
+            if prim is broadcast_in_dim_p and type(args[0]) is Literal:
+                return SparseTracer(self, spvalue=_everywhere(self.spenv, args[0], params))
             own = [isinstance(x, SparseTracer) and x._trace is self for x in args]
             if any(o and x._spvalue.is_sparse() for o, x in zip(own, args)):   # pyright: ignore
                 found = _applied(self.spenv, prim, [self._value(x) for x in args], params)
             else:
-                out = prim.bind(*[self.spenv.data(x._spvalue) if o else x       # pyright: ignore
-                                  for o, x in zip(own, args)], **params)
+                out = prim.bind(*[
+                    self.spenv.data(_whole(self.spenv, x._spvalue)) if o else x  # pyright: ignore
+                    for o, x in zip(own, args)], **params)
                 found = [self.spenv.dense(x) for x in (out if prim.multiple_results else [out])]
             outs = [SparseTracer(self, spvalue=v) for v in found]
             return outs if prim.multiple_results else outs[0]
@@ -506,16 +507,15 @@ def _with_tracers(f: Callable[..., PyTree], args: PyTree, params: dict[str, PyTr
 
 # Rules -------------------------------------------------------------------------------------------
 
+_OF_ELEMENTS = frozenset((convert_element_type_p, select_n_p, stop_gradient_p))
 _DENSIFYING = frozenset((cos_p, cosh_p, eq_p, exp_p, ge_p, gt_p, le_p, log_p, lt_p, ne_p))
 
 
 def _elementwise(prim: Primitive, linear: bool) -> Rule:
     """Of an operation that keeps zeros: applied to the stored elements."""
     def rule(spenv: SparsifyEnv, x: SparsifyValue, **params: Hashable) -> list[SparsifyValue]:
-        if not linear and not x.unique_indices:     # of a sum it is no sum
-            mat = spvalues_to_arrays(spenv, x)
-            mat = mat.sum_duplicates(nse=mat.nse, remove_zeros=False)
-            x = arrays_to_spvalues(spenv, mat)
+        if not linear:
+            x = _once(spenv, x)     # of a sum it is no sum
         return [x._replace(data_ref=spenv._push(prim.bind(spenv.data(x), **params)))]
     return rule
 
@@ -681,7 +681,8 @@ def _broadcast(spenv: SparsifyEnv, x: SparsifyValue, *, shape: tuple[int, ...],
 def _mul(spenv: SparsifyEnv, x: SparsifyValue, y: SparsifyValue, **params: Hashable
          ) -> list[SparsifyValue]:
     if x.is_sparse() and y.is_sparse():
-        if x.indices_ref == y.indices_ref and x.unique_indices:
+        if x.indices_ref == y.indices_ref and x.narrow is y.narrow is None:
+            x, y = _once(spenv, x), _once(spenv, y)
             return [x._replace(data_ref=spenv._push(spenv.data(x) * spenv.data(y)))]
         mats = spvalues_to_arrays(spenv, [v._replace(shape=v.narrow or v.shape, narrow=None)
                                           for v in (x, y)])

@@ -22,7 +22,7 @@ from ...core.kernels import Kernel
 from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
-from ...types.avals import ShapedArray
+from ...types.avals import ShapedArray, make_aval
 from ..arithmetic import abs, div, is_finite, mul, neg, rem_p, round_to_zero, sub
 from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_arithmetic,
@@ -46,13 +46,15 @@ from .elementary import (
 # Found with tools/kernel_table.py: of fewer elements, the C library's functions are as fast; those
 # that take it 3 ns, where the processor foresees their branches, and powers, from more on.
 LEAST, LEAST_DOUBLE, LEAST_QUICK, LEAST_POWERS = 1024, 4096, 16384, 65536
+MOST = 2 ** 31 - 1
+WIDTH = 32      # elements that are looked at together
 
 
 def _is_narrow(least: int, b: Builder, *xs: IrValue, accuracy: Hashable = None, **params: Hashable
                ) -> bool:
     """Whether a result of floats has enough elements and float64 has twice their digits."""
     out = b.avals_out[0]
-    return out.size >= least and accuracy is None and dtypes.scalar_kind(out.dtype) == "f" and (
+    return least <= out.size <= MOST and accuracy is None and dtypes.scalar_kind(out.dtype) == "f" and (
         16 <= dtypes.itemsize_bits(out.dtype) <= 32)
 
 
@@ -60,7 +62,7 @@ def _is_double(least: int, b: Builder, *xs: IrValue, accuracy: Hashable = None, 
                ) -> bool:
     """Whether a result of float64 has enough elements."""
     out = b.avals_out[0]
-    return out.size >= least and accuracy is None and out.dtype == FLOAT64
+    return least <= out.size <= MOST and accuracy is None and out.dtype == FLOAT64
 
 
 def _by_formula(formula: Callable[..., Array], b: Builder, *xs: IrValue, **params: Hashable
@@ -386,7 +388,7 @@ def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], 
     """The formula, but the rule of the primitive for all elements where one is an exception."""
     plain = b.expand(xs) if len(xs) > 1 else xs
     given, wide = _widened(b, xs)
-    which = b.by_rule(functools.partial(_any, exception), given, [wide] * len(xs))[0]
+    which = _any(b, exception, given, wide)
 
     def usual() -> list[IrValue]:
         return [_as_wanted(b, _traced(b, formula, given, wide), wide)]
@@ -397,9 +399,27 @@ def _where_none(formula: Callable[..., Array], exception: Callable[..., Array], 
     return b.case(which, [usual, other], [b.type(b.avals_out[0])])[0]
 
 
-def _any(exception: Callable[..., Array], *xs: Array) -> Array:
-    """1 if an element is an exception, else 0."""
-    return in_dtype(reduce_or(exception(*xs), tuple(range(typeof(xs[0]).ndim))), INT32)
+def _any(b: Builder, exception: Callable[..., Array], xs: Sequence[IrValue], aval: ShapedArray
+         ) -> IrValue:
+    """1 if an element is an exception, else 0.
+
+    In a loop, which XLA compiles as one function; its reductions of long vectors are four kernels.
+    """
+    flat, part = make_aval((aval.size,), aval.dtype), make_aval((WIDTH,), aval.dtype)
+    found, number = make_aval((WIDTH,), INT32), make_aval((), INT32)
+    xs = [b.op("stablehlo.reshape", [x], None, flat) for x in xs]
+
+    def look(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        # The last elements are looked at twice: a slice that would end behind them is moved.
+        start = b.op("stablehlo.multiply", [i, b.scalar(WIDTH, INT32)], None, number)
+        parts = [b.op("stablehlo.dynamic_slice", [x, start], {"slice_sizes": b.i64s((WIDTH,))},
+                      part) for x in xs]
+        return b.traced(lambda found, *xs: bitwise_or(found, in_dtype(exception(*xs), INT32)),
+                        [*values, *parts], [found, *[part] * len(xs)])
+
+    none = b.constant(np.zeros(WIDTH, np.int32), found)
+    (x,) = b.counted_loop(-(-aval.size // WIDTH), [none], look)
+    return b.traced(lambda x: reduce_or(x, (0,)), [x], [found])[0]
 
 
 def _narrow(name: str, saves: float, formula: Callable[..., Array], least: int = LEAST) -> Kernel:

@@ -164,6 +164,13 @@ def atan(x: Array) -> Array:
 _BEYOND = 2.0 ** 60     # the arctangent is π / 2
 
 
+def _scaled(w: Array, scale: Array) -> Array:
+    """A positive number times a power of 2; times 2**200 if it is subnormal, from its bits."""
+    one = like(2.0 ** -822, w)      # whose last digit is 2**-874
+    digits = sub(of_bits64(bitwise_or(bits64(w), bits64(one))), one)
+    return select(lt(w, _TINY), digits, mul(w, scale))
+
+
 def atan2(y: Array, x: Array) -> Array:
     """The angle."""
     a, c = abs(y), abs(x)
@@ -172,9 +179,8 @@ def atan2(y: Array, x: Array) -> Array:
     a, c = [select(infinite, select(eq(v, math.inf), one, zero), v) for v in (a, c)]
     # So that sums are finite, and the remainders of divisions do not vanish.
     largest = select(gt(a, c), a, c)
-    scale = select(gt(largest, 2.0 ** 900), like(2.0 ** -200, a), select(
-        lt(largest, 2.0 ** -800), like(2.0 ** 200, a), one))
-    a, c = mul(a, scale), mul(c, scale)
+    scale = select(gt(largest, 2.0 ** 800), like(2.0 ** -200, a), like(2.0 ** 200, a))
+    a, c = [_scaled(v, scale) for v in (a, c)]
     c = select(bitwise_and(eq(a, 0.0), eq(c, 0.0)), one, c)
     found = _angle(a, c, lt(bits64(x), 0))
     unordered = bitwise_or(ne(x, x), ne(y, y))

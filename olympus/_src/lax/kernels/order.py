@@ -10,29 +10,32 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Hashable, Sequence
 
+import numpy as np
+
 from ...base.typing import Array, DType, IrValue
 from ...core.kernels import Kernel
 from ...core.primitive import Builder
-from ...core.trace import literal, typeof
+from ...core.trace import typeof
 from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.memory import Space
-from ..arithmetic import mul, sub
-from ..bits import bitwise_and, bitwise_or, bitwise_xor, shift_left, shift_right_logical
-from ..comparison import ge, gt, lt, ne
+from ..arithmetic import sub
+from ..bits import (
+    bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_logical,
+)
+from ..comparison import eq, ge, lt, ne, select
 from ..convert import bitcast_convert_type_p, convert_element_type_p
-from ..creation import full, iota
+from ..creation import full, full_like, iota
 from ..cumulative import cumsum
 from ..families import add
 from ..indexing import ScatterDimensionNumbers, scatter_add, take_along
-from ..reduce import reduce_or, reduce_sum
+from ..reduce import reduce_sum, smallest
 from ..shape import broadcast_in_dim, reshape
-from ..slicing import dynamic_slice, dynamic_update_slice, slice_in_dim
-from ..sort import key_of_bits, sort_p
+from ..slicing import dynamic_update_slice, slice_in_dim
+from ..sort import sort_p
 from . import networks
 
-OfArray = Callable[[Array], Array]
-OfTwo = Callable[[Array, Array], Array]
+OfTwo = Callable[[IrValue, IrValue], IrValue]
 BOOL, INT32, UINT8, UINT32 = map(dtypes.as_dtype, ("bool", "int32", "uint8", "uint32"))
 # Found with tools/kernel_table.py: fewer elements a merge sort orders as fast, and so it does keys
 # of 64 bits; and the loops take 0.2 s to compile.
@@ -73,7 +76,7 @@ def _counted(x: Array) -> Array:
     """The value of place i is the number of values that end at i or before."""
     dtype, n = typeof(x).dtype, typeof(x).size
     bits = dtypes.itemsize_bits(dtype)
-    counts = tally(1 << bits, _converted(_key(dtype, _bits(x)), INT32))
+    counts = tally(1 << bits, _converted(_word(x), INT32))
     ends = slice_in_dim(cumsum(counts), 0, (1 << bits) - 1)
     keys = _converted(cumsum(tally(n, ends)), dtypes.as_dtype(f"uint{bits}"))
     if dtypes.scalar_kind(dtype) == "i":
@@ -122,26 +125,28 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
     below = dtypes.itemsize_bits(avals[1].dtype) if avals[1:] else 0
     word = make_aval((n,), dtypes.as_dtype(f"uint{_word_bits(bits + below)}"))
     (x,) = b.traced(functools.partial(_packed, word.dtype), xs, avals)
-    x = b.hold(x, word)
-    key = functools.partial(_key_of_word, dtype, below)
-    size, count = DIGITS[bits], -(-bits // DIGITS[bits])
-    starts, number = make_aval((count << size,), INT32), make_aval((), INT32)
-    start = _starts(b, x, word, functools.partial(_digit, key, size), count, size)
+    # The first bit of a digit is a number of the keys' dtype: to convert it would be one more
+    # kernel.
+    size, place = DIGITS[bits], make_aval((), dtypes.as_dtype(f"uint{bits}"))
+    one, flag = make_aval((1,), word.dtype), make_aval((), BOOL)
+
+    def digit(x: IrValue, shift: IrValue) -> IrValue:
+        return b.traced(functools.partial(_digit, dtype, below), [x, shift], [one, place])[0]
 
     # One loop over the digits: each written out would take as long again to compile. Signed
     # integers are often small: a digit that all elements share leaves them as they are.
-    def by_digit(i: IrValue, values: Sequence[IrValue]) -> Sequence[IrValue]:
-        shift, first, several = b.traced(
-            functools.partial(_of_digit, n, size), [i, start], [number, starts])
+    def by_digit(shift: IrValue, x: IrValue) -> list[IrValue]:
+        start, several = _starts(b, x, word, shift, digit, 1 << size)
 
         def one_pass() -> list[IrValue]:
-            return _pass(b, values[0], word, first, shift, functools.partial(_digit, key, size),
-                         size)
+            return _pass(b, x, word, start, shift, digit, 1 << size)
 
-        return one_pass() if dtypes.scalar_kind(dtype) != "i" else b.case(
-            several, [lambda: values, one_pass], [b.type(word)])
+        out = one_pass() if dtypes.scalar_kind(dtype) != "i" else b.case(
+            several, [lambda: [x], one_pass], [b.type(word)])
+        return [b.op("stablehlo.add", [shift, b.scalar(size, place.dtype)], None, place), *out]
 
-    (x,) = b.counted_loop(count, [x], by_digit)
+    x = b.while_loop([b.constant(0, place), x], lambda shift, _: b.compare(
+        "LT", shift, b.scalar(bits, place.dtype), "UNSIGNED", flag), by_digit)[1]
     return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word])
 
 
@@ -150,8 +155,9 @@ def _word_bits(bits: int) -> int:
 
 
 def _packed(word: DType, *xs: Array) -> Array:
-    """The bits of keys, and of what goes along below them, as words."""
-    key, *rest = [_converted(_bits(x), word) for x in xs]
+    """Keys, and the bits of what goes along below them, as words."""
+    key, *rest = [_converted(_bits(x), word) if i else _converted(_word(x), word)
+                  for i, x in enumerate(xs)]
     if not rest:
         return key
     return bitwise_or(shift_left(key, dtypes.itemsize_bits(typeof(xs[1]).dtype)), rest[0])
@@ -159,13 +165,44 @@ def _packed(word: DType, *xs: Array) -> Array:
 
 def _unpacked(kinds: Sequence[DType], x: Array) -> list[Array]:
     below = dtypes.itemsize_bits(kinds[1]) if kinds[1:] else 0
-    return [_of_bits(shift_right_logical(x, below) if below else x, kinds[0]),
+    return [_of_word(shift_right_logical(x, below) if below else x, kinds[0]),
             *[_of_bits(x, dtype) for dtype in kinds[1:]]]
 
 
-def _key_of_word(dtype: DType, below: int, x: Array) -> Array:
-    bits = dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}")
-    return _key(dtype, _converted(shift_right_logical(x, below) if below else x, bits))
+def _word(x: Array) -> Array:
+    """An element of an unsigned integer that it can be made of again, in the order of the elements,
+    but for -0, which precedes 0, and NaN, which come last in some order."""
+    dtype = typeof(x).dtype
+    x, kind, sign = _bits(x), dtypes.scalar_kind(dtype), 1 << dtypes.itemsize_bits(dtype) - 1
+    if kind == "f":
+        x = select(lt(x, sign), bitwise_or(x, sign), bitwise_not(x))
+        return sub(x, sign - 1 - _infinity(dtype))
+    return bitwise_xor(x, sign) if kind == "i" else x
+
+
+def _of_word(x: Array, dtype: DType) -> Array:
+    kind, sign = dtypes.scalar_kind(dtype), 1 << dtypes.itemsize_bits(dtype) - 1
+    if kind in "fi":
+        x = _converted(x, dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}"))
+    if kind == "f":
+        x = add(x, sign - 1 - _infinity(dtype))
+        x = select(lt(x, sign), bitwise_not(x), bitwise_xor(x, sign))
+    return _of_bits(bitwise_xor(x, sign) if kind == "i" else x, dtype)
+
+
+def _infinity(dtype: DType) -> int:
+    """The bits of infinity."""
+    unsigned = dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}")
+    return int(np.array(np.inf, dtype).view(unsigned))
+
+
+def _key(dtype: DType, x: Array) -> Array:
+    """The key of a word: one of both zeros, and one of all NaN, so that they keep their order."""
+    if dtypes.scalar_kind(dtype) != "f":
+        return x
+    zero = _infinity(dtype)
+    x = select(eq(x, zero), full_like(x, zero + 1), x)
+    return smallest(x, full_like(x, 2 * zero + 2))
 
 
 def _bits(x: Array) -> Array:
@@ -188,92 +225,74 @@ def _converted(x: Array, dtype: DType) -> Array:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
-def _starts(b: Builder, x: IrValue, word: ShapedArray, digit: OfTwo, count: int, size: int
-            ) -> IrValue:
-    """int32[count * 2^size]: the numbers of elements with lower values of a digit; each digit also
-    counts all elements once for every digit before it."""
-    counters = make_aval((count << size,), INT32)
-    one, number, entry = make_aval((1,), word.dtype), make_aval((), INT32), make_aval((1,), INT32)
+def _starts(b: Builder, x: IrValue, word: ShapedArray, shift: IrValue, digit: OfTwo, size: int
+            ) -> tuple[IrValue, IrValue]:
+    """int32[size + 1]: how many elements have lower values of a digit; and 1 if not all have one.
+
+    The last number is none: of zeros alone XLA would make a kernel, where it copies a constant.
+    """
+    counters = make_aval((size + 1,), INT32)
+    one, entry, number = make_aval((1,), word.dtype), make_aval((1,), INT32), make_aval((), INT32)
 
     def tally(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        return b.traced(functools.partial(_count, digit, count, size), [
-            _element(b, x, i, one), *values], [one, counters])
+        at = digit(_element(b, x, i, one), shift)
+        count = b.op("stablehlo.add", [_element(b, *values, at, entry), b.full(entry, 1)], None,
+                     entry)
+        return [_put(b, *values, count, at, counters)]
 
     def place(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        return b.traced(_before, [i, _element(b, counts, i, entry), *values],
-                        [number, entry, entry, counters])
+        return b.traced(functools.partial(_before, word.size), [
+            i, _element(b, counts, i, entry), *values], [number, entry, entry, number, counters])
 
-    zeros = b.full(counters, 0)
+    zeros = b.constant(np.append(np.zeros(size, np.int32), np.int32(1)), counters)
     (counts,) = b.counted_loop(word.size, [zeros], tally, UNROLL)
-    return b.counted_loop(counters.size, [b.full(entry, 0), zeros], place)[1]
+    _, several, found = b.counted_loop(size, [
+        b.constant(np.zeros(1, np.int32), entry), b.constant(1, number), zeros], place)
+    return found, several
 
 
-def _count(digit: OfTwo, count: int, size: int, x: Array, counts: Array) -> Array:
-    for i in range(count):
-        at = [add(digit(x, literal(i * size, INT32)), i << size)]
-        counts = dynamic_update_slice(counts, add(dynamic_slice(counts, at, (1,)), 1), at)
-    return counts
-
-
-def _before(i: Array, here: Array, before: Array, found: Array) -> list[Array]:
-    return [add(before, here), dynamic_update_slice(found, before, [i])]
-
-
-def _of_digit(n: int, size: int, i: Array, starts: Array) -> list[Array]:
-    """The digit's first bit, where the elements with each of its values begin, and 1 if there are
-    elements with several values."""
-    start = dynamic_slice(starts, [mul(i, 1 << size)], (1 << size,))
-    start = sub(start, broadcast_in_dim(mul(i, n), (1 << size,), ()))
-    within = bitwise_and(gt(start, 0), lt(start, n))
-    return [mul(i, size), start, _converted(reduce_or(within, (0,)), INT32)]
+def _before(n: int, i: Array, here: Array, before: Array, several: Array, found: Array
+            ) -> list[Array]:
+    several = smallest(several, _converted(ne(reshape(here, ()), n), INT32))
+    return [add(before, here), several, dynamic_update_slice(found, before, [i])]
 
 
 def _pass(b: Builder, x: IrValue, word: ShapedArray, start: IrValue, shift: IrValue,
           digit: OfTwo, size: int) -> list[IrValue]:
     """The words in the order of one digit; equal ones keep theirs."""
-    counters, place = make_aval((1 << size,), INT32), make_aval((1,), INT32)
-    one, number = make_aval((1,), word.dtype), make_aval((), INT32)
+    counters, place, number = make_aval((size + 1,), INT32), make_aval((1,), INT32), make_aval(
+        (), INT32)
+    one = make_aval((1,), word.dtype)
 
     def body(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
         start, out = values
         here = _element(b, x, i, one)
-        (at,) = b.traced(lambda start, x, shift: dynamic_slice(start, [digit(x, shift)], (1,)),
-                         [start, here, shift], [counters, one, number])
+        at = digit(here, shift)
         # Otherwise XLA copies the counters at each step.
-        return b.traced(functools.partial(_put, digit), [
-            b.hold(at, place), start, shift, here, out], [place, counters, number, one, word])
+        to = b.hold(_element(b, start, at, place), place)
+        more = b.op("stablehlo.add", [to, b.full(place, 1)], None, place)
+        to = b.op("stablehlo.reshape", [to], None, number)
+        return [_put(b, start, more, at, counters), _put(b, out, here, to, word)]
 
-    return b.counted_loop(word.size, [start, b.full(word, 0)], body, UNROLL)[1:]
-
-
-def _put(digit: OfTwo, place: Array, start: Array, shift: Array, x: Array, out: Array
-         ) -> list[Array]:
-    return [dynamic_update_slice(start, add(place, 1), [digit(x, shift)]),
-            dynamic_update_slice(out, x, [reshape(place, ())])]
+    # The words before are overwritten: XLA copies them, for which it compiles nothing.
+    return b.counted_loop(word.size, [start, x], body, UNROLL)[1:]
 
 
 def _element(b: Builder, x: IrValue, i: IrValue, aval: ShapedArray) -> IrValue:
     return b.op("stablehlo.dynamic_slice", [x, i], {"slice_sizes": b.i64s((1,))}, aval)
 
 
-def _digit(key: OfArray, size: int, x: Array, shift: Array) -> Array:
-    """`size` bits of a word's key from `shift` on, as a scalar."""
-    found = key(x)
-    shift = reshape(_converted(shift, typeof(found).dtype), (1,))
-    digit = bitwise_and(shift_right_logical(found, shift), (1 << size) - 1)
+def _put(b: Builder, x: IrValue, values: IrValue, i: IrValue, aval: ShapedArray) -> IrValue:
+    return b.op("stablehlo.dynamic_update_slice", [x, values, i], None, aval)
+
+
+def _digit(dtype: DType, below: int, x: Array, shift: Array) -> Array:
+    """The digit of the key of a word that begins at a bit, as a scalar."""
+    bits = dtypes.itemsize_bits(dtype)
+    size, unsigned = DIGITS[bits], dtypes.as_dtype(f"uint{bits}")
+    key = _key(dtype, _converted(shift_right_logical(x, below) if below else x, unsigned))
+    digit = bitwise_and(shift_right_logical(key, reshape(shift, (1,))), (1 << size) - 1)
     return reshape(_converted(digit, INT32), ())
-
-
-def _key(dtype: DType, x: Array) -> Array:
-    """Unsigned integers in the order of the elements, from their bits x."""
-    kind = dtypes.scalar_kind(dtype)
-    if kind == "f":
-        return key_of_bits(x, dtype)
-    if kind == "i":
-        bits = dtypes.itemsize_bits(dtype)
-        x = bitcast_convert_type_p.bind(x, new_dtype=dtypes.as_dtype(f"uint{bits}"))
-        return add(x, 1 << (bits - 1))
-    return x
 
 
 KERNELS = {sort_p: (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are_few, _by_counts),

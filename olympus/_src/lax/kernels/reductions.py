@@ -44,6 +44,8 @@ WHOLE, PIECES = 64, 16
 FEW, LEAST_COUNT = 8, 262144
 # Booleans: elements, and of a row; columns XLA combines as fast.
 LEAST_BOOLEANS, LEAST_RUN = 32768, 64
+# So many are combined at a time, and so many of the results by XLA.
+BLOCK, RUN, MOST = 256, 32, 2 ** 31 - 1
 # For arrays searched for an extremum: elements, and the size of the axis, which may be short in
 # front of others, but not as the last one, least of all of integers.
 LEAST_SEARCHED, LEAST_AXIS = 16384, 8
@@ -225,9 +227,29 @@ def _any_or_all(combine: Combine, reduction: Reduction, b: Builder, x: IrValue, 
     """In pieces of bytes, level by level, and the few that are left one by one."""
     before, n, _ = sizes = _run(b.avals_in[0].shape, axes) or (1, 1, 1)
     x = b.op("stablehlo.reshape", [x], None, make_aval(sizes, BOOL))
-    x, n = by_pieces(b, combine, x, sizes, BOOL, LEAST_RUN // 2)
+    if before == 1 and n <= MOST:
+        x, n = _by_blocks(b, combine, x, n), RUN
+        (x,) = b.traced(functools.partial(pieces, combine, RUN, 1), [x], [
+            make_aval((1, BLOCK, 1), BOOL)])
+    else:
+        x, n = by_pieces(b, combine, x, sizes, BOOL, RUN)
     (x,) = b.traced(lambda x: reduction.bind(x, axes=(1,)), [x], [make_aval((before, n, 1), BOOL)])
     return b.op("stablehlo.reshape", [x], None, b.avals_out[0])
+
+
+def _by_blocks(b: Builder, combine: Combine, x: IrValue, n: int) -> IrValue:
+    """Blocks of a vector [1, n, 1] combined one after another, the last one with some elements of
+    the one before: in a loop, which XLA compiles as one function."""
+    block, number = make_aval((1, BLOCK, 1), BOOL), make_aval((), INT32)
+    zero, sizes = b.scalar(0, INT32), {"slice_sizes": b.i64s(block.shape)}
+
+    def step(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        start = b.op("stablehlo.multiply", [i, b.scalar(BLOCK, INT32)], None, number)
+        here = b.op("stablehlo.dynamic_slice", [x, zero, start, zero], sizes, block)
+        return b.traced(combine, [*values, here], [block, block])
+
+    first = b.op("stablehlo.dynamic_slice", [x, zero, zero, zero], sizes, block)
+    return b.counted_loop(-(-n // BLOCK), [first], step)[0]
 
 
 # Places of extrema

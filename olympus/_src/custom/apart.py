@@ -1,0 +1,47 @@
+"""Outputs of functions with rules vary along the axes of a mesh along which arguments do."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from typing import Any
+
+from ..base.typing import Array
+from ..core.context import ctx
+from ..core.ir import OlympusprEqn
+from ..core.tags import pvary
+from ..core.trace import typeof
+from ..types.avals import Aval, ShapedArray
+
+
+class Apart:
+    """The axes of a mesh along which outputs vary, as vmap's mapped outputs do: see `Batched`.
+
+    They are the arguments' axes, as far as nothing is recorded, from here on, that makes a value
+    alike along one (a sum over devices). An output that does not depend on an argument would be
+    one value for all devices otherwise, whose cotangent is the sum of theirs before a rule sees it.
+    """
+
+    __slots__ = ("vma", "eqns", "start")
+
+    def __init__(self, args: Sequence[object]) -> None:
+        self.vma = frozenset().union(*[_varies(typeof(x)) for x in args])
+        trace: Any = ctx.trace
+        while trace.parent is not None:
+            trace = trace.parent
+        self.eqns: list[OlympusprEqn] = getattr(trace, "eqns", [])
+        self.start = len(self.eqns)
+
+    def varying(self, outs: list[Array]) -> list[Array]:
+        """The outputs, cast where they have to vary."""
+        if not self.vma or all(self.vma <= _varies(typeof(x)) for x in outs):
+            return outs
+        alike: set[Any] = set()
+        for eqn in self.eqns[self.start:]:
+            taken = frozenset().union(*[_varies(v.aval) for v in eqn.invars])
+            alike |= taken.difference(*[_varies(v.aval) for v in eqn.outvars])
+        return [pvary(x, self.vma - alike) for x in outs]
+
+
+def _varies(aval: Aval) -> frozenset[Hashable]:
+    """The axes along which a value of this type varies."""
+    return aval.vma if type(aval) is ShapedArray else frozenset()
