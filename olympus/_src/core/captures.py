@@ -333,12 +333,6 @@ class _Walk:
         self.opaque[str(place)] = why
         self.leaf(place, (id(x), type(x)), x)
 
-    def unless_whole(self, x: object, place: _Place, why: str) -> None:
-        """Note the unknown parts of library code; guards take them for constant."""
-        if self.whole:
-            raise _Unwatched(f"{place}: {why}")
-        self.leaf(place, _ByValue(x), x)
-
     def value(self, x: Any, place: _Place) -> None:
         """Look at a value and its items."""
         if type(x) in _FIXED_TYPES or (isinstance(x, np.generic if self.whole else _FIXED)

@@ -10,7 +10,7 @@ from ..core.ir import OlympusprEqn
 # XLA follows a nest by recursion and ends the process where the stack ends, in threads of its own:
 # a larger stack of the thread that compiles changes nothing. Calls end it at 190 levels, `cond`
 # and `while` between 190 and 300.
-_MOST = 128
+_DEEPEST = 128
 # XLA writes the code of more levels, too, and cannot read it: 31 branches or calls, 45 loops.
 LOADABLE = 30
 _SHOWN = 3
@@ -46,12 +46,12 @@ class Nest:
 
     def check(self, eqn: OlympusprEqn, levels: int) -> None:
         """RecursionError if `eqn` has no place here, for a body with so many levels in it."""
-        if len(self.eqns) + 1 + levels <= _MOST:
+        if len(self.eqns) + 1 + levels <= _DEEPEST:
             return
         lines = [f"{e.primitive.name} at {source.summarize(e.source)}"
                  for e in (*self.eqns[:_SHOWN], eqn)]
         raise RecursionError(
-            f"compiling {self.name}: more than {_MOST} loops, branches and calls within one "
-            f"another given, which the compiler cannot follow; at most {_MOST} are allowed; make "
-            "one loop of equal levels (lax.scan over their parameters), or compile parts "
+            f"compiling {self.name}: more than {_DEEPEST} loops, branches and calls within one "
+            f"another given, which the compiler cannot follow; at most {_DEEPEST} are allowed; "
+            "make one loop of equal levels (lax.scan over their parameters), or compile parts "
             f"separately. From the outside in: {'; '.join(lines[:-1])}; …; {lines[-1]}.")

@@ -149,7 +149,7 @@ def _bin_edges(name: str, x: Array, bins: ArrayLike | str, limits: Any,
 
 # Counts ------------------------------------------------------------------------------------------
 
-def _place(x: Array, edges: Array) -> Array:
+def _bin_of(x: Array, edges: Array) -> Array:
     """The bin of each element, as many as there are bins for those in none; NaN is in none."""
     exact = not any(dtypes.is_inexact(v.dtype) for v in (x, edges))
     x, edges = [to_array(v) for v in (promote_dtypes if exact else inexact_dtypes)(
@@ -184,7 +184,7 @@ def _beside(x: Array, edges: Array) -> Array:
 def _histogram(x: Array, edges: Array, weights: Array | None, *, density: bool) -> Array:
     dtype = weights.dtype if weights is not None else (
         dtypes.to_inexact_dtype(x.dtype) if compatible.value else dtypes.default_int())
-    counts = _count(_place(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
+    counts = _count(_bin_of(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
     return divide(divide(counts, diff(edges)), reductions.sum(counts)) if density else counts
 
 
@@ -299,7 +299,7 @@ def _cells(x: Array, edges: list[Any], limits: list[tuple[Array, Array] | None],
     flat: Any = 0
     outside: Any = False
     for i, (e, n) in enumerate(zip(edges, sizes)):
-        place = _place(columns[i], e)
+        place = _bin_of(columns[i], e)
         flat, outside = flat * n + place, outside | (place == n)
     dtype = dtypes.to_inexact_dtype(weights.dtype) if weights is not None else (
         dtypes.default_int() if compatible.value and not density else dtypes.default_float())

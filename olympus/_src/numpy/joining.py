@@ -528,7 +528,7 @@ def _repeat_to(a: Array, repeats: Array, *, total: int, axis: int) -> Array:
 
 # Inserting and deleting --------------------------------------------------------------------------
 
-def _places(name: str, obj: object, n: int) -> np.ndarray:
+def _concrete_indices(name: str, obj: object, n: int) -> np.ndarray:
     """Concrete places along an axis of size n, from an int, slice, mask or integers."""
     if isinstance(obj, slice):
         start, step, size = slice_of(obj, n)
@@ -575,7 +575,7 @@ def delete(arr: ArrayLike, obj: ArrayLike | slice, axis: int | None = None, *,
     if isinstance(obj, Tracer) and obj._known_value() is None and (
             assume_unique_indices or not obj.shape):
         return _delete_traced(arr, ravel(obj), axis=axis)
-    places = _places("delete", obj, n)
+    places = _concrete_indices("delete", obj, n)
     if not is_static((n,)) and ((places >= 0).all() or (places < 0).all()):
         return _delete_traced(arr, np.unique(places), axis=axis)
     if places.size and (less(places.min(), -n) or not less(places.max(), n)):
@@ -622,7 +622,7 @@ def insert(arr: ArrayLike, obj: ArrayLike | slice, values: ArrayLike,
     axis = canonical_axis(axis, len(arr.shape), "insert")
     n = arr.shape[axis]
     traced = isinstance(obj, Tracer) and obj._known_value() is None and dtypes.is_integer(obj.dtype)
-    places: Any = obj if traced else _places("insert", obj, n)
+    places: Any = obj if traced else _concrete_indices("insert", obj, n)
     values = promote.convert(values, arr.dtype)
     count = prod(places.shape)
     if places.ndim > 1:

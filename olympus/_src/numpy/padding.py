@@ -139,7 +139,7 @@ def _pad_constant(array: Array, widths: list, constant_values: int | Sequence[Se
     return array
 
 
-def _places(mode: str, n: int, width: tuple[int, int]) -> Array | np.ndarray:
+def _padded_indices(mode: str, n: int, width: tuple[int, int]) -> Array | np.ndarray:
     """Which element of an axis stands at each place of the padded one."""
     if is_static((n, *width)):
         return np.pad(np.arange(n, dtype=np.int32), width, mode)  # type: ignore[call-overload]
@@ -160,7 +160,8 @@ def _pad_by_places(mode: str) -> Callable[..., Array]:
         for axis, width in enumerate(widths):
             if any(width):
                 _not_empty(array, axis, mode)
-                array = take(array, _places(mode, array.shape[axis], width), axis, mode="clip")
+                indices = _padded_indices(mode, array.shape[axis], width)
+                array = take(array, indices, axis, mode="clip")
         return array
     return padder
 

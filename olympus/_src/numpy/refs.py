@@ -379,7 +379,8 @@ def _part_aval(ref: Reference, view: View, ops: Sequence[Reference]) -> ShapedAr
     return get_p.result_avals((ref.aval, *map(typeof, ops)), {"view": view})
 
 
-def _place(name: str, ref: Reference, index: object) -> tuple[Reference, View, Sequence[Reference]]:
+def _view_of(name: str, ref: Reference, index: object
+             ) -> tuple[Reference, View, Sequence[Reference]]:
     """The reference, the view and its operands of an index of a reference, or of a part of one."""
     if type(ref) is RefPart:
         part = ref.within(*_view(ref.shape, index))
@@ -406,10 +407,10 @@ def _whole_view(name: str, aval: RefAval, index: object) -> View:
                     "its parts.")
 
 
-def _place_inside(name: str, ref: Reference, index: object
-                  ) -> tuple[Reference, View, Sequence[Reference]]:
-    """`_place` of an index that is read or written as it is; ValueError for one known to leave."""
-    ref, view, ops = _place(name, ref, index)
+def _view_inside(name: str, ref: Reference, index: object
+                 ) -> tuple[Reference, View, Sequence[Reference]]:
+    """`_view_of` an index that is read or written as it is; ValueError if it is out of bounds."""
+    ref, view, ops = _view_of(name, ref, index)
     view.check_inside(ref.aval.inner, *ops)
     return ref, view, ops
 
@@ -488,7 +489,7 @@ def _getitem(ref: Reference, index: object) -> Array:
                     if found is content:
                         ref._lent = True
                 return found
-        ref, view, ops = _place_inside("ref[...]", ref, index)
+        ref, view, ops = _view_inside("ref[...]", ref, index)
         return get_p.bind(ref, *ops, view=view)
     except (*FAILURES, IndexError) as error:
         source.filter_traceback(error)
@@ -529,7 +530,7 @@ def _write(op: str, name: str, ref: Reference, index: object, x: Reference) -> N
         whole = _getitem(ref, Ellipsis)
         _write("set", name, ref, Ellipsis, write(op, whole, index, x))
         return
-    ref, view, ops = _place_inside(name, ref, index)
+    ref, view, ops = _view_inside(name, ref, index)
     v = _fitted(name, x, _part_aval(ref, view, ops))
     if op == "add":
         addupdate_p.bind(ref, v, *ops, view=view)
@@ -691,7 +692,7 @@ def swap(ref: Reference, idx: object, value: Reference, _function_name: str = "r
     >>> print(olympus.ref.swap(ref, 1, 7), ref[...])
     1 [0 7 2]
     """
-    ref, view, ops = _place_inside(_function_name, ref, Ellipsis if idx is None else idx)
+    ref, view, ops = _view_inside(_function_name, ref, Ellipsis if idx is None else idx)
     v = _fitted(_function_name, value, _part_aval(ref, view, ops))
     if type(ref) is Ref and ref._trace is None and not ref.aval.inner.is_high and at_hand(ref):
         v = argument_array(v)
@@ -727,7 +728,7 @@ class _Places:
 
     @api_boundary
     def __getitem__(self, index: object) -> RefPart:
-        return RefPart(*_place("ref.at", self.of, index))
+        return RefPart(*_view_of("ref.at", self.of, index))
 
     @api_boundary
     def __setitem__(self, index: object, value: object) -> None:

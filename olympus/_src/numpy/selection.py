@@ -384,7 +384,7 @@ def putmask(a: ArrayLike, mask: ArrayLike, values: ArrayLike, *, inplace: bool =
     values = ravel(values)
     if not values.shape[0]:
         return to_array(a)
-    chosen = take(values, mod(_places(prod(a.shape)), values.shape[0]), 0, mode="clip")
+    chosen = take(values, mod(_count_up(prod(a.shape)), values.shape[0]), 0, mode="clip")
     chosen = reshape(promote.convert(chosen, a.dtype), a.shape)
     return choose_elements(as_bool(mask), chosen, a)
 
@@ -410,7 +410,7 @@ def fill_diagonal(a: ArrayLike, val: ArrayLike, wrap: bool = False, *,
     return _fill_diagonal(a, val, wrap=bool(wrap))
 
 
-def _places(count: DimSize) -> Array | np.ndarray:
+def _count_up(count: DimSize) -> Array | np.ndarray:
     """0, 1 … count-1: constants where the number is known."""
     return np.arange(count) if type(count) is int else creation.iota(_INT32, count)
 
@@ -430,7 +430,7 @@ def _fill_diagonal(a: ArrayLike, val: ArrayLike, *, wrap: bool) -> Array:
     if definitely_equal(count, 0) or not val.shape[0]:
         return a
     values = val if definitely_equal(val.shape[0], 1) else take(
-        val, mod(_places(count), val.shape[0]), 0, mode="clip")
+        val, mod(_count_up(count), val.shape[0]), 0, mode="clip")
     return reshape(write("set", ravel(a), slice(0, end, step), values), a.shape)
 
 

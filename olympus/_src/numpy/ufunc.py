@@ -287,7 +287,7 @@ class ufunc(Generic[R_co], metaclass=_Functions):
         [ 6  4 10 18]
         """
         x, axis = self._along("reduceat", a, axis, dtype, out)
-        places = _places(f"{self.__name__}.reduceat", indices, x.shape[axis])
+        places = _segment_starts(f"{self.__name__}.reduceat", indices, x.shape[axis])
         own = self._own["reduceat"]
         if own is not None:
             return own(x, places, axis=axis, dtype=dtype)
@@ -352,7 +352,7 @@ _ASSOCIATIVE = frozenset((
     "lcm"))
 
 
-def _places(name: str, indices: object, size: int) -> Array | Tracer:
+def _segment_starts(name: str, indices: object, size: int) -> Array | Tracer:
     """The indices of `reduceat`: a vector of integers within bounds, as far as they are known."""
     if isinstance(indices, (list, tuple)):
         indices = np.asarray(indices, None if indices else np.int32)

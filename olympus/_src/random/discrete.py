@@ -227,7 +227,7 @@ def geometric(key: ArrayLike, p: ArrayLike, shape: Shape | None = None,
 # Orders ------------------------------------------------------------------------------------------
 
 # To so many elements no round, one and two do: equal words do not matter in 3 log(n) / log(2^32).
-_MOST = (1, 1625, 2642245)
+_ROUNDS = (1, 1625, 2642245)
 # Draws of at most this part of the elements are not taken from a whole permutation.
 _FEW = 64
 
@@ -235,7 +235,7 @@ _FEW = 64
 def _shuffled(key: Array, x: Any, axis: int) -> Array:
     """Sort by random words, in as many rounds as the number of elements asks for."""
     size = prod(typeof(x).shape)
-    for most in _MOST:
+    for most in _ROUNDS:
         if known_less(size, most + 1):
             break
         key, sub = subkeys(key)
@@ -270,7 +270,7 @@ def _order(key: ArrayLike, *, n: int) -> Array:
 def _first(key: ArrayLike, *, n: int, draws: int) -> Array:
     """The first of the permutation that `_shuffled` makes of 0 … n-1, found from its end."""
     key, rounds = typed(key), list[Array]()
-    for _ in range(sum(n > most for most in _MOST)):
+    for _ in range(sum(n > most for most in _ROUNDS)):
         key, sub = subkeys(key)
         rounds.append(random_bits_p.bind(sub, bit_width=32, shape=(n,)))
     places = iota(dtypes.as_dtype("int32"), draws)

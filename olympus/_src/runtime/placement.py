@@ -101,12 +101,12 @@ def _over(sharding: NamedSharding, where: tuple[Device, ...], others: Sequence[S
     if abstract.size != len(where):
         raise ValueError(f"jit: AbstractMesh size: {abstract.size} does not match the device "
                          f"assignment size: {len(where)}: an argument of {sharding}, and others "
-                         f"on {_places(where)} given; one mesh is required.")
+                         f"on {_named_devices(where)} given; one mesh is required.")
     # A mesh that the user made, if one has this shape: results are named by it, then.
     around = [s.mesh for s in others if type(s) is NamedSharding and not is_abstract(s)]
     mesh = next((m for m in around if m.shape_tuple == abstract.shape_tuple), None)
     return sharding.update(mesh=(mesh or mesh_of(abstract, where)).of_types(abstract.axis_types))
 
 
-def _places(where: tuple[Device, ...]) -> str:
+def _named_devices(where: tuple[Device, ...]) -> str:
     return str(where[0]) if len(where) == 1 else str(where)

@@ -14,7 +14,7 @@ from .mesh import Mesh
 from .shape import Shape, prod
 from .sharding import Sharding
 
-_MOST = 32      # boxes in a row or column
+_BOXES = 32      # boxes in a row or column
 
 
 def device_grid(shape: Shape, sharding: Sharding) -> tuple[dict[tuple[int, int], str], int, int]:
@@ -54,7 +54,7 @@ def mesh_html(mesh: Mesh) -> str:
 
 
 def _titled(title: str, note: str, labels: dict[tuple[int, int], str]) -> str:
-    shown = {where: text for where, text in labels.items() if max(where) < _MOST}
+    shown = {where: text for where, text in labels.items() if max(where) < _BOXES}
     if len(shown) < len(labels):
         note += f"; {len(labels) - len(shown)} of {len(labels)} boxes are not drawn"
     picture = boxes(shown, 1, max(map(len, shown.values())) + 2) if shown else ""

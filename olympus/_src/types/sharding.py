@@ -542,7 +542,7 @@ def _default_memory_kind(self: Sharding) -> str:
     return lib.default_memory_kind(device_tuple(self)[0])
 
 
-def _place(self: SingleDeviceSharding) -> tuple[Device, str | None]:
+def _device_memory(self: SingleDeviceSharding) -> tuple[Device, str | None]:
     return self._device, self.memory_kind
 
 
@@ -560,8 +560,8 @@ def _install() -> None:
                "shard_shape": _shard_shape, "is_equivalent_to": _is_equivalent_to,
                "__copy__": lambda self: self, "__deepcopy__": lambda self, memo: self}
     SingleDeviceSharding.__eq__ = lambda self, other: self is other or (
-        type(other) is SingleDeviceSharding and _place(self) == _place(other))
-    SingleDeviceSharding.__hash__ = lambda self: hash(_place(self))
+        type(other) is SingleDeviceSharding and _device_memory(self) == _device_memory(other))
+    SingleDeviceSharding.__hash__ = lambda self: hash(_device_memory(self))
     lib.GSPMDSharding.with_memory_kind = lambda self, kind: lib.GSPMDSharding(
         device_tuple(self), self._hlo_sharding, kind)
     lib.GSPMDSharding.__repr__ = lambda self: f"GSPMDSharding({self._hlo_sharding})"

@@ -275,12 +275,12 @@ def _minor(a: Array, left: tuple[int, ...], odd: Callable[..., Array] = sub) -> 
 def _parity(pivots: Array, dtype: DType) -> Array:
     """-1 for an odd number of row exchanges, else 1."""
     last = len(pivots.shape) - 1
-    places = convert_element_type(pivots != _places(pivots), pivots.dtype)
+    places = convert_element_type(pivots != _last_indices(pivots), pivots.dtype)
     odd = reduce_sum(places, (last,)) & 1
     return convert_element_type(1 - 2 * odd, dtype)
 
 
-def _places(pivots: Array) -> Array:
+def _last_indices(pivots: Array) -> Array:
     return broadcasted_iota(pivots.dtype, pivots.shape, len(pivots.shape) - 1)
 
 

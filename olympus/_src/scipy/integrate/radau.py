@@ -31,7 +31,7 @@ from ..linalg.systems import lu_solve, solve
 from .dormand_prince import Fun, mean_error_ratio, norm
 from .steps import HOPELESS, Attempt, Equation, Progress, finite, horner
 
-_MOST = 6       # iterations
+_ITERATIONS = 6         # at most, in one step
 _NODES = np.array([(4 - 6 ** 0.5) / 10, (4 + 6 ** 0.5) / 10, 1])
 _POWERS = np.vander(_NODES, 4)[:, :3]           # s³, s², s at the nodes
 _TO_POWERS = np.linalg.inv(_POWERS)
@@ -102,7 +102,8 @@ class Radau:
         moved = p.t > p.t_before
         trend = p.dt / length * (where(p.ratio == 0, 1, p.ratio) / known) ** 0.25
         factor = minimum(1, where(moved, trend, 1)) * known ** -0.25
-        factor = clip(0.9 * (2 * _MOST + 1) / (2 * _MOST + stages.count) * factor, 0.2, 10)
+        most = 2 * _ITERATIONS
+        factor = clip(0.9 * (most + 1) / (most + stages.count) * factor, 0.2, 10)
         factor = where(ratio == 0, 10, where(stages.converged, factor, 0.5))
         return Attempt(y, fun(y, p.t + h), _polynomial(stages.z, p.y), ratio, p.dt * factor,
                        3 * stages.count + 2)
@@ -155,12 +156,12 @@ def _iterated(fun: Fun, p: Progress, h: Array, guess: Array, scale: Array, facto
         size = norm((change / scale).ravel())
         rate = where(s.count > 0, size / where(s.size == 0, 1, s.size), 0)
         left = rate / where(rate < 1, 1 - rate, 1) * size
-        hopeless = (rate >= 1) | (left * rate ** (_MOST - 1 - s.count) > tolerance)
+        hopeless = (rate >= 1) | (left * rate ** (_ITERATIONS - 1 - s.count) > tolerance)
         failed = ~isfinite(size) | (s.count > 0) & hopeless
         w = where(failed, s.w, s.w + change)
         converged = ~failed & ((size == 0) | (s.count > 0) & (left < tolerance))
         return _Newton(w, _times(_BASIS, w), size, rate, s.count + 1, converged, failed)
 
     one = norm(guess.ravel()) * 0 + 1
-    return while_loop(lambda s: ~s.converged & ~s.failed & (s.count < _MOST), body, _Newton(
+    return while_loop(lambda s: ~s.converged & ~s.failed & (s.count < _ITERATIONS), body, _Newton(
         _times(_INVERSE, guess), guess, one, one, asarray(0), asarray(False), asarray(False)))

@@ -186,7 +186,7 @@ def _folded(c: Array, n: int, mode: str) -> Array:
     return c
 
 
-def _place(i: Array, n: int, mode: str) -> Array:
+def _pixel(i: Array, n: int, mode: str) -> Array:
     """Which pixel stands for number i, which may lie beyond an edge."""
     if mode == "grid-wrap":
         return mod(i, n)
@@ -222,7 +222,7 @@ def sampled(x: Array, coordinates: Sequence[Array], order: int, mode: str, cval:
         for k, weight in enumerate(weights):
             i = first + k
             known = (i >= 0) & less(i, n) if mode == "grid-constant" else True
-            axis.append((_place(i, n, mode), weight, known))
+            axis.append((_pixel(i, n, mode), weight, known))
         taps.append(axis)
     total: Any = 0
     for combination in itertools.product(*taps):

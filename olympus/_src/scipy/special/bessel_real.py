@@ -37,7 +37,7 @@ _EVEN = (
     0.0001280502823881162, -1.2504934821426706e-06, -2.056338416977607e-07, 5.002007644469223e-09,
     1.0434267116911005e-10, -3.696805618642206e-12, -2.0583260535665066e-14)
 _TERMS = 16             # of series in x²/4 <= 1
-_MOST = 100_000         # orders, and steps
+_ORDERS = 100_000       # orders, and steps
 _VAST = 1e150           # squares of it are finite
 _HUGE, _LOG_HUGE = 2.0 ** 300, 300.0 * math.log(2.0)
 
@@ -66,7 +66,7 @@ def _climb(sign: float, n: Array, mu: Array, x: Array, first: Array, second: Arr
         above = 2.0 * (mu + k) / x * high + sign * low
         return (k + 1.0 < n) & (absolute(above) < math.inf), (high, above)
 
-    high = iterate(body, active & (n > 1.0), (first, second), (n, mu, x), _MOST)[1]
+    high = iterate(body, active & (n > 1.0), (first, second), (n, mu, x), _ORDERS)[1]
     return where(n == 0.0, first, high)
 
 
@@ -81,7 +81,7 @@ def _trapezoid(i: Array, state: Sequence[Array], constants: Sequence[Array]
 def _kve(tol: float, v: Array, x: Array) -> Array:
     """exp(x) K."""
     order = absolute(v)
-    legal = normal(x) & (x > 0.0) & (x < math.inf) & (order < _MOST)
+    legal = normal(x) & (x > 0.0) & (x < math.inf) & (order < _ORDERS)
     near = legal & (x <= 2.0)
     nu, z = inside(near, order, 0.25), inside(near, x, 1.0)
     n = floor(nu + 0.5)
@@ -126,7 +126,7 @@ def _ive_above(nu: Array, x: Array, legal: Array) -> Array:
     near = legal & ~far
     a, z = inside(near, nu, 0.0), inside(near, x, 1.0)
     one = 1.0 + 0.0 * z
-    _, total, level = iterate(grow, near, (one, one, _log_least(a, z) - z), (a, z), _MOST)
+    _, total, level = iterate(grow, near, (one, one, _log_least(a, z) - z), (a, z), _ORDERS)
     power, _ = _asymptotic(far, nu, x, -1.0)
     return where(far, power / sqrt(2.0 * math.pi * inside(far, x, 100.0)), total * exp(level))
 
@@ -190,7 +190,7 @@ def _first_fraction(nu: Array, x: Array, active: Array) -> list[Array]:
         return absolute(c * d - 1.0) > 1e-16, (h * (c * d), where(d < 0.0, -sign, sign), c, d)
 
     start = where(nu == 0.0, 1e-300, nu / x)
-    return iterate(step, active, (start, 1.0 + 0.0 * x, start, 0.0 * x), (nu, x), _MOST)[:2]
+    return iterate(step, active, (start, 1.0 + 0.0 * x, start, 0.0 * x), (nu, x), _ORDERS)[:2]
 
 
 def _second_fraction(mu: Array, x: Array, active: Array) -> tuple[Array, Array]:
@@ -230,7 +230,7 @@ def _jy_middle(nu: Array, x: Array, active: Array) -> tuple[Array, Array]:
         scale = where(absolute(below) > _HUGE, 1.0 / _HUGE, 1.0)
         return i + 1.0 < n, (below * scale, slope * scale, least * scale)
 
-    j, slope, least = iterate(down, active & (n > 0.0), (sign, f * sign, sign), (nu, n, x), _MOST)
+    j, slope, least = iterate(down, active & (n > 0.0), (sign, f * sign, sign), (nu, n, x), _ORDERS)
     f = slope / where(j == 0.0, 1e-300, j)
     p, q = _second_fraction(mu, x, active)
     ratio = (p - f) / q
@@ -244,7 +244,7 @@ def _jy_middle(nu: Array, x: Array, active: Array) -> tuple[Array, Array]:
 def _jy(v: Array, x: Array) -> tuple[Array, Array]:
     """(J, Y) of an order of any sign for 0 < x < ∞."""
     nu = absolute(v)
-    legal = (x > 0.0) & (x < math.inf) & (nu < _MOST)
+    legal = (x > 0.0) & (x < math.inf) & (nu < _ORDERS)
     near, far = legal & (x <= 2.0), legal & (x > 25.0 + 0.125 * nu * nu)
     middle = legal & ~near & ~far
     j, y = _jy_small(inside(near, nu, 0.0), inside(near, x, 1.0), near)
@@ -268,7 +268,7 @@ def _mirrored(v: Array, x: Array, value: Array, start: Array) -> Array:
     value = where((x < 0.0) & (v != 2.0 * floor(0.5 * v)), -value, value)
     value = where((x < 0.0) & ~whole, math.nan, value)
     value = where(x == 0.0, where(v == 0.0, 1.0, where((v > 0.0) | whole, 0.0, start)), value)
-    return where((v == v) & (x == x) & (absolute(v) < _MOST), value, math.nan)
+    return where((v == v) & (x == x) & (absolute(v) < _ORDERS), value, math.nan)
 
 
 def _jv(tol: float, v: Array, x: Array) -> Array:
@@ -280,7 +280,7 @@ def _jv(tol: float, v: Array, x: Array) -> Array:
 
 
 def _yv(tol: float, v: Array, x: Array) -> Array:
-    legal = (x > 0.0) & (x < math.inf) & (absolute(v) < _MOST)
+    legal = (x > 0.0) & (x < math.inf) & (absolute(v) < _ORDERS)
     value = _jy(inside(legal, v, 0.0), inside(legal, x, 1.0))[1]
     # Γ(-v) cos(πv) at 0, or nothing where cos is (DLMF 10.7.4).
     at_zero = where(v < 0.0, -cos_pi(v), -1.0)
@@ -291,7 +291,7 @@ def _yv(tol: float, v: Array, x: Array) -> Array:
 def _ive(tol: float, v: Array, x: Array) -> Array:
     """exp(-|x|) I."""
     size, nu = absolute(x), absolute(v)
-    legal = (size > 0.0) & (size < math.inf) & (nu < _MOST)
+    legal = (size > 0.0) & (size < math.inf) & (nu < _ORDERS)
     a, z = inside(legal, nu, 0.0), inside(legal, size, 1.0)
     value = _ive_above(a, z, legal)
     s = sin_pi(a)

@@ -55,7 +55,7 @@ def _changes(x: Array) -> Array:
     return concatenate([ones_like(x[..., :1], bool), new], -1)
 
 
-def _places(x: Array) -> Array:
+def _last_indices(x: Array) -> Array:
     return broadcasted_iota(dtypes.default_int(), x.shape, x.ndim - 1)
 
 
@@ -67,7 +67,7 @@ def _mode(a: Array, *, axis: int | None, nan_policy: str, keepdims: bool) -> Mod
         value, count = full(shape, math.nan), full(shape, 0.0)
     else:
         x = sort(moveaxis(x, place, -1))
-        at = _places(x)
+        at = _last_indices(x)
         start = cummax(where(_changes(x), at, 0), x.ndim - 1)
         length = at - start + 1
         if nan_policy == "omit" and dtypes.is_floating(x.dtype):
@@ -114,7 +114,7 @@ def _ranks(a: Array, *, method: str, axis: int | None, nan_policy: str) -> Array
     x = moveaxis(x, place, -1)
     order = argsort(x)
     ordered = take_along_axis(x, order, -1)
-    at, new, last = _places(x), _changes(ordered), x.ndim - 1
+    at, new, last = _last_indices(x), _changes(ordered), x.ndim - 1
     if method == "ordinal":
         rank = at + 1
     elif method == "dense":

@@ -25,7 +25,7 @@ from ...numpy.manipulation import broadcast_arrays
 from ...numpy.reductions import any as any_of
 from ...types import dtypes
 
-_MOST = 2**22       # terms of a sum, each waiting for its predecessor
+_LONGEST = 2**22       # terms of a sum, each waiting for its predecessor
 
 
 def _sums(terms: Callable[..., tuple], count: int, step: Array, start: Array, low: Array,
@@ -47,7 +47,7 @@ def _sums(terms: Callable[..., tuple], count: int, step: Array, start: Array, lo
     zero = 0.0 * start
     first = (start, ended(start), zero, (zero,) * count, np.int32(0))
     _, done, _, totals, _ = while_loop(
-        lambda state: any_of(~state[1]) & (state[4] < _MOST), added, first)
+        lambda state: any_of(~state[1]) & (state[4] < _LONGEST), added, first)
     return tuple(where(done, t, math.nan) for t in totals)
 
 
