@@ -40,6 +40,15 @@ def branch(x):
     return 1 if x > 0 else 2    # the line that the message names
 
 
+def on_six_lines():
+    x = jnp.add(1, 1)
+    x = jnp.add(x, 2)
+    x = jnp.add(x, 3)
+    x = jnp.add(x, 4)
+    x = jnp.add(x, 5)
+    return jnp.add(x, 6)
+
+
 def larger(x, y, **kwargs):
     return x if x > kwargs["z"] else y
 
@@ -183,8 +192,12 @@ ROWS = {
                    errors.TracerBoolConversionError,
                    r"(?s)a tracer due to operations on these lines: add at .*test_errors.py"
                    r".* gt at .*lax.cond or olympus.lax.while_loop\."),
-    "if of many": (lambda: olympus.jit(lambda: branch(sum(jnp.add(1, 1) for _ in range(6))))(),
+    "if of many": (lambda: olympus.jit(lambda: branch(on_six_lines()))(),
                    errors.TracerBoolConversionError, "Additional originating lines are not shown."),
+    "if of one line": (    # a line once, however many operations it has
+        lambda: olympus.jit(lambda: branch(sum(jnp.sin(jnp.add(1, 1)) for _ in range(6))))(),
+        errors.TracerBoolConversionError,
+        r"(?s)(?!.*sin at.*sin at)(?!.*Additional).*on these lines: add at .*sin at .*gt at"),
     "if in vmap": (lambda: olympus.vmap(branch)(jnp.ones(3)), errors.TracerBoolConversionError,
                    r"VmapTracer"),
     "float": (lambda: olympus.jit(lambda x: float(x))(1.), errors.ConcretizationTypeError,
