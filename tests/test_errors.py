@@ -180,6 +180,8 @@ ROWS = {
         ValueError, r"Non-hashable static arguments.*n of <lambda> is \[2\]"),
     "not callable": (lambda: olympus.jit(3), TypeError, "jit: Expected a callable value, got 3"),
     "grad of not callable": (lambda: olympus.grad(3), TypeError, "grad: Expected a callable"),
+    "view of a shape": (lambda: jnp.ones(6).view(2, 3), TypeError,
+                        "view: type=3 given; None is required.*for another shape use reshape"),
     # values that are not there
     "if": (lambda: olympus.jit(branch)(1.), errors.TracerBoolConversionError,
            r"bool\(\): Attempted .*a traced value bool\[\] \(JitTracer, made by gt; met while "
