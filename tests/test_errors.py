@@ -40,6 +40,15 @@ def branch(x):
     return 1 if x > 0 else 2    # the line that the message names
 
 
+def on_six_lines():
+    x = jnp.add(1, 1)
+    x = jnp.add(x, 2)
+    x = jnp.add(x, 3)
+    x = jnp.add(x, 4)
+    x = jnp.add(x, 5)
+    return jnp.add(x, 6)
+
+
 def larger(x, y, **kwargs):
     return x if x > kwargs["z"] else y
 
@@ -171,6 +180,8 @@ ROWS = {
         ValueError, r"Non-hashable static arguments.*n of <lambda> is \[2\]"),
     "not callable": (lambda: olympus.jit(3), TypeError, "jit: Expected a callable value, got 3"),
     "grad of not callable": (lambda: olympus.grad(3), TypeError, "grad: Expected a callable"),
+    "view of a shape": (lambda: jnp.ones(6).view(2, 3), TypeError,
+                        "view: type=3 given; None is required.*for another shape use reshape"),
     # values that are not there
     "if": (lambda: olympus.jit(branch)(1.), errors.TracerBoolConversionError,
            r"bool\(\): Attempted .*a traced value bool\[\] \(JitTracer, made by gt; met while "
@@ -183,8 +194,12 @@ ROWS = {
                    errors.TracerBoolConversionError,
                    r"(?s)a tracer due to operations on these lines: add at .*test_errors.py"
                    r".* gt at .*lax.cond or olympus.lax.while_loop\."),
-    "if of many": (lambda: olympus.jit(lambda: branch(sum(jnp.add(1, 1) for _ in range(6))))(),
+    "if of many": (lambda: olympus.jit(lambda: branch(on_six_lines()))(),
                    errors.TracerBoolConversionError, "Additional originating lines are not shown."),
+    "if of one line": (    # a line once, however many operations it has
+        lambda: olympus.jit(lambda: branch(sum(jnp.sin(jnp.add(1, 1)) for _ in range(6))))(),
+        errors.TracerBoolConversionError,
+        r"(?s)(?!.*sin at.*sin at)(?!.*Additional).*on these lines: add at .*sin at .*gt at"),
     "if in vmap": (lambda: olympus.vmap(branch)(jnp.ones(3)), errors.TracerBoolConversionError,
                    r"VmapTracer"),
     "float": (lambda: olympus.jit(lambda x: float(x))(1.), errors.ConcretizationTypeError,

@@ -24,6 +24,7 @@ PROCESSES = [
     ["evosax", "gymnax", "tensorflow_probability"],
     ["augmax", "e3nn_jax", "jaxlie", "jaxoplanet", "jaxwt", "kfac_jax", "ott", "signax"],
     ["flashbax", "jumanji"],
+    ["interpax", "mctx", "pyhf", "tinygp"],
     ["asdex", "jaxscape", "mpax", "sparsejac", "tatva"],
     ["ejkernel", "gdn2_pallas", "pallas_forge"],
     ["dm_pix", "einshape", "finitediffx", "kernex", "matfree", "tree_math"],

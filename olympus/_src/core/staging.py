@@ -82,8 +82,13 @@ class JitTracer(Tracer):
             return f"{DEPENDS}{s} of the argument{s} {names}. "
         if inputs or not made:
             return ""
-        shown = [f"  {eqn.primitive} at {source.summarize(eqn.source)}" for eqn in made[::-1][:5]]
-        if len(made) > len(shown):
+        places: dict[str, dict[str, None]] = {}     # the operations of each line, once
+        for eqn in reversed(made):
+            places.setdefault(source.summarize(eqn.source), {})[str(eqn.primitive)] = None
+            if len(places) > 5:
+                break
+        shown = [f"  {', '.join(names)} at {place}" for place, names in [*places.items()][:5]]
+        if len(places) > len(shown):
             shown.append("Additional originating lines are not shown.")
         return "\n".join(["This value became a tracer due to operations on these lines:", *shown,
                           ""])

@@ -411,7 +411,8 @@ def _view(self: Array, dtype: DTypeLike | None = None, type: None = None) -> Arr
     Array([1065353216], dtype=int32)
     """
     if type is not None:
-        raise TypeError("view: type given; only None is accepted; arrays have no subclasses.")
+        raise TypeError(f"view: type={type!r} given; None is required, since arrays have no "
+                        "subclasses; for another shape use reshape.")
     to = self.dtype if dtype is None else dtypes.requested_dtype("view", dtype)
     if to == self.dtype:
         return self
