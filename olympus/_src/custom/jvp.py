@@ -25,7 +25,7 @@ from .rules import (
     with_consts,
 )
 
-_apart: Any = lazy_module("olympus._src.custom.apart")      # where axes have names
+_varied: Any = lazy_module("olympus._src.custom.apart")      # where axes have names
 
 
 class custom_jvp(Ruled[P, R]):
@@ -97,7 +97,7 @@ class _JvpRules(UserRules):
     def __call__(self, primals: Sequence[ArrayLike], tangents: Sequence[Array | Zero]
                  ) -> tuple[list[Array], list[Array | Zero]]:
         unflatten = self.in_tree.unflatten
-        start = _apart.Apart(primals) if ctx.axes else None
+        start = _varied.Apart(primals) if ctx.axes else None
         result = self.rules[0](*self.statics.values(), tuple(unflatten(primals)),
                                tuple(unflatten(self.zeros(tangents))))
         what = f"Custom JVP rule {self.names[0]} for function {name_of(self.fun)}"

@@ -44,7 +44,7 @@ from ..types.tree import (
 from ..types.tree_paths import explain_mismatch, keystr
 from ..types.tree_registry import PyTreeDef
 
-_apart: Any = lazy_module("olympus._src.custom.apart")      # where axes have names
+_varied: Any = lazy_module("olympus._src.custom.apart")      # where axes have names
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 _contents: Any = lazy_module("olympus._src.custom.contents")
 
@@ -417,7 +417,7 @@ class UserRules(Rules):
         return args
 
     def run(self, *flat: Array) -> list[Array]:
-        start = _apart.Apart(flat) if ctx.axes else None
+        start = _varied.Apart(flat) if ctx.axes else None
         leaves, self.out_tree = tree_flatten(self.fun(*self.arguments(flat)))
         if start is not None:
             leaves = start.varying(leaves)

@@ -38,7 +38,7 @@ from .rules import (
     run_batched, unbatched, with_consts,
 )
 
-_apart: Any = lazy_module("olympus._src.custom.apart")          # where axes have names
+_varied: Any = lazy_module("olympus._src.custom.apart")          # where axes have names
 _contents: Any = lazy_module("olympus._src.custom.contents")     # where there are references
 
 # (residuals, cotangents of outs) -> cotangents of primals.
@@ -142,7 +142,7 @@ class _VjpRules(UserRules):
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         what = f"Custom VJP fwd rule {self.names[0]} for function {name_of(self.fun)}"
         given = list(map(CustomVJPPrimal, primals, perturbed)) if self.symbolic_zeros else primals
-        start = _apart.Apart(primals) if ctx.axes else None
+        start = _varied.Apart(primals) if ctx.axes else None
         out, res = check_pair(what, self.rules[0](*self.arguments(given)),
                               "the primal output and residuals")
         leaves = self.output(f"{what} must produce a pair (list or tuple of length two)", out)

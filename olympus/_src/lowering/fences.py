@@ -35,7 +35,7 @@ from ..types import dtypes
 from ..types.avals import Aval, is_float0, make_aval
 from .fence_plan import Fences, Plan
 from .glances import ALONE, ANY, BROADCASTS, NEGATIVES, ONE, PAIR, QUOTIENTS, Glances
-from .instead import GivenHidden, PlusZeroAfter, beside_computed, nan_p, plus_zero_p
+from .instead import GivenHidden, PlusZeroAfter, beside_computed, has_nan_bits, nan_p, plus_zero_p
 from .known_numbers import (
     Inexact, Number, Reciprocals, converted, has_no_reciprocal, has_reciprocals, is_infinite,
     is_joint, is_nan, is_safe, ratio, repeated_number, rounded, size,
@@ -698,7 +698,7 @@ class _Pass:
         elif True not in nan:
             computed = p if p[0] & FOLDED else q
             if may_be_zero(computed) and p[0] & FOLDED != q[0] & FOLDED and not eqn.params and (
-                    _in_bits(out.aval) and self._may_be_nan(eqn.invars[computed is not p])):
+                    has_nan_bits(out.aval) and self._may_be_nan(eqn.invars[computed is not p])):
                 self._lower_as(eqn, beside_computed[eqn.primitive.algebra], *eqn.invars,
                                *(eqn.invars if computed is p else eqn.invars[::-1]))
             return False
@@ -722,7 +722,7 @@ class _Pass:
     def _lower_as_nan(self, eqn: OlympusprEqn, x: Atom) -> None:
         """Lower an equation as NaN whose bits are computed from an operand."""
         out = eqn.outvars[0]
-        if _in_bits(out.aval):
+        if has_nan_bits(out.aval):
             self._lower_as(eqn, nan_p, x)
         else:
             self.held.add(out)
@@ -886,11 +886,6 @@ _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
     "negation": _Pass._negation, "part": _Pass._part, "power": _Pass._power,
     "product": _Pass._product,
     "quotient": _Pass._quotient, "square": _Pass._square, "sum": _Pass._sum}
-
-
-def _in_bits(aval: Aval) -> bool:
-    """Whether `nan_p` can make a NaN of a type."""
-    return not dtypes.is_complex(aval.dtype) and aval.dtype.itemsize > 1
 
 
 def _is_integer(aval: Aval) -> bool:

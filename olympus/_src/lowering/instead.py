@@ -83,6 +83,11 @@ class _Nan(_Instead):
         return _nan_of(b, x, b.avals_out[0])
 
 
+def has_nan_bits(aval: ShapedArray) -> bool:
+    """Whether `nan_p` can make a NaN of a type."""
+    return not dtypes.is_complex(aval.dtype) and aval.dtype.itemsize > 1
+
+
 def _nan_of(b: Builder, x: IrValue, aval: ShapedArray) -> IrValue:
     of = dtypes.as_dtype(f"uint{aval.dtype.itemsize * 8}")
     bits = aval.update(dtype=of)

@@ -263,7 +263,7 @@ def eval_sparse(olympuspr: Olympuspr, consts: Sequence[ArrayLike],
     def value(x: object) -> SparsifyValue:
         return x if isinstance(x, SparsifyValue) else _dense(spenv, x)
 
-    def step(eqn: OlympusprEqn, ins: list[Any]) -> object:
+    def step(eqn: OlympusprEqn, ins: Sequence[SparsifyValue | Array | Literal]) -> object:
         if eqn.primitive is broadcast_in_dim_p and type(ins[0]) is Literal:
             return _everywhere(spenv, ins[0], eqn.params)
         if any(isinstance(x, SparsifyValue) and x.is_sparse() for x in ins):
