@@ -397,10 +397,3 @@ def test_order_statistics_in_transformations() -> None:
     q = np.array([0.2, 0.8], "float32")
     mapped = jit(vmap(lambda q: onp.quantile(x[0], q, method="lower")))(q)
     np.testing.assert_array_equal(mapped, np.quantile(x[0], q, method="lower"))
-
-
-@pytest.mark.parametrize(("name", "most"), [("sort", 38), ("median", 18), ("any", 7)])
-def test_long_vectors_take_few_kernels_to_compile(name: str, most: int) -> None:
-    x = olympus.numpy.arange(65793, dtype="float32")
-    text = jit(getattr(olympus.numpy, name)).lower(x).compile().as_text()
-    assert text.count(" fusion(") <= most
