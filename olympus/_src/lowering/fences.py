@@ -775,9 +775,8 @@ class _Pass:
         hidden += [a for a, p in given if is_infinite(value_of(p))]
         computed = set()
         if True in [p[0] & FOLDED > 0 for _, p in given]:
-            found = self._undefined(eqn, given)
-            computed = {a for a in found if (
-                a not in self.closed_over and value_of(self._of(a)) is None)}
+            found, known = self._undefined(eqn, given), self.closed_over
+            computed = {a for a in found if a not in known and value_of(self._of(a)) is None}
             hidden += [a for a in found if a not in computed]
         for sign, ways in (1, _ADDED), (-1, _SUBTRACTED):
             zeros = given if reads & (ways | _RETURNED if once else ways) else unchanged
