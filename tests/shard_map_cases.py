@@ -789,6 +789,16 @@ def _exchange(v):
     return lax.ppermute(v, "x", [(i, (i + 1) % 4) for i in range(4)])
 
 
+def case_the_gradient_of_a_linear_map_over_a_mesh_that_only_shard_map_names():
+    mesh = olympus.make_mesh((8,), ("i",))
+
+    def f(x):
+        return olympus.shard_map(lambda x: 2 * x, mesh=mesh, in_specs=P(), out_specs=P())(x)
+
+    assert olympus.jit(olympus.grad(f))(2.0) == 2.0
+    assert olympus.jit(olympus.grad(lambda x: f(x) ** 2))(2.0) == 16.0
+
+
 def case_branches_that_devices_take_apart_have_no_collectives_among_them():
     """They would wait for the others without an end: nothing of it runs."""
     def turns(v):       # from its second turn on, the loop's carry tells the devices apart

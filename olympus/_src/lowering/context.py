@@ -154,7 +154,7 @@ class Places:
     """The devices and meshes that a module names, and how values are spread over them."""
 
     __slots__ = ("name", "symbols", "devices", "reordered", "meshes", "given", "deviceless",
-                 "parts", "manual")
+                 "parts", "manual", "within")
 
     def __init__(self, name: str, symbols: Symbols) -> None:
         self.name, self.symbols = name, symbols
@@ -162,6 +162,8 @@ class Places:
         self.reordered = False      # whether some name them in another order
         self.meshes: dict[Any, str] = {}       # and the meshes, with the names in the module
         self.given: list[Any] = []     # meshes of arguments and demanded results
+        #: The meshes that the program's equations name, also those that are yet to be lowered.
+        self.within: Callable[[], Sequence[Mesh]] = tuple
         self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
         self.parts = 1      # how many devices such a mesh is of
         self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
@@ -211,7 +213,7 @@ class Places:
             if candidate.shape_tuple == mesh.shape_tuple and (
                     isinstance(candidate, Mesh) or self._may_lack_devices(candidate)):
                 return candidate
-        for candidate in candidates:    # the same devices, by other names
+        for candidate in [*candidates, *self.within()]:     # the same devices, by other names
             if isinstance(candidate, Mesh) and candidate.size == mesh.size:
                 return mesh_of(mesh, candidate.device_tuple)
         if self._may_lack_devices(mesh):
@@ -589,19 +591,31 @@ def _shardy(symbol: str, mesh: Mesh | AbstractMesh, spec: PartitionSpec, ndim: i
     return f"<@{symbol}, [{', '.join(dims)}]{more}>"
 
 
-@derived
-def names_devices(closed: ClosedOlympuspr) -> bool:
-    """Whether an equation of a program, or of one within, says on which devices a value is."""
-    pr = closed.olympuspr
-    pending, seen, kinds = [pr], {pr}, set[type]()
+def _params_within(closed: ClosedOlympuspr) -> Iterator[object]:
+    """The values of all params of a program's equations, and of programs within."""
+    pending = [closed.olympuspr]
+    seen = {*pending}
     while pending:
         pr = pending.pop()
-        params = [eqn.params.values() for eqn in pr.eqns if eqn.params]
-        kinds.update(map(type, itertools.chain.from_iterable(params)))
+        yield from itertools.chain.from_iterable(
+            [eqn.params.values() for eqn in pr.eqns if eqn.params])
         inner = {*subolympusprs(pr)} - seen
         pending += inner
         seen |= inner
+
+
+@derived
+def names_devices(closed: ClosedOlympuspr) -> bool:
+    """Whether an equation of a program, or of one within, says on which devices a value is."""
+    kinds = set(map(type, _params_within(closed)))
     return not kinds.isdisjoint((AbstractMesh, Mesh, NamedSharding))
+
+
+@derived
+def meshes_within(closed: ClosedOlympuspr) -> Sequence[Mesh]:
+    """The meshes with devices that equations of a program, or of one within, name."""
+    named = [x.mesh if type(x) is NamedSharding else x for x in _params_within(closed)]
+    return [*dict.fromkeys([m for m in named if type(m) is Mesh])]
 
 
 def emit_header(symbol: str, visibility: str, ins: Sequence[IrType], outs: Sequence[IrType],

@@ -23,7 +23,7 @@ from ..types.sharding import NamedSharding
 from ..types.symbolic import symbols
 from .attributes import attr, location, module_context
 from .builder import Builder, emit_function
-from .context import ModuleContext, emit_header, names_devices
+from .context import ModuleContext, emit_header, meshes_within, names_devices
 from .dimensions import PLATFORM_INDEX, emit_solution, unknown_variable
 from .emitter import Block
 from .holds import cut_sizes
@@ -195,6 +195,7 @@ def _context_of(program: Lowering) -> ModuleContext:
         # Its number reaches every function as the values of dimensions do.
         context.dimension_names = [PLATFORM_INDEX]
     context.places.deviceless = program.deviceless
+    context.places.within = functools.partial(meshes_within, program.closed)
     context.places.given = [
         s.mesh for s in (*program.shardings, *program.out_shardings) if s is not None]
     _decide_holds(context, program)

@@ -12,7 +12,7 @@ Operations on each element may pass through numbers other than 0 at the places t
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import numpy as np
 
