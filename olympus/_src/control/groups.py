@@ -106,7 +106,7 @@ class HasBodies(Higher, abstract=True):
         """The params with a body that also returns the contents of the flagged references."""
         return {**params, self.body: body}
 
-    def hands_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
+    def hands_references_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
         found = {i for _, body, its in self.applied(params, range(len(xs)))
                  for i, on in zip(its, _refs.handed_on(body), strict=True) if on}
         return [i in found for i in range(len(xs))]

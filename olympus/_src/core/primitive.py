@@ -269,12 +269,12 @@ class Primitive(TagRules):
     # For references: (operands, params) -> results, on cells (`core/cells.py`) in place of
     # references. `on_cells` is the rule of operations on references, `on_set` of writes whose
     # result nobody reads; `discharged` of primitives with bodies, which takes references off the
-    # bodies and binds again. `hands_on(params, operands)` flags those that, if they are references,
-    # a rule gets that runs later.
+    # bodies and binds again. `hands_references_on(params, operands)` flags those that a rule gets
+    # which runs later, if they are references.
     on_cells: Any = None
     on_set: Any = None
     discharged: Any = None
-    hands_on: Any = None
+    hands_references_on: Any = None
     # (params, count) -> for which operands `transpose` takes, in place of `Linear`, a reference to
     # which it adds the cotangent.
     adds: Any = None

@@ -262,8 +262,8 @@ class Tracer(ArrayBase):
 _rewriting: Any = lazy_module("olympus._src.base.rewriting")    # for messages
 BOOL_REMEDY = "use olympus.numpy.where, olympus.lax.cond or olympus.lax.while_loop"
 INT_REMEDY = "compute it with NumPy; to convert the dtype, try using `x.astype(int)`"
-INDEX_REMEDY = ("loop by olympus.lax.fori_loop in place of range, index an array of olympus.numpy in "
-                "place of a list")
+INDEX_REMEDY = ("loop by olympus.lax.fori_loop in place of range, index an array of olympus.numpy "
+                "in place of a list")
 STATIC_REMEDY = ", or mark the argument static (static_argnums, static_argnames)"
 VALUE_REMEDY = "keep the computation in olympus.numpy, or do this outside the transformed function"
 CAST_REMEDY = "try using `x.astype({})`, or do this outside the transformed function"

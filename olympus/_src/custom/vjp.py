@@ -373,7 +373,7 @@ class CustomVjpCall(CustomCall):
     with_failure, with_contents = _VjpWithFailure, "VjpWithContents"
     looked_into = True
 
-    def hands_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
+    def hands_references_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
         return [True] * len(xs)     # whichever `fwd` returns among the residuals
 
     def jvp(self, fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
@@ -473,7 +473,7 @@ class CustomLin(Primitive):
               ) -> list[ShapedArray]:
         return [a for a in out_avals if not is_float0(a)]
 
-    def hands_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
+    def hands_references_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
         return [i < params["num_res"] for i in range(len(xs))]
 
     def discharged(self, ins: Sequence[Reference], params: Params) -> list[Array]:

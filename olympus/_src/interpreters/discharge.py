@@ -65,10 +65,10 @@ def handed_on(closed: ClosedOlympuspr) -> tuple[bool, ...]:
     """Per input, whether it is a reference that a rule of `custom_vjp` may get in a later pass."""
     found: set[Var] = set()
     for eqn in closed.eqns:
-        if eqn.primitive.hands_on is not None and any(v.aval.mutable for v in eqn.invars):
+        flags = eqn.primitive.hands_references_on
+        if flags is not None and any(v.aval.mutable for v in eqn.invars):
             found.update(v for v, on in zip(
-                eqn.invars, eqn.primitive.hands_on(eqn.params, eqn.invars), strict=True)
-                if on and type(v) is Var)
+                eqn.invars, flags(eqn.params, eqn.invars), strict=True) if on and type(v) is Var)
     return tuple([v.aval.mutable and v in found for v in closed.olympuspr.invars])
 
 
@@ -76,7 +76,7 @@ def to_hand_on(prim: Primitive, ins: Sequence[Reference], params: Params) -> lis
     """The places of contents beside which a body needs the reference itself, each once."""
     if not any(is_cell(x) and x._stands_for is not None for x in ins):
         return []
-    flags = prim.hands_on(params, ins)
+    flags = prim.hands_references_on(params, ins)
     return [*{id(x): i for i, (x, on) in enumerate(zip(ins, flags, strict=True))
               if on and is_cell(x) and x._stands_for is not None}.values()]
 

@@ -812,6 +812,8 @@ class _Pass:
     def _is_finite(self, atom: Atom, made: Made) -> bool:
         """Whether each element of a constant is finite."""
         number = value_of(made)
+        if not self.inexact[atom.aval]:
+            return True
         if number is None and atom in self.closed_over:
             return bool(np.isfinite(np.asarray(self.closed_over[atom])).all())
         return number is not None and bool(np.isfinite(number))

@@ -96,6 +96,8 @@ def _computed(eqn: OlympusprEqn, operands: Sequence[Constant | Literal | None],
               ) -> Constants | None:
     """The results of an operation that XLA knows; None if there is harm."""
     prim, outs = eqn.primitive, eqn.outvars
+    if not outs:
+        return ()
     aval = outs[0].aval
     inexact = not is_float0(aval) and dtypes.is_inexact(aval.dtype)
     if constants is None:

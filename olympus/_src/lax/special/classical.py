@@ -18,7 +18,7 @@ from ..comparison import gt, le, select
 from ..convert import convert_element_type
 from ..families import FLOATING, Elementwise, Partial, add, binary, elementwise
 from ..transcendental import exp, rsqrt
-from .series import Computed, enough
+from .series import Computed
 
 # Error functions ---------------------------------------------------------------------------------
 
@@ -200,9 +200,8 @@ def _two_ranges(near: Sequence[float], far: Sequence[float], x: Array,
                 factor: Callable[[Array], Array] | None) -> Array:
     size = abs(x)
     inner, beyond = select(gt(size, 8.0), mul(0.0, size), size), select(gt(size, 8.0), size, 8.0)
-    below = _chebyshev(enough(x, near, 1.0), sub(mul(0.25, inner), 1.0))
-    above = _chebyshev(enough(x, far, 1.0), sub(div(16.0, beyond), 1.0))
-    above = mul(above, rsqrt(beyond))
+    below = _chebyshev(near, sub(mul(0.25, inner), 1.0))
+    above = mul(_chebyshev(far, sub(div(16.0, beyond), 1.0)), rsqrt(beyond))
     return select(gt(size, 8.0), above, below if factor is None else mul(below, factor(inner)))
 
 
