@@ -104,7 +104,7 @@ def test_formulas_of_float64_err_by_less_than_a_digit_and_keep_the_edges(
         assert len(taken(fun, *xs)) == 1
         found, plain = np.asarray(jit(fun)(*xs)), np.asarray(jit(fun, kernels="off")(*xs))
     least = np.finfo(np.float64).tiny
-    if name != "cbrt":      # XLA takes smaller numbers for 0, not everywhere
+    if name not in ("atan2", "cbrt"):       # XLA takes smaller numbers for 0, not everywhere
         xs = [np.where(abs(x) < least, np.copysign(0, x), x) for x in xs]
     wanted = wide_fun(theirs, *xs)
     normal = (abs(wanted) >= least) & (abs(wanted) < 1.7e308)

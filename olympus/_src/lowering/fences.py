@@ -44,8 +44,8 @@ from .made import (
     ALIKE, ALL, CLAMPED, COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, EXPONENTIAL,
     FACTORS, FENCED, FIXED, FOLDED, GIVEN, INVERTIBLE, KNOWN, MERGED, MINUS, NARROWED, NEGATED,
     NEGATIVE, POWER, QUOTIENT, REAL, REPEATED, ROOT, SCALED, SHIFTED, SIGNED, SPREAD,
-    SPREAD_CONSTANT, SPREADS, UNKNOWN, UNSIGNED, Made, is_single, is_zero, may_be_zero, negated,
-    number_of, value_of,
+    SPREAD_CONSTANT, SPREADS, UNKNOWN, UNSIGNED, Made, is_single, is_term, is_zero, may_be_zero,
+    negated, number_of, value_of,
 )
 from .within import Constant, results_of
 
@@ -825,7 +825,7 @@ class _Pass:
                 self.constant_vars[atom] = None
                 continue
             if atom.aval.tagged:
-                self.held.add(atom)
+                self.held.update([] if is_term(atom.aval) else [atom])
                 continue
             # Of an array the scalar is hidden, so that repeating it remains a part of its readers.
             var: Any = Var(atom.aval)
@@ -867,6 +867,8 @@ class _Pass:
     def _lower_as(self, eqn: OlympusprEqn, primitive: Primitive, *operands: Atom,
                   params: Params | None = None) -> None:
         """Lower another operation in the place of an equation."""
+        if is_term(eqn.outvars[0].aval):
+            return
         entry = self._entry(eqn)
         self.fences[-1] = entry._replace(lowered=eqn.replace(
             primitive=primitive, invars=[*operands], params=params or {}))

@@ -15,6 +15,7 @@ from ..core.primitive import Builder, Primitive
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
 from .attributes import i64s
+from .made import is_term
 from .platforms import rule_of
 
 
@@ -25,6 +26,8 @@ def hidden(b: Builder, constant: IrValue, aval: ShapedArray) -> IrValue:
     elements is held in memory. The bits of an array are joined with such a 0 by `xor`: of `or`
     LLVM would know which bits are 1.
     """
+    if is_term(aval):
+        return constant
     if not aval.shape:
         return _held_number(b, constant, aval)
     if dtypes.is_complex(aval.dtype):

@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 from ..core.ir import Literal
 from ..types import dtypes
-from ..types.avals import is_float0
+from ..types.avals import Aval, ShapedArray, is_float0
 from ..types.shape import SymbolicDim
 from .known_numbers import Number
 
@@ -97,3 +97,8 @@ def may_be_zero(made: Made) -> bool:
 def is_single(shape: Sequence[object]) -> bool:
     """Whether an array has one element: XLA moves constants of such further."""
     return not shape or shape.count(1) == len(shape)
+
+
+def is_term(aval: Aval) -> bool:
+    """Whether devices have yet to sum a value: a choice by its bits would be one after the sum."""
+    return isinstance(aval, ShapedArray) and bool(aval.sums[0])
