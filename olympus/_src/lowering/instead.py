@@ -44,10 +44,10 @@ def hidden(b: Builder, constant: IrValue, aval: ShapedArray) -> IrValue:
 
 
 def _held_number(b: Builder, number: IrValue, aval: ShapedArray) -> IrValue:
-    pair = b.hold(b.broadcast(number, aval.update(shape=(2,)), ()), aval)
-    one = b.op("stablehlo.slice", [pair], {
+    two = make_aval((2,), aval.dtype)       # without the sharding of a scalar
+    one = b.op("stablehlo.slice", [b.hold(b.broadcast(number, two, ()), two)], {
         "start_indices": i64s([0]), "limit_indices": i64s([1]), "strides": i64s([1])},
-        aval.update(shape=(1,)))
+        make_aval((1,), aval.dtype))
     return b.op("stablehlo.reshape", [one], None, aval)
 
 
