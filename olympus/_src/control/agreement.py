@@ -128,6 +128,8 @@ def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
         bodies.append(ins[len(ins) - len(eqn.outvars):])    # after no iteration
     if decides:
         _check(eqn, decides, among, kernel)
+    if {*map(len, bodies)} != {len(every)}:     # a body of other results than the equation's
+        return [decides | d for d in every]
     return [decides.union(*column) for column in zip(*bodies, strict=True)]
 
 
