@@ -17,6 +17,7 @@ array varies. So it serves programs with and without `check_vma`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeAlias
 
@@ -128,9 +129,10 @@ def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
         bodies.append(ins[len(ins) - len(eqn.outvars):])    # after no iteration
     if decides:
         _check(eqn, decides, among, kernel)
-    if {*map(len, bodies)} != {len(every)}:     # a body of other results than the equation's
-        return [decides | d for d in every]
-    return [decides.union(*column) for column in zip(*bodies, strict=True)]
+    # A body may have other results than the equation, whose last ones are then the operands'.
+    count = len(every)
+    return [decides.union(*column) for column in itertools.islice(
+        itertools.zip_longest(*bodies, *[[NOWHERE] * count], fillvalue=NOWHERE), count)]
 
 
 def _check(eqn: OlympusprEqn, decides: Axes, among: Among, kernel: bool) -> None:
