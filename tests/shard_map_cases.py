@@ -779,9 +779,10 @@ def _apart(decide, *, meet=_sum_of_x, m=None, check_vma=True):
                              in_specs=P("x", "y"), out_specs=P("x", "y"), check_vma=check_vma)
 
 
-def _until(decide, *, check_vma=True):
+def _until(decide, *, check_vma=True, checkpoints=None):
     return olympus.shard_map(
-        lambda v: lax.while_loop(decide, lambda v: v + 1 + 0 * _sum_of_x(v), v), mesh=mesh(),
+        lambda v: lax.while_loop(decide, lambda v: v + 1 + 0 * _sum_of_x(v), v,
+                                 checkpoints=checkpoints), mesh=mesh(),
         in_specs=P("x", "y"), out_specs=P("x", "y"), check_vma=check_vma)
 
 
@@ -819,6 +820,7 @@ def case_branches_that_devices_take_apart_have_no_collectives_among_them():
             lambda v: _exchange(lax.axis_index("x")) == 1)],
         *[_until(decide) for decide in (
             lambda v: v.sum() < 40, lambda v: lax.psum(v.sum(), "x") * 0 + v[0, 0] < 40)],
+        _until(lambda v: v.sum() < 40, checkpoints=3),
         # Devices of XLA:CPU exchange parts among all of the mesh.
         _apart(lambda v: lax.axis_index("y") == 0, meet=_exchange)]
     for f in programs:

@@ -17,7 +17,6 @@ array varies. So it serves programs with and without `check_vma`.
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Hashable, Mapping, Sequence, Set
 from typing import Any, NamedTuple, TypeAlias
 
@@ -26,7 +25,7 @@ from ..base.util import quoted
 from ..core.ir import Atom, ClosedOlympuspr, Literal, OlympusprEqn, derived
 from ..lax.collectives.axes import Collective
 from ..types.sharding import named_axes
-from .while_primitive import while_p
+from .while_primitive import While
 
 Axes: TypeAlias = frozenset[Any]
 NOWHERE: Axes = frozenset()
@@ -75,7 +74,7 @@ def _meets_inside(closed: ClosedOlympuspr, together: bool) -> bool:
     for eqn in closed.eqns:
         prim = eqn.primitive
         bodies = [body for _, body, _ in prim.applied(eqn.params, eqn.invars)]
-        if (prim.branches or prim is while_p) and any(
+        if (prim.branches or prim.endless) and any(
                 meetings(body, together, False) for body in bodies):
             return True
         if any(_meets_inside(body, together) for body in bodies):
@@ -123,16 +122,14 @@ def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
                          ]) != ins[before:before + count]:
             ins[before:before + count] = carry
             bodies = walked(ins)
-    decides = ins[0] if prim.branches else NOWHERE
-    if prim is while_p:
+    # The first operand of other loops of unknown length is how often they run.
+    decides = ins[0] if prim.branches or prim.endless else NOWHERE
+    if isinstance(prim, While):
         (decides,), *bodies = bodies
         bodies.append(ins[len(ins) - len(eqn.outvars):])    # after no iteration
     if decides:
         _check(eqn, decides, among, kernel)
-    # A body may have other results than the equation, whose last ones are then the operands'.
-    count = len(every)
-    return [decides.union(*column) for column in itertools.islice(
-        itertools.zip_longest(*bodies, *[[NOWHERE] * count], fillvalue=NOWHERE), count)]
+    return [decides.union(*column) for column in zip(*bodies, strict=True)]
 
 
 def _check(eqn: OlympusprEqn, decides: Axes, among: Among, kernel: bool) -> None:
@@ -146,7 +143,7 @@ def _check(eqn: OlympusprEqn, decides: Axes, among: Among, kernel: bool) -> None
 
 def _refusal(eqn: OlympusprEqn, decides: str, along: bool, name: Hashable, meeting: Meeting
              ) -> Exception:
-    loop, prim = eqn.primitive is while_p, meeting.eqn.primitive
+    loop, prim = eqn.primitive.endless, meeting.eqn.primitive
     where, what = ("loop", "condition") if loop else ("branch", "predicate")
     here = f"the {what} of {eqn.primitive.name} depends on the device"
     places = (f"\n  {eqn.primitive.name} at {source.summarize(eqn.source)};"
