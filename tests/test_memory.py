@@ -189,6 +189,7 @@ def mappings(tmp_path, monkeypatch, clear_caches):
         pytest.skip("needs Linux's /proc")
     monkeypatch.setattr(compile, "_LOOK_EVERY", 1)
     monkeypatch.setattr(compile, "_MOST_MAPPINGS", tmp_path / "limit")
+    gc.collect()        # programs of tests before, which the test could not drop a second time
 
     def limit(more, part):
         taken = compile._MAPPINGS.read_bytes().count(b"\n")

@@ -241,7 +241,7 @@ def test_samples_are_of_the_distribution(name, params):
 
 def test_sums_that_would_not_end_are_nan(monkeypatch):
     assert np.isnan(skellam.cdf(np.zeros(3), np.array([np.nan, 2.0, np.inf]), 2.0))[::2].all()
-    monkeypatch.setattr(sums, "_MOST", 100)
+    monkeypatch.setattr(sums, "_LONGEST", 100)
     out = jit(skellam.cdf)(np.zeros(2), np.array([2.0, 1e6]), np.array([2.0, 1e6]))
     assert np.isnan(out).tolist() == [False, True]
 
