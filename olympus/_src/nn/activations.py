@@ -490,10 +490,13 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
       where: bool, broadcasts to a; elements to include.
 
     Returns:
-      An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0.
+      An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0. Where all
+      of `a` is -inf, logarithms of probabilities that are 0, the derivatives are 0.
 
     >>> print(olympus.nn.logsumexp(onp.array([1000., 1000.])))
     1000.6932
+    >>> print(olympus.grad(olympus.nn.logsumexp)(onp.full(2, -onp.inf)))
+    [0. 0.]
     """
     a = _inexact(a)
     if b is not None:
@@ -504,14 +507,18 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
     top = _largest(real, axes, where)
     # Chosen without the axes, or TPUs copy it.
     top = top if keepdims else squeeze(top, axes)
+    impossible = uf.equal(top, -math.inf)
     top = choose(el.isfinite(top), top, 0.0)
     terms = el.exp(uf.subtract(a, top if keepdims else expand_dims(top, axes)))
     if b is not None:
         terms = uf.multiply(terms, b)
     total = reductions.sum(terms, axes, keepdims=keepdims, where=where)
+    # The slope of log(0) is infinite: multiplied by exp(-inf) it would be NaN.
+    impossible = logical_and(impossible, uf.equal(total, 0))
+    total, top = choose(impossible, 1.0, total), choose(impossible, -math.inf, top)
     if dtypes.is_complex(a.dtype) and not return_sign:
         return uf.add(el.log(total), top)
-    sign = uf.sign(total)
+    sign = choose(impossible, 0.0, uf.sign(total))
     size = uf.add(el.log(uf.absolute(total)), top)
     if return_sign:
         return size, sign
