@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from ..core.ir import Atom, Literal, OlympusprEqn, Var
@@ -60,10 +60,11 @@ def is_constant(notes: Notes, eqn: OlympusprEqn) -> bool:
     return False
 
 
-def add_zero(notes: Notes, eqn: OlympusprEqn, bits: int) -> None:
-    """Let a sum of elements, which XLA computes without adding up, be no -0."""
+def add_zero(notes: Notes, eqn: OlympusprEqn, bits: int, summed: Sequence[int] | None) -> None:
+    """Let a sum of elements, which XLA computes without adding up, be no -0; `summed` are the axes
+    of the first operand if it is one of products.
+    """
     prim, x, params = eqn.primitive, eqn.invars[0], eqn.params
-    summed = prim.summed_axes(params)
     if not notes.inexact[eqn.outvars[0].aval] or summed is not None and not bits & SPREAD and (
             not notes.those(eqn.invars, ALIKE)):
         return
@@ -73,7 +74,10 @@ def add_zero(notes: Notes, eqn: OlympusprEqn, bits: int) -> None:
         sizes = [x.aval.shape[i] for i in ([params["axis"]] if axes is None else axes)]
     if value_of(notes.of(x)) or is_zero(notes.of(x), 1) or all(map(is_one, sizes)):
         return
-    notes.lower_as(eqn, PlusZeroAfter(prim), *eqn.invars, params=params)
+    if bits & (FOLDED | SPREAD):
+        notes.lower_as(eqn, PlusZeroAfter(prim), *eqn.invars, params=params)
+    else:   # the sum of negatives, not the negative of their sum
+        notes.fence(eqn, x)
 
 
 def hide(notes: Notes, eqn: OlympusprEqn, *atoms: Atom) -> None:

@@ -29,12 +29,15 @@ from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, derived
 from . import merging
 from .constants import hide, is_constant
 from .fence_plan import Plan
-from .glances import ALONE, ANY, BROADCASTS, NEGATIVES, ONE, PAIR, QUOTIENTS, Glances
+from .glances import (
+    ALONE, ANY, BROADCASTS, COMBINED, NEGATIVES, ONE, PAIR, POWERS, QUOTIENT_BY, QUOTIENTS, READ,
+    Glances,
+)
 from .instead import GivenHidden
 from .known_numbers import is_infinite, is_nan
 from .made import (
     COMPUTED, CONSTANT, CONSTANTS, COPIES, DIVIDED, DIVISORS, FENCED, FIXED, FOLDED, GIVEN,
-    NARROWED, NEGATIVE, QUOTIENT, REAL, SCALED, SPREAD, SPREAD_CONSTANT, SPREADS, UNKNOWN,
+    NARROWED, NEGATIVE, QUOTIENT, REAL, REPEATED, SCALED, SPREAD, SPREAD_CONSTANT, SPREADS, UNKNOWN,
     is_integer, is_zero, value_of,
 )
 from .nan_constants import may_be_nan, undefined
@@ -64,11 +67,11 @@ class _Pass(Notes):
 
     def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
         made, get, steps, glances = self.made, self.made.get, _STEPS, Glances()
-        inexact, others = self.inexact, self._glance
+        moved, inexact, others = self.moved, self.inexact, self._glance
         for eqn in self.pr.eqns:
             # A glance decides on most equations, without calls; the steps are for the others.
             operands = eqn.invars
-            glance, kind, neutral, alone, together = glances[prim := eqn.primitive]
+            glance, kind, neutral, alone, together, beside, passed = glances[prim := eqn.primitive]
             if glance == ANY:
                 for x in operands:
                     if type(x) is Literal:
@@ -77,7 +80,10 @@ class _Pass(Notes):
                     elif (p := get(x)) is not None and p[0] & alone:
                         break
                 else:
-                    if operands and type(operands[0]) is not Literal:
+                    if not operands:
+                        made.update(dict.fromkeys(eqn.outvars, COMPUTED))
+                        continue
+                    if type(operands[0]) is not Literal:
                         continue
             elif glance == PAIR:
                 x, y = operands
@@ -88,9 +94,10 @@ class _Pass(Notes):
                             c == c and c != neutral and (aval := other.aval).shape
                             and inexact[aval]):
                         bits, p = 0, get(other)
-                        if p is None or not (bits := p[0]) & ~SPREAD:
+                        # Factors of size 1 pass on more.
+                        if p is None or not (bits := p[0]) & (beside if c != -1 else ~SPREAD):
                             if kind:
-                                made[eqn.outvars[0]] = bits | kind, (
+                                made[eqn.outvars[0]] = bits & passed | kind, (
                                     -c if number is y and prim.algebra == "difference" else c)
                             continue
                 else:
@@ -109,21 +116,36 @@ class _Pass(Notes):
                             if p[0] & q[0] & SPREAD:
                                 made[eqn.outvars[0]] = SPREADS
                             continue
+            elif glance == BROADCASTS:
+                x, out = operands[0], eqn.outvars[0]
+                if type(x) is not Literal:
+                    p = get(x)
+                    if p is None:
+                        made[out] = COPIES
+                    else:
+                        made[out] = p[0] | (SPREAD if p[0] & FOLDED else REPEATED | SPREAD), p[1]
+                        moved[out] = moved.get(x, x)
+                    continue
+                if type(x.val) in REAL or type(x.val) is bool:
+                    made[out] = SPREAD_CONSTANT, x.val
+                    continue
+            elif glance == COMBINED:
+                x, y = operands[0], operands[-1]
+                if type(x) is not Literal and type(y) is not Literal:
+                    p, q = get(x), get(y)
+                    if (p is None is q or not (p := p or UNKNOWN)[0] & alone and (
+                            not (q := q or UNKNOWN)[0] & alone
+                            and not (p[0] & together and q[0] & together)
+                            and not x.aval.shape.count(1))) and inexact[x.aval]:
+                        continue
             elif glance == ONE:
                 x = operands[0]
-                if type(x) is not Literal and x not in made and inexact[x.aval]:
-                    if kind:
-                        made[eqn.outvars[0]] = kind, None
-                    continue
-            elif glance == BROADCASTS:
-                x = operands[0]
-                if type(x) is not Literal:
-                    if x not in made:
-                        made[eqn.outvars[0]] = COPIES
+                if type(x) is not Literal and inexact[x.aval]:
+                    bits, p = 0, get(x)
+                    if p is None or not (bits := p[0]) & alone:
+                        if bits := bits & SPREAD | kind:
+                            made[eqn.outvars[0]] = bits, None
                         continue
-                elif type(x.val) in REAL:
-                    made[eqn.outvars[0]] = SPREAD_CONSTANT, x.val
-                    continue
             elif glance and others(eqn, glance):
                 continue
             steps[prim.algebra](self, eqn)
@@ -131,18 +153,18 @@ class _Pass(Notes):
             self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
 
     def _glance(self, eqn: OlympusprEqn, glance: int) -> bool:
-        """Whether a glance at a quotient, an extremum or a negative was enough."""
+        """Whether a glance at a quotient, an extremum, a negative or a power was enough."""
         made, operands = self.made, eqn.invars
         x, y = operands[0], operands[-1]
         if glance == QUOTIENTS:
             aval = x.aval
             if type(y) is Literal:
                 if type(number := y.val) in REAL and number and aval.shape and (
-                        self.inexact[aval] and number == number != 1
+                        self.inexact[aval] and number == number and number * number != 1
                         and self.reciprocals[number, aval]):
                     bits, p = 0, made.get(x)
-                    if p is None or not (bits := p[0]) & ~SPREAD:
-                        made[eqn.outvars[0]] = SCALED | bits, 1 / number
+                    if p is None or not (bits := p[0]) & QUOTIENT_BY.beside:
+                        made[eqn.outvars[0]] = SCALED | bits & QUOTIENT_BY.passed, 1 / number
                         return True
             elif self.inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden) and (
                     type(x) is not Literal or x.val == x.val):
@@ -154,6 +176,11 @@ class _Pass(Notes):
         elif glance == NEGATIVES:
             if type(x) is not Literal and x not in made:
                 made[eqn.outvars[0]] = NEGATIVE
+                return True
+        elif glance == POWERS:
+            if type(x) is not Literal and x not in made and self.inexact[x.aval]:
+                if eqn.params["y"] < 0:
+                    made[eqn.outvars[0]] = DIVIDED
                 return True
         else:
             if type(x) is Literal:
@@ -226,7 +253,7 @@ class _Pass(Notes):
 
 
 _STEPS: dict[str, Callable[[_Pass, OlympusprEqn], None]] = {
-    **dict.fromkeys(("", *merging.READ, *ALONE), merging.other),
+    **dict.fromkeys(("", *READ, *ALONE), merging.other),
     "absolute": merging.absolute, "broadcast": merging.broadcast, "called": _Pass._call,
     "choice": merging.choice, "clamp": merging.clamp, "comparison": merging.comparison,
     "conversion": merging.conversion, "difference": merging.difference,

@@ -17,7 +17,7 @@ from ..core.ir import Atom, Literal, OlympusprEqn, Var
 from ..types import dtypes
 from ..types.avals import Aval
 from .constants import add_zero, hide, is_constant, is_known
-from .glances import ALONE
+from .glances import ALONE, READ
 from .instead import plus_zero_p
 from .known_numbers import (
     converted, has_no_reciprocal, has_reciprocals, is_infinite, is_joint, is_nan, is_safe, ratio,
@@ -25,16 +25,12 @@ from .known_numbers import (
 )
 from .made import (
     ALIKE, ALL, CLAMPED, COMPUTED, CONSTANT, DIVIDED, DIVISORS, EXPONENTIAL, FENCED, FIXED, FOLDED,
-    INVERTIBLE, MERGED, MINUS, NARROWED, NEGATED, POWER, QUOTIENT, REAL, REPEATED, ROOT, SCALED,
-    SHIFTED, SIGNED, SPREAD, UNKNOWN, UNSIGNED, Made, is_one, is_single, is_zero, may_be_zero,
-    negated, value_of,
+    INVERTIBLE, MERGED, MINUS, NARROWED, NEGATED, POWER, QUOTIENT, REAL, REPEATED, SCALED, SHIFTED,
+    SIGNED, SPREAD, UNKNOWN, UNSIGNED, Made, is_one, is_single, is_zero, may_be_zero, negated,
+    value_of,
 )
 from .nan_constants import is_made_nan
 from .notes import ADDED, MASKED, SUBTRACTED, Notes
-
-# What an operation reads of its operands, where that is only what computed them.
-READ = {"clamp": SIGNED, "comparison": SIGNED, "exclusive_or": SIGNED, "extremum": SIGNED,
-        "logarithm": INVERTIBLE | POWER | QUOTIENT | ROOT, "sign": SIGNED}
 
 
 def product(notes: Notes, eqn: OlympusprEqn) -> None:
@@ -133,20 +129,22 @@ def _term(notes: Notes, eqn: OlympusprEqn, sign: int) -> None:
     p, q = notes.of(x), notes.of(y)
     if q[1] is not None and sign < 0:
         q = q[0], -q[1]
-    if (p[0] | q[0]) & FOLDED and is_known(notes, eqn, p, q, operator.add):
+    folded = (p[0] | q[0]) & FOLDED
+    if folded and is_known(notes, eqn, p, q, operator.add):
         return
     notes.read(ADDED if sign > 0 else SUBTRACTED, x, y)
-    if is_zero(q, 1) or sign > 0 and is_zero(p, 1):
-        notes.lower_as(eqn, plus_zero_p, x if is_zero(q, 1) else y)
-        if bits := (p if is_zero(q, 1) else q)[0] & ALIKE:
-            notes.made[out] = bits, None
-        return
-    # What XLA computes of constants may be 0.
-    notes.fence(eqn, *[a for a, made in ((x, p), (y, q)) if (
-        may_be_zero(made) and (a is y or sign > 0))])
-    p, q = notes.of(x), notes.of(y)
-    if q[1] is not None and sign < 0:
-        q = q[0], -q[1]
+    if folded:
+        if is_zero(q, 1) or sign > 0 and is_zero(p, 1):
+            notes.lower_as(eqn, plus_zero_p, x if is_zero(q, 1) else y)
+            if bits := (p if is_zero(q, 1) else q)[0] & ALIKE:
+                notes.made[out] = bits, None
+            return
+        # What XLA computes of constants may be 0.
+        notes.fence(eqn, *[a for a, made in ((x, p), (y, q)) if (
+            may_be_zero(made) and (a is y or sign > 0))])
+        p, q = notes.of(x), notes.of(y)
+        if q[1] is not None and sign < 0:
+            q = q[0], -q[1]
     # XLA leaves c - (y + d) as it is.
     turned = p[0] & FIXED and not (p[0] & SHIFTED and q[0] & FIXED)
     if turned:
@@ -315,12 +313,11 @@ def choice(notes: Notes, eqn: OlympusprEqn) -> None:
     if len({notes.moved.get(x, x) for x in cases}) == 1:     # XLA drops such a choice
         notes.made[out] = notes.of(cases[0])
         return
+    bits, number = notes.joined(cases)
     # LLVM computes functions of a choice of constants for each of them.
-    nan = [a for a in cases if is_nan(value_of(notes.of(a)))]
-    if nan and False not in [notes.of(a)[0] & FOLDED > 0 for a in cases] and (
+    if bits & FOLDED and (nan := [a for a in cases if is_nan(value_of(notes.of(a)))]) and (
             id(eqn) in notes.before_functions):
         hide(notes, eqn, *nan)
-    bits, number = notes.joined(cases)
     if not notes.of(which)[0] & FIXED:
         bits = bits & ALIKE if out.aval.shape else bits & (FIXED | FOLDED)
     if bits:
@@ -351,13 +348,11 @@ def other(notes: Notes, eqn: OlympusprEqn) -> None:
     read = READ.get(algebra, 0)
     if read:
         notes.fence(eqn, *notes.those(operands, read))
-    if is_constant(notes, eqn):
-        return
-    if prim.elementwise:
-        if is_made_nan(notes, eqn):
+    if Literal in map(type, operands) or notes.those(operands, CONSTANT):
+        if is_constant(notes, eqn) or prim.elementwise and is_made_nan(notes, eqn):
             return
-    elif nan := [a for a in operands if is_nan(value_of(notes.of(a)))]:
-        hide(notes, eqn, *nan)
+        if not prim.elementwise:
+            hide(notes, eqn, *[a for a in operands if is_nan(value_of(notes.of(a)))])
     made = notes.joined(operands)
     if Var not in map(type, operands):
         notes.made.update(dict.fromkeys(eqn.outvars, COMPUTED))
@@ -380,7 +375,7 @@ def _note_moved(notes: Notes, eqn: OlympusprEqn, made: Made) -> None:
     scaled = SCALED | SCALED << MINUS
     summed = prim.summed_axes(eqn.params)
     if bits & (FOLDED | NEGATED | SPREAD) and (summed is not None or prim.adds_up):
-        add_zero(notes, eqn, bits)
+        add_zero(notes, eqn, bits, summed)
     if summed is not None:
         x, y = operands = operands[:2]
         if bits & scaled and notes.of(x)[0] & notes.of(y)[0] & scaled:
