@@ -41,8 +41,9 @@ OPERATIONS: dict[str, Operation] = {
     **{name: Operation(f"lax.{name}({{0}})", 1, kinds) for name, kinds in (
         ("neg", "fciu"), ("abs", "fi"), ("square", "fciu"), ("sqrt", "fc"), ("rsqrt", "f"),
         ("cbrt", "f"), ("exp", "fc"), ("exp2", "f"), ("expm1", "f"), ("log", "fc"), ("log1p", "f"),
-        ("tanh", "fc"), ("clz", "iu"), ("population_count", "iu"), ("logistic", "f"), ("sin", "f"), ("cos", "f"), ("sign", "fiu"),
-        ("floor", "f"), ("ceil", "f"), ("round", "f"), ("bitwise_not", "iub"), ("conj", "c"))},
+        ("tanh", "fc"), ("logistic", "f"), ("sin", "f"), ("cos", "f"), ("sign", "fiu"),
+        ("floor", "f"), ("ceil", "f"), ("round", "f"), ("bitwise_not", "iub"), ("conj", "c"),
+        ("clz", "iu"), ("population_count", "iu"))},
     "log2": Operation("onp.log2({0})", 1, "f"),
     "reciprocal": Operation("1 / {0}", 1, "fc"),
     "cube": Operation("lax.integer_pow({0}, 3)", 1, "fciu"),

@@ -378,6 +378,17 @@ def summed(a: Range, of: Format, axes: tuple[int, ...], total: Callable[..., Any
                  (total(a.nan.astype(int), axes) > 0) | loose, certain)
 
 
+def of_sum(name: str, params: Any, a: Range, of: Format) -> Range:
+    if name == "reduce_sum":
+        return summed(a, of, tuple(params["axes"]), lambda v, i: np.sum(v, i))
+    axis, back = params["axis"], params["reverse"]
+
+    def running(v: Any, _: Any) -> Any:
+        return np.flip(np.cumsum(np.flip(v, axis), axis), axis) if back else np.cumsum(v, axis)
+
+    return summed(a, of, (axis,), running)
+
+
 def ordered(name: str, a: Range, params: Any) -> Range | None:
     """The least and the greatest results, in order; NaN comes last."""
     if params.get("reverse") or (a.nan & ~a.must).any():
@@ -612,7 +623,8 @@ def bounded(eqn: Any, ins: list[Value], x: Any) -> Value:
         most = format_of(ins[0].x.dtype).most
         return Value(x, (), (r.lo >= -most) & (r.hi <= most) & ~r.nan | ins[0].exact)
     if not is_inexact(x.dtype):
-        if any(each.parts for each in ins) or np.ndim(x) != max([np.ndim(i.x) for i in ins], default=0):
+        ranks = [np.ndim(each.x) for each in ins]
+        if any(each.parts for each in ins) or np.ndim(x) != max(ranks, default=0):
             return near(ins, x)
         return Value(x, (), np.broadcast_to(
             functools.reduce(np.logical_and, [each.known for each in ins]), x.shape))
@@ -660,16 +672,7 @@ def real(name: str, params: Any, ranges: list[Range], of: Format, x: Any, ins: l
              if away else np.rint)
         return increasing(f)(ranges[0])
     if name in ("reduce_sum", "cumsum"):
-        if name == "reduce_sum":
-            axes = tuple(params["axes"])
-            return settled(summed(ranges[0], of, axes, lambda v, i: np.sum(v, i)), of, ROUNDED)
-        axis = params["axis"]
-        back = params["reverse"]
-
-        def running(v: Any, _: Any) -> Any:
-            return np.flip(np.cumsum(np.flip(v, axis), axis), axis) if back else np.cumsum(v, axis)
-
-        return settled(summed(ranges[0], of, (axis,), running), of, ROUNDED)
+        return settled(of_sum(name, params, ranges[0], of), of, ROUNDED)
     if name in ("reduce_max", "reduce_min", "reduce_prod"):
         axes = tuple(params["axes"])
         if name == "reduce_prod":

@@ -66,10 +66,10 @@ class _Pass(Notes):
     """The pass over a program."""
 
     def plan(self) -> Plan:     # noqa: C901, PLR0912 - hot: without calls for most equations
+        """A glance decides on most equations, without calls; the steps are for the others."""
         made, get, steps, glances = self.made, self.made.get, _STEPS, Glances()
         moved, inexact, others = self.moved, self.inexact, self._glance
         for eqn in self.pr.eqns:
-            # A glance decides on most equations, without calls; the steps are for the others.
             operands = eqn.invars
             glance, kind, neutral, alone, together, beside, passed = glances[prim := eqn.primitive]
             if glance == ANY:
@@ -82,8 +82,7 @@ class _Pass(Notes):
                 else:
                     if not operands:
                         made.update(dict.fromkeys(eqn.outvars, COMPUTED))
-                        continue
-                    if type(operands[0]) is not Literal:
+                    if not operands or type(operands[0]) is not Literal:
                         continue
             elif glance == PAIR:
                 x, y = operands
@@ -92,14 +91,12 @@ class _Pass(Notes):
                     number, other = (y, x) if type(y) is Literal else (x, y)
                     if type(c := number.val) in REAL and (     # type: ignore[union-attr]
                             c == c and c != neutral and (aval := other.aval).shape
-                            and inexact[aval]):
-                        bits, p = 0, get(other)
-                        # Factors of size 1 pass on more.
-                        if p is None or not (bits := p[0]) & (beside if c != -1 else ~SPREAD):
-                            if kind:
-                                made[eqn.outvars[0]] = bits & passed | kind, (
-                                    -c if number is y and prim.algebra == "difference" else c)
-                            continue
+                            and inexact[aval] and not (bits := get(other, UNKNOWN)[0]) & (
+                                beside if c != -1 else ~SPREAD)):   # -1 passes on more
+                        if kind:
+                            made[eqn.outvars[0]] = bits & passed | kind, (
+                                -c if number is y and prim.algebra == "difference" else c)
+                        continue
                 else:
                     p, q = get(x), get(y)
                     if p is None is q:
@@ -131,21 +128,19 @@ class _Pass(Notes):
                     continue
             elif glance == COMBINED:
                 x, y = operands[0], operands[-1]
-                if type(x) is not Literal and type(y) is not Literal:
-                    p, q = get(x), get(y)
-                    if (p is None is q or not (p := p or UNKNOWN)[0] & alone and (
-                            not (q := q or UNKNOWN)[0] & alone
-                            and not (p[0] & together and q[0] & together)
-                            and not x.aval.shape.count(1))) and inexact[x.aval]:
+                if type(x) is not Literal and type(y) is not Literal and inexact[x.aval]:
+                    p, q = get(x, UNKNOWN), get(y, UNKNOWN)
+                    if p is UNKNOWN is q or not (
+                            (p[0] | q[0]) & alone or p[0] & q[0] & together
+                            or x.aval.shape.count(1)):
                         continue
             elif glance == ONE:
                 x = operands[0]
-                if type(x) is not Literal and inexact[x.aval]:
-                    bits, p = 0, get(x)
-                    if p is None or not (bits := p[0]) & alone:
-                        if bits := bits & SPREAD | kind:
-                            made[eqn.outvars[0]] = bits, None
-                        continue
+                if type(x) is not Literal and inexact[x.aval] and (
+                        not (bits := get(x, UNKNOWN)[0]) & alone):
+                    if bits := bits & SPREAD | kind:
+                        made[eqn.outvars[0]] = bits, None
+                    continue
             elif glance and others(eqn, glance):
                 continue
             steps[prim.algebra](self, eqn)
