@@ -130,9 +130,9 @@ class _Pass(Notes):
                 x, y = operands[0], operands[-1]
                 if type(x) is not Literal and type(y) is not Literal and inexact[x.aval]:
                     p, q = get(x, UNKNOWN), get(y, UNKNOWN)
-                    if p is UNKNOWN is q or not (
-                            (p[0] | q[0]) & alone or p[0] & q[0] & together
-                            or x.aval.shape.count(1)):
+                    if p is UNKNOWN is q or not ((p[0] | q[0]) & alone or p[0] & q[0] & together
+                                                 or x.aval.shape.count(1)) and (    # or no axis
+                                prim.summed_axes(eqn.params) or eqn.params.get("axes")):
                         continue
             elif glance == ONE:
                 x = operands[0]
