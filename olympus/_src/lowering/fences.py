@@ -82,7 +82,8 @@ class _Pass(Notes):
                 else:
                     if not operands:
                         made.update(dict.fromkeys(eqn.outvars, COMPUTED))
-                    if not operands or type(operands[0]) is not Literal:
+                    if not operands or type(operands[0]) is not Literal and (
+                            type(operands[-1]) is not Literal or prim.algebra != "choice"):
                         continue
             elif glance == PAIR:
                 x, y = operands
@@ -144,8 +145,7 @@ class _Pass(Notes):
             elif glance and others(eqn, glance):
                 continue
             steps[prim.algebra](self, eqn)
-        return self._for_callers() if self.nested else Plan(
-            self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
+        return self._planned()
 
     def _glance(self, eqn: OlympusprEqn, glance: int) -> bool:
         """Whether a glance at a quotient, an extremum, a negative or a power was enough."""
@@ -164,8 +164,8 @@ class _Pass(Notes):
             elif self.inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden) and (
                     type(x) is not Literal or x.val == x.val):
                 p, q = made.get(x), made.get(y)
-                if (q is None or not q[0] & DIVISORS) and (
-                        p is None or not p[0] & (CONSTANT | QUOTIENT)):
+                if (q is None or not q[0] & (DIVISORS | FOLDED)) and (
+                        p is None or not p[0] & (CONSTANT | FOLDED | QUOTIENT)):
                     made[eqn.outvars[0]] = DIVIDED
                     return True
         elif glance == NEGATIVES:
@@ -186,8 +186,10 @@ class _Pass(Notes):
                 return y not in made
         return False
 
-    def _for_callers(self) -> Plan:
-        """The plan of a function or body: whatever may read its results is unknown."""
+    def _planned(self) -> Plan:
+        """The plan; of a function or body, whose results anything may read, also for callers."""
+        if not self.nested:
+            return Plan(self.fences, (), frozenset(self.held), self.constant_vars, 0, (), ())
         results = self.pr.outvars
         narrowed = self.those(results, NARROWED)
         if self.reads & MASKED:    # the next iteration may read them

@@ -15,8 +15,9 @@ from .made import (
     QUOTIENT, REPEATED, ROOT, SCALED, SHIFTED, SIGNED, SPREAD,
 )
 
+_CONSTANTS = FIXED | FOLDED     # behind a fence a value is the latter alone
 # What an elementwise operation without algebra may leave of its operands.
-_LASTING = FIXED | NARROWED | SPREAD | SIGNED
+_LASTING = FIXED | FOLDED | NARROWED | SPREAD | SIGNED
 # What an operation reads of its operands, where that is only what computed them.
 READ = {"clamp": SIGNED, "comparison": SIGNED, "exclusive_or": SIGNED, "extremum": SIGNED,
         "logarithm": INVERTIBLE | POWER | QUOTIENT | ROOT, "sign": SIGNED}
@@ -27,7 +28,6 @@ NONE, ANY, ONE, PAIR, QUOTIENTS, BROADCASTS, BOUNDS, NEGATIVES, POWERS, COMBINED
 _GLANCES = {"": ANY, "broadcast": BROADCASTS, "choice": ANY, "extremum": BOUNDS,
             "integer_power": POWERS, "move": ANY, "negation": NEGATIVES, "part": ANY,
             "quotient": QUOTIENTS}
-_ITS_CONSTANTS = FIXED | FOLDED
 # The facts of a result of floats whose operand has no known facts.
 ALONE = {"absolute": 0, "conversion": 0, "exponential": EXPONENTIAL, "logarithm": 0,
          "logistic": QUOTIENT,    # 1 / (1 + exp(-x))
@@ -51,13 +51,14 @@ class Glance(NamedTuple):
 
 
 _PAIRS = {
-    "comparison": Glance(PAIR, 0, None, FIXED | SIGNED, 0, ~SPREAD),
-    "difference": Glance(PAIR, SHIFTED, 0, FIXED, 0, _ITS_CONSTANTS | SHIFTED, SPREAD),
+    "comparison": Glance(PAIR, 0, None, _CONSTANTS | SIGNED, 0, ~SPREAD),
+    "difference": Glance(PAIR, SHIFTED, 0, _CONSTANTS, 0, _CONSTANTS | SHIFTED, SPREAD),
     "product": Glance(
-        PAIR, SCALED, 1, FIXED,
+        PAIR, SCALED, 1, _CONSTANTS,
         EXPONENTIAL | REPEATED | SCALED | (EXPONENTIAL | SCALED) << MINUS,
-        _ITS_CONSTANTS | SCALED, FACTORS | SPREAD),
-    "sum": Glance(PAIR, SHIFTED, 0, FIXED, SCALED, _ITS_CONSTANTS | SHIFTED, SPREAD)}
+        _CONSTANTS | SCALED, FACTORS | SPREAD),
+    "sum": Glance(
+        PAIR, SHIFTED, 0, _CONSTANTS, SCALED, _CONSTANTS | SHIFTED, SPREAD)}
 QUOTIENT_BY = _PAIRS["product"]._replace(at=QUOTIENTS)     # the glance at one by a number
 # Operations on one operand that hand on that it is repeated, and otherwise what they read of it.
 _READERS = {"exponential": MERGED, "logarithm": READ["logarithm"], "logistic": 0, "root": 0,
@@ -81,7 +82,7 @@ def _glance(prim: Primitive) -> Glance:
         return QUOTIENT_BY
     if algebra in ALONE:
         reads = _READERS.get(algebra)
-        return Glance(ONE, ALONE[algebra], alone=-1 if reads is None else _ITS_CONSTANTS | reads)
+        return Glance(ONE, ALONE[algebra], alone=-1 if reads is None else _CONSTANTS | reads)
     if prim.fusion == "reduces" and not prim.multiplies and not prim.foreign:
         return Glance(COMBINED, alone=~MERGED)
     if not algebra and type(prim).summed_axes is not Facts.summed_axes:
