@@ -1,7 +1,7 @@
 """What a pass over the equations of a program looks at first: at kinds of operations, and bits.
 
 `fences.py` has a step for each kind of operation, which takes a call or several. For most equations
-a glance at the facts about their operands shows what the step would note.
+a glance at the facts about their operands is enough to note the same.
 """
 
 from __future__ import annotations

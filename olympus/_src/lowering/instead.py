@@ -123,10 +123,10 @@ class _BesideComputed(_Instead):
 
 def _as_plain(b: Builder, primitive: Primitive, xs: Sequence[IrValue], params: Params
               ) -> IrValue | Sequence[IrValue]:
-    """What the rule of a primitive emits for the equation that stands in the place of its own.
+    """Call the rule of a primitive whose equation another one replaces.
 
-    The builder has the replaced equation only for the rule: in a module of several platforms the
-    other one is lowered anew for each.
+    Only the rule sees the replaced equation: in a module of several platforms the other one is
+    lowered anew for each.
     """
     eqn = b.eqn
     b.eqn = eqn.replace(primitive=primitive)

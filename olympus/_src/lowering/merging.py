@@ -114,7 +114,7 @@ def addition(notes: Notes, eqn: OlympusprEqn) -> None:
 def difference(notes: Notes, eqn: OlympusprEqn) -> None:
     x, y = eqn.invars
     if x is y and not notes.inexact[eqn.outvars[0].aval]:
-        notes.held.add(eqn.outvars[0])       # see `_comparison`
+        notes.held.add(eqn.outvars[0])       # see `comparison`
     _term(notes, eqn, -1)
 
 

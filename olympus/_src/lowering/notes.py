@@ -1,4 +1,4 @@
-"""What the pass of `fences.py` notes of a program: how values were computed, and what to fence."""
+"""The notes of the pass of `fences.py`: how a program computes its values, and fences so far."""
 
 from __future__ import annotations
 
