@@ -113,6 +113,47 @@ def test_parts_of_parts_are_read_and_written():
         assert part == 3 and bits == np.float32(3).view(np.int32)
 
 
+_MESH = olympus.make_mesh((1,), ("d",), axis_types=(olympus.sharding.AxisType.Explicit,))
+CALLS = {
+    "jit": olympus.jit, "checkpoint": olympus.checkpoint, "named": olympus.named_call,
+    "cond": lambda f: lambda part: lax.cond(onp.array(True), f, f, part),
+    "scan": lambda f: lambda part: lax.scan(lambda c, _: (c, f(part)), 0, None, length=1)[1][0],
+    "shard_map": lambda f: olympus.jit(
+        olympus.shard_map(f, mesh=_MESH, in_specs=olympus.P(), out_specs=olympus.P())),
+    "unmapped": lambda f: lambda part: olympus.vmap(
+        lambda part, x: f(part) + x, in_axes=(None, 0))(part, onp.zeros(2))[0],
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_part_is_an_argument(call, traced):
+    """Regression: transformed functions refused parts, and jit gave its function an array."""
+    def add_and_read(part):
+        addupdate(part, -1, 5.0)
+        return part.at[1:].T[0]
+
+    def run(x, i):
+        ref = new_ref(x.reshape(2, 2))
+        return CALLS[call](add_and_read)(ref.at[i].at[::-1]), ref[...]
+
+    if traced:
+        out, left = olympus.jit(run)(X, 1)
+    else:
+        out, left = run(onp.asarray(X), 1)
+    assert out == 7 and left.tolist() == [[0.5, -1.0], [7.0, 0.25]]
+
+
+def test_parts_of_one_pattern_share_a_program():
+    step = olympus.jit(lambda part, v: set(part, ..., v))
+    ref = new_ref(onp.zeros((3, 2)))
+    for i in range(3):
+        step(ref.at[onp.int32(i)], i + 1.0)
+    assert ref[...].tolist() == [[1, 1], [2, 2], [3, 3]]
+    assert step.cache_info().traces == 1
+    assert [type(x) for x in olympus.tree.leaves(ref.at[0])] == [type(ref)]
+
+
 def test_programs_are_printed_as_jax_prints_them():
     def f(x, i, v):
         x[...] += 1.0
