@@ -41,7 +41,7 @@ INDICES: dict[str, tuple[Callable[[Any], Any], bool]] = {
     "mask": (lambda i: MASK, False), "traced": (lambda i: i, False),
     "ellipsis": (lambda i: (Ellipsis, 0), False),
 }
-NESTS = ("scan", "rows", "fori", "while", "cond", "switch", "jit", "remat", "vmap", "map",
+NESTS = ("scan", "rows", "fori", "while", "until", "cond", "switch", "jit", "remat", "vmap", "map",
          "shard_map")
 
 
@@ -60,7 +60,7 @@ def statements(rng: random.Random, depth: int, places: tuple[str, ...], nests: t
             inner = places if kind not in ("rows", "vmap") else (
                 *[p for p in places if p != "m"], "row")
             inner = ("row",) if kind == "vmap" else inner
-            shared = outside and kind not in ("cond", "switch", "vmap")
+            shared = outside and kind not in ("until", "cond", "switch", "vmap")
             within = tuple(k for k in nests if k != "shard_map" or kind != "shard_map")
             blocks = [statements(rng, depth - 1, inner, within, shared)
                       for _ in range({"cond": 2, "switch": 3}.get(kind, 1))]
@@ -78,7 +78,7 @@ class Program:
 
     def __init__(self, seed: int, loops: bool = True) -> None:
         rng = random.Random(seed)
-        nests = NESTS if loops else tuple(k for k in NESTS if k != "while")
+        nests = NESTS if loops else tuple(k for k in NESTS if k not in ("while", "until"))
         self.block = statements(rng, 2, ("a", "b", "m"), nests)
         self.factor = rng.random() < 0.5        # whether what is outside is part of each value
         self.ref, self.cell = new_ref(OUTSIDE), [onp.asarray(OUTSIDE)]
@@ -155,6 +155,9 @@ class OnRefs:
             lax.fori_loop(0, 2, lambda j, c: (body(j), c)[1], 0)
         elif kind == "while":
             lax.while_loop(lambda j: j < 2, lambda j: (body(j), j + 1)[1], onp.int32(0))
+        elif kind == "until":
+            lax.while_loop(lambda j: (j < 3) & (places[on][...].sum() > 0.8),
+                           lambda j: (body(j), j + 1)[1], onp.int32(0))
         elif kind == "map":
             lax.map(body, onp.arange(2, dtype=onp.int32))
         elif kind == "cond":
@@ -221,6 +224,13 @@ class OnArrays:
                 taken = onp.logical_not(total > 0)
             for name in places:
                 places[name] = onp.where(taken, first[name], second[name])
+        elif kind == "until":
+            going = onp.array(True)
+            for j in range(3):
+                going = going & (places[on].sum() > 0.8)
+                copy = dict(places)
+                self.run(blocks[0], copy, onp.int32(j))
+                places.update({k: onp.where(going, copy[k], x) for k, x in places.items()})
         elif kind in ("rows", "vmap"):
             for j in range(3):
                 inner = {"row": places["m"][j]}

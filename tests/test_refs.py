@@ -499,6 +499,29 @@ def test_a_while_reads_in_its_condition_what_its_body_writes():
         assert count == 3 and left.tolist() == [0, 6]
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("outer", [False, True])
+def test_a_condition_sees_what_its_body_wrote_under_transformations(jitted, outer):
+    """Regression: under vmap, jvp and others the condition read the content before the loop."""
+    def doubled(ref, x):
+        ref[...] = x
+        out = lax.while_loop(lambda i: (ref[...] < 10.0) & (i < 9),
+                             lambda i: (set(ref, ..., ref[...] * 2), i + 1)[1], 0)
+        return ref[...], out
+
+    way = olympus.jit if jitted else lambda f: f
+    own = lambda x: doubled(new_ref(onp.zeros_like(x)), x)
+    if outer:
+        refs = new_ref(onp.zeros(3)), new_ref(0.0), new_ref(0.0)
+        mapped = way(olympus.vmap(doubled))(refs[0], onp.array([1.0, 3.0, 11.0]))
+        found = way(lambda a, b, x: olympus.jvp(doubled, (a, x), (b, 1.0)))(*refs[1:], 3.0)
+    else:
+        mapped = way(olympus.vmap(own))(onp.array([1.0, 3.0, 11.0]))
+        found = way(lambda x: olympus.jvp(own, (x,), (1.0,)))(3.0)
+    assert [x.tolist() for x in mapped] == [[16, 12, 11], [4, 2, 0]]
+    assert found[0] == (12, 2) and found[1][0] == 4
+
+
 def test_rows_of_a_reference_are_scanned():
     rows, out = new_ref(onp.arange(6.0).reshape(3, 2)), new_ref(0.0)
 
