@@ -298,7 +298,9 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
         return TypeError(f"{what}: {meaning}: {places}. This might be fixed by"
                          f"{':' if len(casts) > 1 else ' '}{more}")
     remedy = "convert with astype or make the shapes equal"
-    if all(matches(*pair) for pair in zip(required, found, strict=True)):
+    if any(a.mutable for a in required):
+        remedy = "close over the reference, which is never a result"
+    elif all(matches(*pair) for pair in zip(required, found, strict=True)):
         remedy = ("move one with device_put" if any(
             x.memory_space is not y.memory_space for x, y in zip(required, found, strict=True))
                   else "use olympus.reshard, or make the first one with out_sharding"

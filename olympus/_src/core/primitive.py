@@ -275,6 +275,8 @@ class Primitive(TagRules):
     on_set: Any = None
     discharged: Any = None
     hands_references_on: Any = None
+    # (trace, operands, params) -> results, where a class of a user's says what is recorded of it.
+    recorded_as: Any = None
     # (params, count) -> for which operands `transpose` takes, in place of `Linear`, a reference to
     # which it adds the cotangent.
     adds: Any = None
