@@ -289,6 +289,27 @@ def test_padding_of_blocks_that_leave():
     assert found.tolist() == [0, 0, 2]
 
 
+def test_gradients_do_not_see_the_padding_of_the_last_block():
+    def kernel(x, w, o):
+        o[...] = x[...] * w[...] + onp.log(x[...])
+    rows = pl.BlockSpec((pl.Element(4, (1, 0)), 3), lambda i: (4 * i, 0))
+    f = called(kernel, out(7, 3), grid=2, in_specs=[rows, pl.BlockSpec((3,), lambda i: 0)],
+               out_specs=rows)
+    x, w = arrays((2, 7, 3), (3,))
+    x = np.abs(x) + 1
+
+    def loss(w, x=x[0]):
+        return f(x, w).sum()
+
+    grad = olympus.grad(loss)
+    np.testing.assert_allclose(grad(w), x[0].sum(0), rtol=1e-5)
+    np.testing.assert_allclose(olympus.vmap(grad, (None, 0))(w, x), x.sum(1), rtol=1e-5)
+    summed = olympus.grad(lambda w: olympus.vmap(loss, (None, 0))(w, x).sum())
+    np.testing.assert_allclose(summed(w), x.sum((0, 1)), rtol=1e-5)
+    carried = olympus.grad(lambda w: lax.scan(lambda c, x: (c + loss(w, x), None), 0., x)[0])
+    np.testing.assert_allclose(carried(w), x.sum((0, 1)), rtol=1e-5)
+
+
 def test_padding_of_elements_in_front():
     def kernel(x, o):
         o[...] = x[...]
