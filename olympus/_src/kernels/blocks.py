@@ -36,11 +36,11 @@ from ..types.dtypes import DType
 from ..types.refs import RefAval, ref_aval
 from ..types.shape import SymbolicDim, definitely_equal, floor_div, known_less, maximum
 from .grid import around, memory_is_zero
+from .padding import pad_blocks_p
 from .specs import (
     INT32, BlockDim, Blocked, BlockSpec, BoundedSlice, Element, IndexMap, Indirect, NoBlockSpec,
     Squeezed, squeezed,
 )
-from .padding import pad_blocks_p
 from .steps import as_index
 
 Unflatten: TypeAlias = Callable[[Sequence[Reference]], Sequence[PyTree]]
