@@ -660,6 +660,26 @@ def test_results_and_places_that_are_none():
 
 # Names ------------------------------------------------------------------------------------------
 
+def test_figures_of_chips():
+    about = {c.value: pltpu.get_tpu_info_for_chip(c, 1) for c in pltpu.ChipVersion}
+    assert about["v5e"].vmem_capacity_bytes == 2**27 and about["v5e"].sparse_core is None
+    assert about["v6e"].mxu_column_size == 256 and about["v6e"].sparse_core.num_cores == 2
+    for chip in about.values():
+        assert chip.is_lite == (chip.chip_version.num_physical_tensor_cores_per_chip == 1)
+        assert chip.is_split_chip != chip.is_lite and not chip.is_megacore
+        assert chip.is_matmul_supported(F32, F32) and not chip.is_matmul_supported(I32, I32)
+        tiles = [chip.get_sublane_tiling(d) for d in ("float32", "int8", "int4")]
+        assert tiles == [8, 32, 64]
+    both = pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V5P, 2)
+    assert both.is_megacore and not both.is_split_chip
+    with pytest.raises(ValueError, match="do not support Megacore.*others 1 or 2"):
+        pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V5E, 2)
+    with pytest.raises(TypeError, match="a ChipVersion is required"):
+        pltpu.get_tpu_info_for_chip("v5e", 1)
+    with pytest.raises(ValueError, match="Unsupported TPU device kind: cpu"):
+        pltpu.get_tpu_info()
+
+
 def test_cost_and_sizes():
     x = out(8, 16)
     cost = pl.estimate_cost(lambda x: onp.exp(x) @ x.T, x)

@@ -8,7 +8,7 @@ at the ends of the array: where the kernel has derivatives, 0 times them is 0.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import TypeAlias
 
 from ..base.typing import Array
@@ -27,10 +27,10 @@ PaddingConfig: TypeAlias = "tuple[tuple[int, int, int], ...]"
 class PadBlocks(Pad):
     """Pad an array to whole blocks with what is read where nothing was written."""
 
-    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], **params: Hashable
-            ) -> tuple[Array, Tangent]:
-        _, tangent = pad_p.jvp(primals, tangents, **params)
-        return self.bind(*primals, **params), tangent
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
+            padding_config: PaddingConfig) -> tuple[Array, Tangent]:
+        _, tangent = pad_p.jvp(primals, tangents, padding_config=padding_config)
+        return self.bind(*primals, padding_config=padding_config), tangent
 
 
 pad_blocks_p = PadBlocks("pad_blocks")

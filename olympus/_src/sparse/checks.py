@@ -51,13 +51,13 @@ def check_indices(name: str, indices: np.ndarray, info: SparseInfo) -> None:
 def check_pointers(name: str, indices: np.ndarray, indptr: np.ndarray, info: SparseInfo) -> None:
     """ValueError unless pointers ascend from 0 to at most nse, and the indices [*batch, nse] in
     front of the last one are what `check_indices` asks for."""
-    nse, (shape, *promises) = indices.shape[-1], info
+    nse = indices.shape[-1]
     if indptr.size and ((indptr[..., 0] != 0).any() or (np.diff(indptr) < 0).any()
                         or (indptr > nse).any()):
         raise ValueError(f"{name}: indptr {indptr} given; pointers that ascend from 0 to at most "
                          f"nse={nse} are required.")
     batch = np.broadcast_shapes(indices.shape[:-1], indptr.shape[:-1])
-    matrix = SparseInfo(shape[len(batch):len(batch) + 2], *promises)
+    matrix = info._replace(shape=info.shape[len(batch):len(batch) + 2])
     for columns, ends in zip(np.broadcast_to(indices, (*batch, nse)).reshape(-1, nse),
                              np.broadcast_to(indptr, (*batch, indptr.shape[-1])).reshape(
                                  -1, indptr.shape[-1]), strict=True):
