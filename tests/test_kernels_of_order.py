@@ -12,6 +12,7 @@ import pytest
 from test_kernel_rules import taken
 
 import olympus
+import olympus.numpy as onp
 from olympus import enable_x64, grad, jit, lax, vmap
 from olympus._src.base.config import kernels
 from olympus._src.lax.sort import placed_p, ranked_p
@@ -192,8 +193,6 @@ PARTED: list[tuple[tuple[int, ...], Any, str, Any, bool]] = [
 def test_partitions(shape: tuple[int, ...], axis: Any, dtype: str, kth: Any, used: bool) -> None:
     with enable_x64(dtype == "float64"):
         x = keys(int(np.prod(shape)), dtype).reshape(shape)
-        onp = olympus.numpy
-
         def run(x: Any) -> Any:
             return onp.partition(x, kth, axis), onp.argpartition(x, kth, axis)
 
@@ -216,7 +215,6 @@ def test_partitions_of_nan_infinities_and_zeros_and_in_transformations() -> None
     x = np.array(normal((6, 6000)))
     x[0, 7], x[1, 3:9], x[2], x[3, ::2], x[3, 1::2] = np.nan, -np.nan, np.nan, np.inf, -np.inf
     x[4, ::2], x[4, 1::2] = -0.0, 0.0
-    onp = olympus.numpy
     for kth in (0, 3000, 5999):
         run = functools.partial(onp.partition, kth=kth)
         assert taken(run, x) == [PARTS]
@@ -281,6 +279,32 @@ def test_choices_of_few_are_the_first_of_a_permutation() -> None:
         np.testing.assert_array_equal(pair, random.permutation(one, 100)[:1])
     gradient = grad(lambda x: random.choice(key, x, (2,), False).sum())(np.ones(200, "float32"))
     assert gradient.sum() == 2
+
+
+# Places of true elements
+
+@pytest.mark.parametrize("n", [0, 1, 255, 256, 257, 1031, 40_000])
+def test_places_of_true_elements(n: int) -> None:
+    """As many as there are, fewer, and more, in an eighth of one and beyond."""
+    for part in (0.0, 0.01, 0.5, 1.0):
+        x = RNG.random(n) < part
+        places = np.flatnonzero(x)
+        for size in (0, 1, 7, len(places), n + 9):
+            fun = jit(lambda x, size=size: onp.nonzero(x, size=size, fill_value=-5)[0])
+            assert taken(fun, x) == (["eight places a step"] if n >= 256 and size else [])
+            wanted = np.append(places, np.full(size, -5))[:size]
+            np.testing.assert_array_equal(fun(x), wanted)
+            with enable_x64(True):
+                found = fun(x)
+            np.testing.assert_array_equal(found, wanted)
+            assert found.dtype == np.int64
+    x = RNG.random((3, 5, 90)) < 0.1
+    find = functools.partial(onp.nonzero, size=90, fill_value=-1)
+    for found, each in zip(jit(vmap(find))(x)[1], x, strict=True):
+        np.testing.assert_array_equal(found[:each.sum()], np.nonzero(each)[1])
+        assert set(found[each.sum():].tolist()) == {-1}
+    np.testing.assert_array_equal(jit(lambda x: onp.nonzero(x, size=x.size))(x)[2][:x.sum()],
+                                  np.nonzero(x)[2])
 
 
 # The largest
@@ -356,7 +380,6 @@ def test_order_statistics_of_nan_infinities_zeros_and_ties() -> None:
     x[0, 7], x[1, 3:9], x[2], x[3, ::2], x[3, 1::2] = np.nan, -np.nan, np.nan, np.inf, -np.inf
     x[4], x[5], x[6, ::2], x[6, 1::2] = 0.0, -0.0, np.inf, 1e-42
     x[7] = np.float32(-1e-42)
-    onp = olympus.numpy
     for fun, oracle in ((onp.median, np.median), (onp.nanmedian, np.nanmedian)):
         run = functools.partial(fun, axis=1)
         assert taken(run, x) == [RANKS]
@@ -384,7 +407,6 @@ def test_order_statistics_of_integers() -> None:
 
 
 def test_order_statistics_in_transformations() -> None:
-    onp = olympus.numpy
     x = np.asarray(normal((3, 40_000)))
     each = jit(vmap(onp.median))(x)
     np.testing.assert_array_equal(each, np.median(x, 1))
