@@ -47,6 +47,8 @@ def keys(n: int, dtype: str) -> np.ndarray:
     x = RNG.standard_normal(n).astype("float32").astype(olympus.numpy.dtype(dtype))
     for i, value in enumerate((-0.0, 0.0, np.nan, -np.nan, np.inf, -np.inf, 1e-42, -1e-42)):
         x[i::17] = value
+    if dtype != "float16":
+        x[8::17], x[9::17] = 3e38, -2e-38
     return x
 
 
@@ -136,7 +138,8 @@ SORTED_ROWS: list[tuple[tuple[int, ...], int, str, bool]] = [
     ((16384, 1), 1, "int32", False), ((8192, 2), 1, "int64", True), ((6000, 3), 1, "bool", True),
     ((100, 3, 77), 1, "float32", True), ((40, 13, 41), 0, "bfloat16", True),
     ((3, 2000, 5), 2, "float64", True), ((1500, 11), 1, "complex64", True),
-    ((2048, 64), 0, "int32", True), ((2049, 64), 0, "int32", False), ((5, 3600), 0, "int16", True)]
+    ((2048, 64), 0, "int32", True), ((2049, 64), 0, "int32", False), ((5, 3600), 0, "int16", True),
+    ((70, 257), 1, "float16", True)]
 
 
 @pytest.mark.parametrize(("shape", "axis", "dtype", "used"), SORTED_ROWS)

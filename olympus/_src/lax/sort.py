@@ -177,7 +177,7 @@ def _may_sort_words(b: Builder, axis: int) -> bool:
 
 def _key_bits(dtype: np.dtype) -> int:
     kind, bits = dtypes.scalar_kind(dtype), dtypes.itemsize_bits(dtype)
-    return 1 if kind == "b" else max(bits, 32) if kind == "f" else bits
+    return 1 if kind == "b" else 32 if kind == "f" and bits < 16 else bits
 
 
 def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
@@ -185,11 +185,14 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     shape = typeof(xs[0]).shape
     below = bit_length(shape[dimension])
     order: Any = None
-    places = _converted(broadcasted_iota(UINT32, shape, dimension), UINT64)
-    for word in _words([key for x in xs[:num_keys] for key in _keys(x)], _WORD - below):
+    keys = [key for x in xs[:num_keys] for key in _keys(x)]
+    # Narrow keys leave room in words of half the size, of which a vector holds twice as many.
+    size = UINT32 if sum([bits for _, bits in keys]) + below <= 32 else UINT64
+    places = _converted(broadcasted_iota(UINT32, shape, dimension), size)
+    for word in _words(keys, _WORD - below):
         if order is not None:
             word = take_along(word, order, dimension)
-        packed = bitwise_or(shift_left(word, below), places)
+        packed = bitwise_or(shift_left(_converted(word, size), below), places)
         (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=True, num_keys=1)
         taken = _converted(bitwise_and(packed, (1 << below) - 1), UINT32)
         order = taken if order is None else take_along(order, taken, dimension)
@@ -217,7 +220,7 @@ def _keys(x: ArrayLike) -> list[tuple[Array, int]]:
     if kind == "c":
         return [*_keys(real(x)), *_keys(imag(x))]
     if kind == "f":
-        key = float_key(_converted(x, dtypes.as_dtype(f"float{bits}")))
+        key = float_key(x if dtypes.itemsize_bits(dtype) == bits else _converted(x, FLOAT32))
         return [(_converted(key, UINT64), bits)]
     if kind == "i":
         return [(add(_converted(_converted(x, INT64), UINT64), 1 << (bits - 1)), bits)]
