@@ -189,8 +189,8 @@ def chained(x):
     ("lower wrong.py:chained 1", 1, "ValueError: no a\n.*\n  because of KeyError: 'a'\n$"),
     ("lower wrong.py:deep f32[8]", 1, r"RecursionError: .*\n  …\n(  wrong.py:4 .*\n){10}$"),
     ("lower wrong.py:eig f32[2,2] --platform tpu", 1, "geev on platform tpu given"),
-    ("lower syntax.py:f f32[8]", 1, r"SyntaxError: .* never closed\n  syntax.py:1 .*: def f\(x:\n$"),
-    ("lower importing.py:f f32[8]", 1, "No module named 'no_such'\n  importing.py:2 .*: import no_"),
+    ("lower syntax.py:f f32[8]", 1, r"SyntaxError: .* closed\n  syntax.py:1 .*: def f\(x:\n$"),
+    ("lower importing.py:f f32[8]", 1, "No module named 'no_such'\n  importing.py:2 .*: import "),
 ])
 def test_a_mistake_in_a_file_or_its_arguments_is_words_and_a_status(
         folder, capsys, command, status, words):

@@ -29,7 +29,8 @@ from .incomplete_gamma import (
 )
 from .parameter_derivatives import bell, beta_order
 from .series import (
-    Computed, Step, enough, is_short, iterate, least_normal, log1p_minus, polynomial_in,
+    Computed, Step, enough, is_short, iterate, least_normal, log1p_minus, log1p_minus_near,
+    polynomial_in,
 )
 
 _LARGE, _STEPS = 16.0, 100_000
@@ -68,9 +69,10 @@ def _front(a: Array, b: Array, exponent: Array) -> tuple[Array, Array]:
     """A factor, and the exponent of the other one, of xᵃ yᵇ / B(a, b)."""
     s = add(a, b)
     if is_short(a):
-        of_a, of_b, of_both = map(reduced_rgamma, (a, b, s))
+        (of_a, in_a), (of_b, in_b), (of_both, in_both) = map(reduced_rgamma, (a, b, s))
         root = mul(mul(of_a, 1.0 / math.sqrt(_TWICE_PI)), div(of_b, of_both))
-        return mul(mul(root, max(a, b)), div(min(a, b), s)), exponent
+        rest = sub(add(in_a, in_b), in_both)
+        return mul(mul(root, max(a, b)), div(min(a, b), s)), add(exponent, rest)
     root = sqrt(div(mul(max(a, b), div(min(a, b), s)), _TWICE_PI))
     rest = sub(sub(_correction(s), _correction(a)), _correction(b))
     return root, add(exponent, rest)
@@ -143,23 +145,38 @@ def _stirling_change(p: Array, q: Array) -> Array:
     return neg(mul(mul(q, mul(u, w)), add(value, mul(mul(w, add(u, w)), slope))))
 
 
-def _log_ratio(p: Array, q: Array) -> Array:
-    """ln Γ(p+q) / Γ(p) for 0 < q <= 1, with all digits of the terms of order q."""
+def _rising(p: Array, q: Array) -> tuple[Array, Array]:
+    """p or, if that is small, p + `_short(p)`, and Π (p+k+q) / (p+k) - 1 over the numbers between."""
     least = _short(p)
     short = lt(p, least)
     low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
-    for k in range(int(least)):         # the product of (p+k+q) / (p+k), less 1
+    for k in range(int(least)):
         product = add(product, mul(div(q, add(low, float(k))), add(1.0, product)))
-    high = select(short, add(p, least), p)
+    return select(short, add(p, least), p), select(short, product, full_like(p, 0.0))
+
+
+def _log_ratio(p: Array, q: Array) -> Array:
+    """ln Γ(p+q) / Γ(p) for 0 < q <= 1, with all digits of the terms of order q."""
+    high, product = _rising(p, q)
     share = div(q, high)
     value = sub(mul(q, log(add(high, q))), mul(0.5, log1p(share)))
     value = add(add(value, mul(high, log1p_minus(share))), _stirling_change(high, q))
-    return sub(value, select(short, log1p(product), full_like(p, 0.0)))
+    return sub(value, log1p(product))
 
 
 def _near_one(p: Array, q: Array, v: Array, rest: Array) -> Array:
     """I(p, q; 1 - v) for q <= 1: 1 - e (1 + rest), rest = q Σ (1-p)ₙ vⁿ / (n! (q+n))."""
-    exponent = add(mul(q, log(v)), log1p(mul(q, polynomial_in(q, RGAMMA[1:], 1.0))))
+    rgamma = mul(q, polynomial_in(q, RGAMMA[1:], 1.0))      # 1 / Γ(1+q) - 1
+    if is_short(p):
+        high, product = _rising(p, q)
+        share = div(q, high)
+        minus = log1p_minus_near(share)
+        value = add(mul(q, add(log(v), log(add(high, q)))), mul(sub(high, 0.5), minus))
+        value = add(sub(value, mul(0.5, share)), _stirling_change(high, q))
+        value = add(value, log1p(div(sub(rgamma, product), add(1.0, product))))
+        less = expm1(value)
+        return neg(add(less, mul(add(less, 1.0), rest)))
+    exponent = add(mul(q, log(v)), log1p(rgamma))
     exponent = add(exponent, _log_ratio(p, q))
     return neg(add(expm1(exponent), mul(exp(exponent), rest)))
 

@@ -106,10 +106,11 @@ def minus_deviance(a: Array, x: Array) -> Array:
                             select(tiny, log_scale, full_like(a, 0.0)))
 
 
-def reduced_rgamma(a: Array) -> Array:
-    """aᵃ e⁻ᵃ √(2π) / Γ(a+1) in float32 for a >= 0: Stirling's formula of Γ(a+5), no branches.
+def reduced_rgamma(a: Array) -> tuple[Array, Array]:
+    """A factor of aᵃ e⁻ᵃ √(2π) / Γ(a+1), and the exponent of the other one, in float32 for a >= 0.
 
-    (a/(a+5))ᵃ is a power of at most five units in the exponent, so that large a cost no digits.
+    Stirling's formula of Γ(a+5), without branches: (a/(a+5))ᵃ is a power of at most five units in
+    the exponent, so that large a cost no digits.
     """
     shift = 5
     w = add(a, float(shift))
@@ -118,7 +119,7 @@ def reduced_rgamma(a: Array) -> Array:
     product = rsqrt(w)
     for k in range(1, shift):
         product = mul(product, div(add(a, float(k)), w))
-    return mul(product, exp(sub(sub(float(shift), power), correction)))
+    return product, sub(sub(float(shift), power), correction)
 
 
 def half_erfc(negative: Array, exponent: Array) -> tuple[Array, Array]:
@@ -134,8 +135,9 @@ def half_erfc(negative: Array, exponent: Array) -> tuple[Array, Array]:
 
 def _short_power_density(whole: bool, a: Array, x: Array, exponent: Array) -> Array:
     """xᵃ e⁻ˣ / Γ(a+1), and without `whole` that over x, in float32, by `minus_deviance`."""
-    half = exp(mul(0.5, exponent))
-    front = mul(half, mul(reduced_rgamma(a), 1.0 / math.sqrt(_TWICE_PI)))
+    factor, rest = reduced_rgamma(a)
+    half = exp(mul(0.5, add(exponent, rest)))
+    front = mul(half, mul(factor, 1.0 / math.sqrt(_TWICE_PI)))
     if whole:
         return mul(front, half)
     at_zero = select(lt(a, 1.0), full_like(a, math.inf), select(

@@ -202,6 +202,15 @@ def _psi_above(x: Array) -> Array:
     return where(big, far, near)
 
 
+def _pi_cot_pi(t: Array) -> Array:
+    """π cot(πt) for 0 < |t| <= 1/2; in float32 by two sines, without the reduction in `tan`."""
+    if not is_short(t):
+        return math.pi / tan(math.pi * t)
+    size = absolute(t)
+    of, rest = (x * horner(x * x, _SINE) for x in (size, 0.5 - size))
+    return copysign(math.pi * rest / of, t)
+
+
 def digamma_of(tol: float, x: Any) -> Array:
     positive = x > 0.0
     pole = (x <= 0.0) & whole(x)
@@ -209,7 +218,7 @@ def digamma_of(tol: float, x: Any) -> Array:
     value = _psi_above(size)
     # ψ(-x) = ψ(x) + 1/x + π cot(πx)
     turn = size - rint(size)
-    below = value + 1.0 / size + math.pi / tan(math.pi * where(positive, 0.25, turn))
+    below = value + 1.0 / size + _pi_cot_pi(where(positive, 0.25, turn))
     value = where(positive, value, where(pole, math.nan, below))
     return where(x == 0.0, -copysign(math.inf, x), value)
 
