@@ -89,7 +89,8 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
                          "are required.")
     order = lengths.pop() if lengths else 0
     arrays = as_arrays(leaves)
-    scaled = [_scaled(terms, x, factorial_scaled) for x, terms in zip(arrays, given, strict=True)]
+    scaled = [_derivatives_of_terms(terms, x, factorial_scaled) for x,
+              terms in zip(arrays, given, strict=True)]
 
     def flat(*xs: object) -> tuple[list[ArrayLike], PyTreeDef]:
         outs, out_tree = tree_flatten(fun(*tree_unflatten(tree, xs)))
@@ -112,8 +113,8 @@ def _series_of(i: int, tree: PyTreeDef, terms: object) -> list[Array]:
     return series
 
 
-def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
-            factorial_scaled: bool) -> list[Array]:
+def _derivatives_of_terms(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
+                          factorial_scaled: bool) -> list[Array]:
     """Derivatives in the dtype that tangents of x have; none for values without tangent."""
     aval = typeof(x)
     if isinstance(terms, ZeroSeries) or not has_tangent(aval):

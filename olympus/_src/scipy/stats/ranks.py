@@ -23,7 +23,7 @@ from ...random.arguments import refuse_complex
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal
 
-_METHODS = ("average", "min", "max", "dense", "ordinal")
+_TIE_METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
 class ModeResult(NamedTuple):
@@ -152,8 +152,8 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
     >>> print(scipy.stats.rankdata(onp.array([10, 30, 20, 30])))
     [1.  3.5 2.  3.5]
     """
-    if method not in _METHODS:
-        raise ValueError(f"rankdata: method={method!r} given; one of {', '.join(_METHODS)} is "
+    if method not in _TIE_METHODS:
+        raise ValueError(f"rankdata: method={method!r} given; one of {', '.join(_TIE_METHODS)} is "
                          "required.")
     check_policy("rankdata", nan_policy)
     return _ranks(to_array(array_args("rankdata", a)[0]), method=method, axis=axis,
