@@ -159,9 +159,6 @@ def fact(n: int) -> float:
     Args:
       n: not negative.
 
-    Returns:
-      a Python float.
-
     >>> from olympus.experimental.jet import fact
     >>> fact(4)
     24.0
@@ -176,9 +173,6 @@ def defzero(prim: Primitive) -> None:
 
     Args:
       prim: the primitive.
-
-    Returns:
-      nothing; `jet_rules` has the rule.
 
     >>> from olympus.experimental.jet import defzero
     >>> from olympus.extend.core import Primitive
@@ -211,9 +205,6 @@ def deflinear(prim: Primitive) -> None:
     Args:
       prim: the primitive, linear in all operands together.
 
-    Returns:
-      nothing; `jet_rules` has the rule.
-
     >>> from olympus.experimental.jet import deflinear
     >>> from olympus.extend.core import Primitive
     >>> deflinear(Primitive("twice"))
@@ -244,9 +235,6 @@ def def_deriv(prim: Primitive, deriv: Callable[..., ArrayLike]) -> None:
 
     Args:
       prim: the primitive; deriv: its derivative, a function of the operand and the params.
-
-    Returns:
-      nothing; `jet_rules` has the rule.
 
     >>> from olympus.experimental.jet import def_deriv
     >>> from olympus.extend.core import Primitive
@@ -290,9 +278,6 @@ def def_comp(prim: Primitive, comp: Callable[..., PyTree], **kwargs: PyTree) -> 
     Args:
       prim: the primitive; comp: a function of the operands that computes the same.
       **kwargs: further arguments of `jet2`.
-
-    Returns:
-      nothing; `jet_rules` has the rule.
 
     >>> from olympus.experimental.jet import def_comp
     >>> from olympus.extend.core import Primitive

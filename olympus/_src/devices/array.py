@@ -344,9 +344,6 @@ def _len(self: Array) -> int:
 def _devices(self: Array) -> set[Device]:
     """The devices that hold the array.
 
-    Returns:
-      A set of devices.
-
     >>> import olympus.numpy as onp
     >>> len(onp.ones(2).devices())
     1

@@ -113,9 +113,6 @@ def wrap_init(f: Callable[..., PyTree], params: dict[str, PyTree] | None = None,
       params: keyword arguments that it is always given.
       debug_info: what programs made of it are called; kept as given.
 
-    Returns:
-      A `WrappedFun`.
-
     >>> wrap_init(lambda x, y: x + y, {"y": 2}).call_wrapped(1)
     3
     """

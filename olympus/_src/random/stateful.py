@@ -151,9 +151,6 @@ def stateful_rng(seed: int | ArrayLike | None = None, *, impl: str | None = None
       seed: an integer; None takes one from the operating system, outside of traced functions.
       impl: the algorithm, as `olympus.random.key` takes it.
 
-    Returns:
-      A `StatefulPRNG`.
-
     >>> rng = olympus.experimental.random.stateful_rng(7)
     >>> print(rng.integers(10, size=5))
     [9 6 7 7 5]

@@ -439,9 +439,6 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     Args:
       treedefs: an iterable of structures.
 
-    Returns:
-      A `PyTreeDef`.
-
     >>> treedef_tuple([tree_structure(1), tree_structure([1])])
     PyTreeDef((*, [*]))
     """

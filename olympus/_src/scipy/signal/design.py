@@ -448,9 +448,6 @@ def kaiser_beta(a: float) -> float:
     Args:
       a: the attenuation in decibels, a number.
 
-    Returns:
-      a float.
-
     >>> print(round(olympus.scipy.signal.kaiser_beta(65.0), 4))
     6.2043
     """
@@ -465,9 +462,6 @@ def kaiser_atten(numtaps: int, width: float) -> float:
 
     Args:
       numtaps: the number of coefficients; width: of the edge, in half the samples' frequency.
-
-    Returns:
-      a float.
 
     >>> print(round(olympus.scipy.signal.kaiser_atten(211, 0.0375), 2))
     64.48
