@@ -86,7 +86,7 @@ class Use:
         self.name, self.lines = name, lines
         self.captured: dict[int, tuple[Any, np.ndarray]] = {}
         self.log: list[Cell] = []       # cells that were used, in order
-        self.known: dict[Any, Any] = {}     # values of variables, where places are of interest
+        self.known: dict[Any, Any] = {}     # values of variables, for rules that ask for places
         self.chooses = False
 
     def _mark(self, uses: Sequence[tuple[Cell, Lines]]) -> None:

@@ -61,7 +61,7 @@ class TagRules(Facts):
     settled_by = ""     # where to say how the result is sharded, if types leave it open
     refuses = ""        # how operands must be sharded, for errors: "…: "
     spread: Any = None      # (operands, outs, params) -> entries per result
-    varying: Any = None     # (axes along which an operand varies, params) -> those of the results
+    varying: Any = None     # (axes along which an operand varies, params) -> the results' axes
     memory: Any = None  # (operands, outs) -> the space of each result; None: the operands' space
 
 

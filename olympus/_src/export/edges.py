@@ -291,8 +291,8 @@ def _sort(op: IrOperation) -> Sequence[IrValue] | None:
             "to_iree: stablehlo.sort along an axis of unknown size, which IREE does not compile; "
             "export it with that size known.")
     known = [i for i, x in enumerate(given) if _counts(x, axis)]
-    # IREE takes a sort of integers beside their places, of which the first ones are cut, for its
-    # own `topk`, which has other ties, and orders integers without a sign as if they had one.
+    # IREE replaces a sort of integers with their places, whose first results are sliced, by its own
+    # `topk`. That breaks ties otherwise, and orders unsigned integers as if they were signed.
     if not known or (len(given) == 2 and not _is_float(element_of(given[0]))):
         known = []
         given.append(places(given[0], axis))
@@ -315,7 +315,7 @@ def _sort(op: IrOperation) -> Sequence[IrValue] | None:
 
 
 def _reverse(op: IrOperation) -> Sequence[IrValue] | None:
-    """Of integers without a sign, which IREE does not reverse: their bits."""
+    """Reverse the bits of unsigned integers, which IREE does not reverse as integers."""
     x, = op.operands
     element, ir, hlo = element_of(x), mlir.ir, mlir.hlo
     if element[:2] != "ui":

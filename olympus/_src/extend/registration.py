@@ -71,8 +71,10 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
 
 
 def lower_with_sharding_in_types(ctx: Builder, op: IrValue, aval: ShapedArray) -> IrValue:
-    """A value of a lowering rule, sharded as its type says. Args:
-      ctx: what the rule is given.
+    """A value of a lowering rule, sharded as its type says.
+
+    Args:
+      ctx: the first argument of the rule.
       op: the value.
       aval: its type.
 

@@ -50,9 +50,9 @@ class CacheMemory(NamedTuple):
 
     Attributes:
       name: the module and the name there, or the object that keeps it.
-      caches: how many there are of that name.
-      entries: in all of them.
-      nbytes: of the tables, keys and arrays; not of other objects' contents.
+      caches: the number of caches with that name.
+      entries: the number of entries in all of them.
+      nbytes: the bytes of tables, keys and arrays; other objects' contents are not counted.
 
     >>> import olympus
     >>> y = olympus.jit(olympus.numpy.sin)(1.0)     # which is traced, lowered and compiled

@@ -320,7 +320,7 @@ def _map_groups(axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
                                      (*kept, len(kept) + len(outer)))
         if ds is None and dx is not None and dy is not None:
             sizes = to_front(axis, sizes, None)
-        elif ds is not None and dy is None:                 # a free axis, behind those of batches
+        elif ds is not None and dy is None:                 # a free axis, behind the batch axes
             sizes = move_axis(sizes, 0, batches)
     more = ((0,), (0,)) if dx is not None and dy is not None else ((), ())
 
@@ -528,7 +528,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
 
 
 def _from_offset(sizes: ArrayLike, offset: Array, count: DimSize) -> Array:
-    """The sizes of all groups before the offset together, then those of `count` groups."""
+    """The total size of the groups before the offset, then the sizes of `count` groups."""
     aval = typeof(sizes)
     last = aval.ndim - 1
     starts, _ = group_bounds(sizes, 0)

@@ -625,7 +625,7 @@ def _within_manual(what: str, given: object) -> NamedSharding:
 
 
 def sharding_like(x: Any) -> Sharding | None:
-    """The sharding of an array created like `x`: that of `x` if `x` is committed."""
+    """The sharding of an array created like `x`: x's own sharding if `x` is committed."""
     if isinstance(x, Tracer):
         return x.aval.sharding if getattr(x.aval, "explicit", False) else None
     if type(x) is ShapeDtypeStruct:

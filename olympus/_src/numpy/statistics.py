@@ -419,7 +419,7 @@ def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
 
 
 def _between(x: Array, q: Array, count: Array, method: str, lead: int) -> Array:
-    """The quantiles q[*qs, ...] of x[..., n], of which the first count[*qs, ...] in order count."""
+    """The quantiles q[*qs, ...] of the first count[*qs, ...] elements of x[..., n], in order."""
     a, b = METHODS[method]
     zero, one, half = (literal(v, q.dtype) for v in (0, 1, 0.5))
     place = mul(q, add(count, literal(1 - a - b, q.dtype)))

@@ -411,7 +411,7 @@ _LETTERS: Final = {
 
 
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
-    """Whether a dtype is of a kind, as the array API standard names kinds.
+    """Whether a dtype belongs to a kind, as the array API standard names kinds.
 
     Args:
       dtype: a dtype or its name.

@@ -87,7 +87,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
 
     Args:
       a: real numbers or booleans, any shape.
-      axis: along which; None is of all elements.
+      axis: the axis; None takes all elements together.
       nan_policy: "propagate" takes NaN for a value like others, "omit" leaves it out. (SciPy's
         "raise" is refused: a compiled program cannot raise. JAX has "propagate" only.)
       keepdims: whether the axis stays, with one element.
@@ -176,7 +176,7 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
 
     Args:
       a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
+      axis: the axis; None takes all elements together.
       ddof: subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit" to leave NaN out.
       keepdims: whether the axis stays, with one element.
