@@ -11,13 +11,10 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, R
 from ..control.bodies import (
     Body, Finish, aval_error, cast, check_aliases, check_callable, flatten, leaf_names, same_type,
-    share_consts, stage_body, structure_error,
+    share_consts, stage_body, structure_error, varied_program,
 )
 from ..control.cond import cond_p
 from ..core import tags
-from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
-from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
 from ..lax.comparison import clamp, ne
 from ..lax.convert import convert_element_type
@@ -171,16 +168,9 @@ def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]],
     # cotangents of operands.
     if vma := typeof(index).vma:
         operands = tuple([tags.pvary(x, vma) for x in operands])
-        programs = [_varied(p, vma, list(map(typeof, operands))) for p in programs]
+        programs = [varied_program(p, vma, tuple(map(typeof, operands))) for p in programs]
     out = cond_p.bind(index, *operands, branches=tuple(programs))
     return tree_unflatten(bodies[0].out_tree, out)
-
-
-def _varied(program: ClosedOlympuspr, vma: frozenset[str], avals: Sequence[ShapedArray]
-            ) -> ClosedOlympuspr:
-    """The program of operands, and with results, that vary along `vma`, too."""
-    return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,
-                 program.olympuspr.debug_info)
 
 
 def check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:

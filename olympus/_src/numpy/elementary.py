@@ -220,7 +220,8 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
       An array of the broadcast shape and promoted inexact dtype; -inf, which is a probability 0, of
-      two -inf. The derivatives are the two weights, which add up to 1, and finite at infinities.
+      two -inf. The derivatives are the weights of the two, which add up to 1; of two equal
+      infinities each is 1.
 
     >>> onp.logaddexp(onp.array([1000., -onp.inf]), onp.array([1000., 0.]))
     Array([1000.6932,    0.    ], dtype=float32)
