@@ -52,9 +52,9 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
         on_true, on_false = false_fun, operands[1]
         return cond(pred, lambda x, _: on_true(x), lambda _, y: on_false(y), true_fun, operands[0])
     check_callable("lax.cond", true_fun=true_fun, false_fun=false_fun)
-    operands = _operands("cond", operands, operand)
-    aval = _scalar("cond: Pred type must be either boolean or number" if callable(pred) else
-                   "cond: Pred must be a scalar", pred, f" of type {type(pred)}")
+    operands = _operands_of_call("cond", operands, operand)
+    aval = _aval_of_scalar("cond: Pred type must be either boolean or number" if callable(pred) else
+                           "cond: Pred must be a scalar", pred, f" of type {type(pred)}")
     if aval.shape != ():
         raise TypeError(f"cond: Pred must be a scalar, got {pred!s:.60} of shape {aval.shape}; use "
                         "olympus.numpy.where to choose by element.")
@@ -94,8 +94,8 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
         if not callable(branch):
             raise TypeError("lax.switch: branches argument should be a sequence of callables; "
                             f"branches[{i}] is {branch!r}.")
-    operands = _operands("switch", operands, operand)
-    aval = _scalar("switch: Index type must be an integer", index)
+    operands = _operands_of_call("switch", operands, operand)
+    aval = _aval_of_scalar("switch: Index type must be an integer", index)
     if aval.shape != ():
         raise TypeError(f"switch: Branch index must be scalar, got {index!s:.60} of shape "
                         f"{aval.shape}.")
@@ -120,7 +120,7 @@ def _known(x: ArrayLike) -> ArrayLike | None:
     return x._known_value() if isinstance(x, Tracer) else x
 
 
-def _scalar(message: str, x: object, more: str = "") -> ShapedArray:
+def _aval_of_scalar(message: str, x: object, more: str = "") -> ShapedArray:
     """The aval of a value; TypeError with the message if it has none."""
     if x is None and message.startswith("cond"):
         raise TypeError("cond: cond predicate is None; an array or a Python number is required; "
@@ -132,7 +132,7 @@ def _scalar(message: str, x: object, more: str = "") -> ShapedArray:
                         ) from None
 
 
-def _operands(what: str, operands: tuple, operand: object) -> tuple:
+def _operands_of_call(what: str, operands: tuple, operand: object) -> tuple:
     if operand is _unset:
         return operands
     if operands:

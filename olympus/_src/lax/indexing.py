@@ -158,7 +158,7 @@ class Gather(Physical):
     pace = 4.0
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
-        """Of each window, and each element that is copied: the others are not read."""
+        """The work for each window and each copied element; other elements are not read."""
         return self.pace * prod(ins[1][:-1]) + 0.25 * prod(outs[0])
 
     def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:

@@ -277,7 +277,7 @@ class Product(Reduction):
         x, t = [_reduced_first(v, axes) for v in (primals[0], tangents[0])]
         while (n := typeof(x).shape[0]) > 1:
             half = (n + 1) // 2
-            (x, x2), (t, t2) = [_halves(v, half, fill) for v, fill in ((x, 1), (t, 0))]
+            (x, x2), (t, t2) = [_split_in_half(v, half, fill) for v, fill in ((x, 1), (t, 0))]
             x, t = mul(x, x2), add(mul(t, x2), mul(x, t2))
         out = self.bind(primals[0], axes=axes)
         tangent: Any = reshape(t, typeof(out).shape) if n else zeros_of(typeof(out))
@@ -292,7 +292,7 @@ def _reduced_first(x: Array, axes: Dims) -> Array:
     return reshape(moved, (prod([shape[a] for a in axes]), *[shape[d] for d in kept]))
 
 
-def _halves(x: Array, half: int, fill: int) -> tuple[Array, Array]:
+def _split_in_half(x: Array, half: int, fill: int) -> tuple[Array, Array]:
     """The first and second half along axis 0, the second filled up to the first's size."""
     aval = typeof(x)
     n = aval.shape[0]

@@ -152,7 +152,7 @@ class Transpose(Structural):
         return b.op("stablehlo.transpose", [x], {"permutation": b.i64s(permutation)})
 
     def transpose(self, ct: Array, x: Linear, *, permutation: Dims) -> list[Array | None]:
-        return [self.bind(ct, permutation=_inverse(permutation))]
+        return [self.bind(ct, permutation=_inverse_permutation(permutation))]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, permutation: Dims
              ) -> tuple[Array, int | None]:
@@ -317,7 +317,7 @@ tile_p = Tile("tile")
 reduce_sum_p = ReduceSum("reduce_sum")
 
 
-def _inverse(permutation: Sequence[int]) -> Dims:
+def _inverse_permutation(permutation: Sequence[int]) -> Dims:
     inverse = [0] * len(permutation)
     for i, p in enumerate(permutation):
         inverse[p] = i

@@ -101,7 +101,7 @@ class Sort(Primitive):
 
         def less(*args: IrValue) -> list[IrValue]:
             pairs = [pair for i in range(num_keys)
-                     for pair in _parts(b, args[2 * i], args[2 * i + 1], scalars[i])]
+                     for pair in _real_comparisons(b, args[2 * i], args[2 * i + 1], scalars[i])]
             return [_lexicographic(b, pairs)]
 
         b.region(op, 0, [b.type(a) for a in scalars for _ in range(2)], less)
@@ -124,13 +124,13 @@ class Sort(Primitive):
         return outs, [dim] * len(outs)
 
 
-def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray
-           ) -> list[tuple[IrValue, IrValue, str]]:
+def _real_comparisons(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray
+                      ) -> list[tuple[IrValue, IrValue, str]]:
     """The real pairs to compare for one pair of keys, with the comparison's kind."""
     kind = dtypes.scalar_kind(aval.dtype)
     if kind == "c":
         part = make_aval((), dtypes.to_real_dtype(aval.dtype))
-        return [pair for op in ("stablehlo.real", "stablehlo.imag") for pair in _parts(
+        return [pair for op in ("stablehlo.real", "stablehlo.imag") for pair in _real_comparisons(
             b, b.op(op, [x], None, part), b.op(op, [y], None, part), part)]
     if kind == "f":
         return [(_canonical(b, x, aval), _canonical(b, y, aval), "TOTALORDER")]
@@ -185,7 +185,7 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     shape = typeof(xs[0]).shape
     below = bit_length(shape[dimension])
     order: Any = None
-    keys = [key for x in xs[:num_keys] for key in _keys(x)]
+    keys = [key for x in xs[:num_keys] for key in _unsigned_keys(x)]
     # Narrow keys leave room in words of half the size, of which a vector holds twice as many.
     size = UINT32 if sum([bits for _, bits in keys]) + below <= 32 else UINT64
     places = _converted(broadcasted_iota(UINT32, shape, dimension), size)
@@ -213,12 +213,12 @@ def _words(keys: Sequence[tuple[Array, int]], room: int) -> list[Array]:
     return words
 
 
-def _keys(x: ArrayLike) -> list[tuple[Array, int]]:
+def _unsigned_keys(x: ArrayLike) -> list[tuple[Array, int]]:
     """Unsigned integers that are in the order of the elements, with their numbers of bits."""
     dtype = typeof(x).dtype
     kind, bits = dtypes.scalar_kind(dtype), _key_bits(dtype)
     if kind == "c":
-        return [*_keys(real(x)), *_keys(imag(x))]
+        return [*_unsigned_keys(real(x)), *_unsigned_keys(imag(x))]
     if kind == "f":
         key = float_key(x if dtypes.itemsize_bits(dtype) == bits else _converted(x, FLOAT32))
         return [(_converted(key, UINT64), bits)]

@@ -152,7 +152,7 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
     return slicing.concatenate(rows, 0)
 
 
-def _weights(what: str, w: ArrayLike, count: int, dtype: DType) -> Array:
+def _observation_weights(what: str, w: ArrayLike, count: int, dtype: DType) -> Array:
     """Weights of observations; their values are checked where they are known."""
     (w,) = array_args("cov", w)
     aval = typeof(w)
@@ -201,7 +201,7 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
         x = _variables("cov", m, y, rowvar, dtype)
         kind = dtypes.to_real_dtype(x.dtype)
         fweights, aweights = [
-            None if w is None else _weights(what, w, x.shape[1], kind)
+            None if w is None else _observation_weights(what, w, x.shape[1], kind)
             for what, w in (("fweights", fweights), ("aweights", aweights))]
     ddof = int(not bias) if ddof is None else int(ddof)
     return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=ddof, dtype=dtype)

@@ -93,7 +93,7 @@ def _operator(name: str, what: str, given: object, b: ArrayLike) -> Operator:
     return lambda x: dot_general(matrix, x, (((1,), (0,)), ((), ())), "highest")
 
 
-def _vectors(name: str, A: object, b: PyTree, x0: PyTree | None) -> tuple[PyTree, PyTree]:
+def _inexact_vectors(name: str, A: object, b: PyTree, x0: PyTree | None) -> tuple[PyTree, PyTree]:
     """b and x0 as pytrees of floating dtypes, also where A is a matrix."""
     matrix = [A] if _function(A) is None else []
 
@@ -130,7 +130,7 @@ def _limit(given: object, name: str, what: str, kinds: str, static: Callable[...
     return stop_gradient(given)
 
 
-def _number(given: object, name: str, what: str) -> float:
+def _real_option(given: object, name: str, what: str) -> float:
     return real_number(given, f"{name}: {what}")
 
 
@@ -139,14 +139,14 @@ def _solved(name: str, iterate: Solver, A: object, b: PyTree, x0: PyTree | None,
     """Run `iterate(product, inverse, b, x0, b - A x0, least residual, maxiter)` as a differentiable
     solve."""
     zero = x0 is None       # then b is the first residual, without a product
-    b, x0 = _vectors(name, A, b, x0)
+    b, x0 = _inexact_vectors(name, A, b, x0)
     vector, unravel = ravel_pytree(b)
     start = stop_gradient(ravel_pytree(x0)[0])
     product = _operator(name, "A", A, b)
     inverse = (lambda x: x) if M is None else _operator(name, "M", M, b)
     limit = (10 * typeof(vector).shape[0] if maxiter is None else
              _limit(maxiter, name, "maxiter", "iu", static_int))
-    tol, atol = [_limit(x, name, what, "iuf", _number)
+    tol, atol = [_limit(x, name, what, "iuf", _real_option)
                  for x, what in ((tol, "tol"), (atol, "atol"))]
 
     def solver(start: Array, zero: bool, inverse: Operator

@@ -167,7 +167,8 @@ class TridiagonalSolve(MatrixOperation):
 
     def transpose(self, ct: Array, dl: Array, d: Array, du: Array, b: Linear, **params: Hashable
                   ) -> list[Cotangent]:
-        return [None, None, None, self.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, **params)]
+        return [None, None, None,
+                self.bind(_shifted_with_zeros(du, 1), d, _shifted_with_zeros(dl, -1), ct, **params)]
 
 
 def emit_elimination(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
@@ -251,7 +252,7 @@ def _unless_singular(d: Array, x: Array) -> Array:
     return select(broadcast_in_dim(singular, typeof(x).shape, range(last)), nan, x)
 
 
-def _shifted(x: Array, by: int) -> Array:
+def _shifted_with_zeros(x: Array, by: int) -> Array:
     """A vector's elements moved along its last axis, zeros following."""
     aval = typeof(x)
     none = [(0, 0, 0)] * (aval.ndim - 1)
