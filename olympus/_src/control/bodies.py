@@ -395,7 +395,7 @@ def bind_while(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], Py
         varied = [tags.pvary(x, vma) for x in leaves]
         return bind_while(bind, cond_fun, body_fun, tree_unflatten(tree, varied))
     leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
-    # They have their own share in the cotangents of constants, too: summed behind the loop.
+    # Each of these devices has its own share in the cotangents of the body's constants, too.
     consts, program = [tags.pvary(x, vma) for x in body.consts], body.program
     if any(map(operator.is_not, consts, body.consts)):
         program = varied_program(program, vma, (*map(typeof, consts), *avals))
