@@ -38,7 +38,7 @@ else:
 _MEMO_LIMIT = 8192
 
 
-def _named(module: str, name: str) -> Any:
+def _object_of_module(module: str, name: str) -> Any:
     """The object that a pickle refers to by module and name."""
     return getattr(importlib.import_module(module), name)
 
@@ -318,7 +318,7 @@ class Primitive(TagRules):
         for home in (own, *[name for name in sys.modules if name != own]):
             for name, value in list(getattr(sys.modules.get(home), "__dict__", {}).items()):
                 if value is self:
-                    return _named, (home, name)
+                    return _object_of_module, (home, name)
         raise TypeError(f"pickle: primitive {self.name} given; one that a module has by a name is "
                         "required, since its rules are not pickled; assign it where its module is "
                         "imported.")

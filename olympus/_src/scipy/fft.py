@@ -180,11 +180,11 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
     >>> print(olympus.scipy.fft.dct(onp.ones(2)))
     [4. 0.]
     """
-    return _transform("dct", x, type, None if n is None else (n,), _one("dct", axis), norm,
+    return _transform("dct", x, type, None if n is None else (n,), _one_axis("dct", axis), norm,
                       orthogonalize, True, False)
 
 
-def _one(name: str, axis: int) -> tuple[int]:
+def _one_axis(name: str, axis: int) -> tuple[int]:
     return (static_int(axis, name, "axis"),)
 
 
@@ -198,7 +198,7 @@ def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
     >>> print(onp.round(olympus.scipy.fft.idct(olympus.scipy.fft.dct(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
     """
-    return _transform("idct", x, type, None if n is None else (n,), _one("idct", axis), norm,
+    return _transform("idct", x, type, None if n is None else (n,), _one_axis("idct", axis), norm,
                       orthogonalize, True, True)
 
 
@@ -252,7 +252,7 @@ def dst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
     >>> print(onp.round(olympus.scipy.fft.dst(onp.array([1., 2., 3.])), 4))
     [ 8.     -3.4641  4.    ]
     """
-    return _transform("dst", x, type, None if n is None else (n,), _one("dst", axis), norm,
+    return _transform("dst", x, type, None if n is None else (n,), _one_axis("dst", axis), norm,
                       orthogonalize, False, False)
 
 
@@ -266,7 +266,7 @@ def idst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
     >>> print(onp.round(olympus.scipy.fft.idst(olympus.scipy.fft.dst(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
     """
-    return _transform("idst", x, type, None if n is None else (n,), _one("idst", axis), norm,
+    return _transform("idst", x, type, None if n is None else (n,), _one_axis("idst", axis), norm,
                       orthogonalize, False, True)
 
 

@@ -37,7 +37,7 @@ _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-constant", "
 _MARGIN = 12    # pixels after which what lies beyond an edge has no influence on a spline
 
 
-def _checked(name: str, order: int, mode: str) -> int:
+def _check_options(name: str, order: int, mode: str) -> int:
     order = static_int(order, name, "order")
     if not 0 <= order <= 3:
         raise ValueError(f"{name}: order {order} given; 0, 1, 2 or 3 is required.")
@@ -117,7 +117,7 @@ def spline_filter1d(input: ArrayLike, order: int = 3, axis: int = -1, *, mode: s
     >>> print(olympus.scipy.ndimage.spline_filter1d(onp.array([1., 1., 1.])).round(3))
     [1. 1. 1.]
     """
-    order = _checked("spline_filter1d", order, mode)
+    order = _check_options("spline_filter1d", order, mode)
     x = floating(to_array(array_args("spline_filter1d", input)[0]))
     axis = canonical_axis(axis, typeof(x).ndim, "spline_filter1d")
     return _coefficients(x, order, axis, mode) if order > 1 else x
@@ -139,7 +139,7 @@ def spline_filter(input: ArrayLike, order: int = 3, *, mode: str = "mirror") -> 
     [[1. 1.]
      [1. 1.]]
     """
-    order = _checked("spline_filter", order, mode)
+    order = _check_options("spline_filter", order, mode)
     x = floating(to_array(array_args("spline_filter", input)[0]))
     return _filtered(x, order, mode)
 
@@ -265,7 +265,7 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
     >>> print(olympus.scipy.ndimage.map_coordinates(image, at, order=1))
     [2.5 3.5]
     """
-    order = _checked("map_coordinates", order, mode)
+    order = _check_options("map_coordinates", order, mode)
     x = to_array(array_args("map_coordinates", input)[0])
     given = [_real_coordinates(inexact(to_array(array_args("map_coordinates", c)[0])))
              for c in sequence(coordinates, "map_coordinates", "coordinates")]
@@ -298,7 +298,7 @@ _STATIC = ("order", "mode", "prefilter")
 def _transformed(name: str, x: Array, matrix: Array, offset: Array, shape: tuple[int, ...],
                  order: int, mode: str, cval: ArrayLike, prefilter: bool) -> Array:
     """The image at matrix @ pixel + offset, for the pixels of a shape."""
-    order = _checked(name, order, mode)
+    order = _check_options(name, order, mode)
     dtype = typeof(x).dtype
     if not typeof(x).ndim:
         raise ValueError(f"{name}: {typeof(x)} given; an image of at least one axis is required.")
