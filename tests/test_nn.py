@@ -138,6 +138,10 @@ def test_states_that_cannot_be_reached_make_no_gradient_nan():
         got = olympus.grad(reached, 1)(start, steps, total)
         np.testing.assert_allclose(got, want, rtol=1e-5)
         np.testing.assert_allclose(olympus.jacfwd(reached, 1)(start, steps, total), want, rtol=1e-5)
+    for hole in (np.nan, np.inf):
+        x = np.float32([1, hole, 2])
+        got = olympus.grad(lambda x: nn.logsumexp(x, where=x < 3))(x)
+        np.testing.assert_allclose(got, [sp.expit(-1), 0, sp.expit(1)], rtol=1e-6)
     assert not olympus.hessian(nn.logsumexp)(np.full(2, -np.inf, np.float32)).any()
 
 

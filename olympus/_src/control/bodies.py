@@ -298,7 +298,9 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
         return TypeError(f"{what}: {meaning}: {places}. This might be fixed by"
                          f"{':' if len(casts) > 1 else ' '}{more}")
     remedy = "convert with astype or make the shapes equal"
-    if all(matches(*pair) for pair in zip(required, found, strict=True)):
+    if any(a.mutable for a in required):
+        remedy = "close over the reference, which is never a result"
+    elif all(matches(*pair) for pair in zip(required, found, strict=True)):
         remedy = ("move one with device_put" if any(
             x.memory_space is not y.memory_space for x, y in zip(required, found, strict=True))
                   else "use olympus.reshard, or make the first one with out_sharding"
@@ -393,7 +395,7 @@ def bind_while(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], Py
         varied = [tags.pvary(x, vma) for x in leaves]
         return bind_while(bind, cond_fun, body_fun, tree_unflatten(tree, varied))
     leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
-    # They have their own share in the cotangents of constants, too: summed behind the loop.
+    # Each of these devices has its own share in the cotangents of the body's constants, too.
     consts, program = [tags.pvary(x, vma) for x in body.consts], body.program
     if any(map(operator.is_not, consts, body.consts)):
         program = varied_program(program, vma, (*map(typeof, consts), *avals))

@@ -275,6 +275,8 @@ class Primitive(TagRules):
     on_set: Any = None
     discharged: Any = None
     hands_references_on: Any = None
+    # (trace, operands, params) -> results, where a class of a user's says what is recorded of it.
+    recorded_as: Any = None
     # (params, count) -> flags of operands for which `transpose` takes a reference in place of
     # `Linear`, and adds the cotangent to it.
     adds: Any = None

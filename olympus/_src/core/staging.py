@@ -174,6 +174,8 @@ class StagingTrace(Trace):
         if line is ASK:
             line = self.source or _user_frame(2)
         if prim.multiple_results:
+            if prim.recorded_as is not None:
+                return prim.recorded_as(self, args, params)
             for body in prim.bodies(params):
                 height = (body.olympuspr if type(body) is ClosedOlympuspr else body).height
                 if height > self.height:

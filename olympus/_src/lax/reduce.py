@@ -152,9 +152,14 @@ class Extremum(Reduction):
 
     def lower(self, b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
         module, aval, out = b.module, b.avals_in[0], b.avals_out[0]
-        if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
+        kind = dtypes.scalar_kind(aval.dtype)
+        if kind not in "fiu" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
         alone = module.keeps_calls and b.block.sizes is None
+        if kind != "f":     # along rows, XLA:CPU has vectors of bytes alone
+            rows = aval.ndim - 1 in axes and dtypes.itemsize_bits(aval.dtype) > 8
+            return (self._by_levels(b, x, axes, aval.dtype) if alone and rows
+                    else super().lower(b, x, axes=axes))
         apart = module.places.apart and not module.exported
         if not (alone or apart):
             return self._checked(b, x, axes)

@@ -644,6 +644,17 @@ def align(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], dst
             for x, d in zip(args, dims, strict=True)], dim
 
 
+def check_element(prim: Primitive, axis: Axis, args: Sequence[ArrayLike],
+                  dims: Sequence[int | None], params: Params) -> None:
+    """Raise what `prim` raises for the operands of one element.
+
+    A primitive that counts axes from the last takes the mapped axis for one that the element lacks.
+    """
+    avals = [typeof(x) if d is None else typeof(x).without_axis(d, axis.size)
+             for x, d in zip(args, dims, strict=True)]
+    prim.infer(*avals, **params)
+
+
 def zeros_of(aval: ShapedArray) -> ArrayLike:
     """An array of zeros with this aval. NumPy has float0 arrays, if the size is a number: no device
     does. Types of users have zeros of their own.

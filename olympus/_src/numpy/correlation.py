@@ -253,15 +253,16 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     [[ 1. -1.]
      [-1.  1.]]
     """
-    c = _cov(x, y, None, None, rowvar=bool(rowvar), ddof=1, dtype=dtype)
+    kind = _variables("cov", x, y, bool(rowvar), dtype).dtype
+    c = _cov(x, y, None, None, rowvar=bool(rowvar), ddof=1, dtype=dtypes.wide_dtype(kind))
     if not c.ndim:
-        return c / c
+        return convert(c / c, kind)
     deviations = convert(sqrt(real(diag(c))), c.dtype)
     for axis in (0, 1):
         c = c / lax_shape.broadcast_in_dim(deviations, c.shape, (axis,))
     if dtypes.is_complex(c.dtype):
         return arithmetic.complex(_within_one(arithmetic.real(c)), _within_one(imag(c)))
-    return _within_one(c)
+    return convert(_within_one(c), kind)
 
 
 def _within_one(x: Array) -> Array:

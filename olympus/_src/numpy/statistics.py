@@ -301,10 +301,12 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
         total: Any = to_array(broadcast_to(count, out.shape))
         return (out, total) if returned else out
     x, w = inexact_dtypes("average", x, *array_args("average", weights))
+    dtype = x.dtype
+    x, w = [convert(v, dtypes.wide_dtype(dtype)) for v in (x, w)]
     w = _spread_weights("average", w, x, axis, axes)
     total = reductions.sum(w, axis, keepdims=keepdims)
-    out = divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total)
-    return (out, total) if returned else out
+    out = convert(divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total), dtype)
+    return (out, convert(total, dtype)) if returned else out
 
 
 @fused(static=("axis", "out", "keepdims"))

@@ -18,7 +18,7 @@ from ..barriers import stop_gradient
 from ..comparison import eq, select
 from ..creation import broadcasted_iota
 from ..families import add
-from ..shape import broadcast_in_dim, reduce_sum, reshape, transpose, zeros_of
+from ..shape import broadcast_in_dim, check_element, reduce_sum, reshape, transpose, zeros_of
 from ..slicing import concatenate, dynamic_index_in_dim
 from ..sort import sort
 from . import kernels
@@ -137,6 +137,7 @@ class LuSolve(MatrixOperation):
              ) -> tuple[Any, list[int] | int]:
         if any(d is not None for d in dims[:3]):
             return super().vmap(axis, args, dims, **params)
+        check_element(self, axis, args, dims, params)
         free = typeof(args[3]).ndim - 2
         flat, shape = merged(args[3], dims[3], free)
         return reshape(self.bind(*args[:3], flat, **params), shape), free

@@ -18,7 +18,7 @@ from ..comparison import eq, gt, select
 from ..creation import full_like
 from ..families import add
 from ..reduce import reduce_or
-from ..shape import broadcast_in_dim, expand_dims, reshape, squeeze, zeros_of
+from ..shape import broadcast_in_dim, check_element, expand_dims, reshape, squeeze, zeros_of
 from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim, pad, slice_in_dim
 from . import kernels
 from .core import (
@@ -89,6 +89,7 @@ class TriangularSolve(MatrixOperation):
         (a, b), (da, db) = args, dims
         if da is not None:
             return super().vmap(axis, args, dims, **params)
+        check_element(self, axis, args, dims, params)
         # One matrix for all right-hand sides: they become columns (rows) of one.
         free = typeof(b).ndim - 2 if params["left_side"] else typeof(b).ndim - 3
         flat, shape = merged(b, db, free)

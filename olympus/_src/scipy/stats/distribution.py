@@ -22,6 +22,7 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike, DType, Shape
 from ...jit.fused import fused
+from ...lax.convert import in_dtype
 from ...nn.activations import log1mexp
 from ...numpy.arithmetic import maximum
 from ...numpy.conditions import where
@@ -298,6 +299,12 @@ class Values(NamedTuple):
     moved: bool
     scaled: bool
 
+    def in_dtype(self, dtype: DType) -> Values:
+        scale = in_dtype(self.scale, dtype) if self.scaled else self.scale
+        x = None if self.x is None else in_dtype(self.x, dtype)
+        params = tuple([in_dtype(p, dtype) for p in self.params])
+        return self._replace(x=x, params=params, loc=in_dtype(self.loc, dtype), scale=scale)
+
     def standard(self) -> Array:
         """The first argument as the standard form takes it."""
         x = self.x - self.loc if self.moved else self.x
@@ -465,8 +472,9 @@ def _function(d: Distribution, kind: str) -> Callable[..., Array]:
     signature = _signature(d, None if first == "-" else first)
 
     def run(*args: ArrayLike, **kwargs: object) -> Array:
-        given = _arguments_by_name(name, signature, args, kwargs)
-        return how.made(d, kind, _promoted_arguments(d, name, given))
+        v = _promoted_arguments(d, name, _arguments_by_name(name, signature, args, kwargs))
+        dtype = v.loc.dtype
+        return in_dtype(how.made(d, kind, v.in_dtype(dtypes.wide_dtype(dtype))), dtype)
 
     about = _FIRST["q" if how.made is _quantile else "k" if isinstance(d, Discrete) else "x"]
     return fused(_with_docstring(run, d, kind, signature,
