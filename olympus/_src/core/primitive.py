@@ -275,7 +275,7 @@ class Primitive(TagRules):
     on_set: Any = None
     discharged: Any = None
     hands_references_on: Any = None
-    # (trace, operands, params) -> results, where a class of a user's says what is recorded of it.
+    # (trace, operands, params) -> results, for a user's class that records itself its own way.
     recorded_as: Any = None
     # (params, count) -> flags of operands for which `transpose` takes a reference in place of
     # `Linear`, and adds the cotangent to it.

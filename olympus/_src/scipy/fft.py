@@ -188,12 +188,10 @@ def _one_axis(name: str, axis: int) -> tuple[int]:
     return (static_int(axis, name, "axis"),)
 
 
+@described_like(dct)
 def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
          norm: str | None = None, *, orthogonalize: bool | None = None) -> Array:
     """The inverse of `dct` of the same arguments.
-
-    Args:
-      norm, orthogonalize: as of `dct`.
 
     >>> print(onp.round(olympus.scipy.fft.idct(olympus.scipy.fft.dct(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
@@ -235,17 +233,16 @@ def idctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     return _transform("idctn", x, type, s, axes, norm, orthogonalize, True, True)
 
 
+@described_like(dct)
 def dst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
         *, orthogonalize: bool | None = None) -> Array:
     """The discrete sine transform.
 
     Args:
-      x: array; integers become floats, of complex numbers both parts are transformed.
       type: 1: 2 Σ x[j] sin(π (j+1) (k+1) / (n+1)); 2: 2 Σ x[j] sin(π (k+1) (2j+1) / 2n); 3: (-1)ᵏ
         x[n-1] + 2 Σ x[j] sin(π (2k+1) (j+1) / 2n), j < n-1; 4: 2 Σ x[j] sin(π (2k+1) (2j+1) / 4n).
       norm: "backward" (unless given): no factor; "forward": the inverse's factor, 1/2n (1/2(n+1)
         for type 1); "ortho": its square root.
-      orthogonalize: as of `dct`.
 
     Raises ValueError for other types and norms, and for an axis without elements.
 
@@ -256,12 +253,10 @@ def dst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
                       orthogonalize, False, False)
 
 
+@described_like(dst)
 def idst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
          norm: str | None = None, *, orthogonalize: bool | None = None) -> Array:
     """The inverse of `dst` of the same arguments.
-
-    Args:
-      norm, orthogonalize: as of `dst`.
 
     >>> print(onp.round(olympus.scipy.fft.idst(olympus.scipy.fft.dst(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]

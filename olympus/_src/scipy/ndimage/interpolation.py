@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike, DType
 from ...base.util import real_number
 from ...core.trace import typeof
@@ -124,16 +125,9 @@ def spline_filter1d(input: ArrayLike, order: int = 3, axis: int = -1, *, mode: s
 
 
 @fused(static=("order", "mode"))
+@described_like(spline_filter1d)
 def spline_filter(input: ArrayLike, order: int = 3, *, mode: str = "mirror") -> Array:
     """The coefficients of the spline through an image's pixels, along all axes.
-
-    Args:
-      input: an image of any rank; integers become floats.
-      order: 2 or 3; of 0 and 1 the pixels are the coefficients.
-      mode: as of `spline_filter1d`.
-
-    Returns:
-      An array like the image.
 
     >>> print(olympus.scipy.ndimage.spline_filter(onp.ones((2, 2))).round(3))
     [[1. 1.]
@@ -429,6 +423,7 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
                         out, order, mode, cval, prefilter)
 
 
+@described_like(affine_transform)
 def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), reshape: bool = True, *,
            order: int = 3, mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True
            ) -> Array:
@@ -439,10 +434,6 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
       angle: in degrees; may be traced unless `reshape`.
       axes: the plane.
       reshape: whether the result is large enough for all of the turned image.
-      order, mode, cval, prefilter: as of `affine_transform`.
-
-    Returns:
-      An image of the same dtype.
 
     Raises ValueError for other than two different axes.
 
