@@ -194,7 +194,7 @@ SAY_ENOUGH = {None, "None", "NoReturn", "bool", "bytes", "float", "int", "str", 
               "AbstractMesh", "CallPrimitive", "ClosedOlympuspr", "Initializer", "IrAttribute",
               "IrType", "IrValue", "LeastSquaresResult", "LoweringResult", "Mesh", "Module",
               "NameStack", "OlympusprEqn", "PyTreeDef", "RootResult", "SourceInfo", "StatefulPRNG",
-              "Token", "WrappedFun", "ir.Context"}
+              "Token", "TpuInfo", "WrappedFun", "ir.Context"}
 
 
 def lacking(value):

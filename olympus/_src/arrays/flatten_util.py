@@ -44,14 +44,14 @@ class Unravel(ByKey):
                             "with astype.")
         parts = split(vector, sizes, 0) if sizes else []
         return self.tree.unflatten([
-            _convert(reshape(part, shape), dtype if mixed else aval.dtype)
+            _cast_leaf(reshape(part, shape), dtype if mixed else aval.dtype)
             for part, (shape, dtype) in zip(parts, self.types)])
 
     def _key(self) -> tuple:
         return self.tree, self.types, self.dtype
 
 
-def _convert(x: Array, dtype: DType) -> Array:
+def _cast_leaf(x: Array, dtype: DType) -> Array:
     if dtypes.is_complex(typeof(x).dtype) and not dtypes.is_complex(dtype):
         x = real(x)     # of a leaf that was real beside a complex one
     return x if typeof(x).dtype == dtype else convert_element_type(x, dtype)
@@ -93,6 +93,6 @@ def ravel_pytree(pytree: PyTree) -> tuple[Array, Callable[[Array], PyTree]]:
                             f"{type(leaf).__name__}; an array or a Python number is required."
                             ) from None
     dtype = dtypes.result_type(*leaves)
-    flat = [_convert(reshape(x, (a.size,)), dtype) for x, a in zip(as_arrays(leaves), avals)]
+    flat = [_cast_leaf(reshape(x, (a.size,)), dtype) for x, a in zip(as_arrays(leaves), avals)]
     vector = concatenate(flat, 0) if len(flat) > 1 else flat[0]
     return vector, Unravel(tree, [(a.shape, a.dtype) for a in avals], dtype)

@@ -138,7 +138,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
                 raise ValueError(f"process_allgather: an array {x.aval} that spans processes given "
                                  "and tiled=False; gathering global non-fully-addressable arrays "
                                  "only supports tiled=True.")
-            gathered[i] = _whole(x)
+            gathered[i] = _gather_whole(x)
         else:
             local.append(i)
     values = _host_values("process_allgather", [leaves[i] for i in local])
@@ -148,7 +148,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
     return tree.unflatten(gathered)
 
 
-def _whole(x: Array) -> np.ndarray:
+def _gather_whole(x: Array) -> np.ndarray:
     """The value of an array that spans processes, in all that have a part of it."""
     if lib.is_readable(x):
         return np.asarray(x)

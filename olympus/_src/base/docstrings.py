@@ -96,7 +96,7 @@ def described_like(model: object) -> Callable[[F], F]:
     parts = words.replace(f"\n{_margin(model.__doc__)}", "\n").split("\n\n")
     said = {part.split(maxsplit=1)[0]: part for part in parts[1:-1]}
     entries = [(text.partition(":")[0].replace("*", "").split(", "), text.replace("\n    ", "\n"))
-               for text in _entries(said.get("Args:", ""), "\n  ")]
+               for text in _parameter_entries(said.get("Args:", ""), "\n  ")]
 
     def decorate(fun: F) -> F:
         parameters = _parameters(fun.__code__)
@@ -135,7 +135,7 @@ def _completed(doc: str, parameters: tuple[str, ...], fits: list[_Entry], return
     entry_of: dict[str, str] = {}
     if start >= 0:
         end = doc.index("\n\n", start + 2)
-        for text in _entries(doc[start:end], entry):
+        for text in _parameter_entries(doc[start:end], entry):
             entry_of |= dict.fromkeys(text.partition(":")[0].replace("*", "").split(", "), text)
     else:
         start = end = _first(doc, f"{paragraph}Returns:", f"{paragraph}Raises", paragraph + ">>>")
@@ -155,7 +155,7 @@ def _first(doc: str, *heads: str) -> int:
     return next(at for at in map(doc.find, heads) if at > 0)
 
 
-def _entries(block: str, entry: str) -> list[str]:
+def _parameter_entries(block: str, entry: str) -> list[str]:
     """The entries of a paragraph, one for each parameter, with their continuation lines."""
     entries: list[str] = []
     for text in block.split(entry)[1:]:

@@ -265,7 +265,7 @@ def respell(error: BaseException) -> None:
     It names the arrays in the user's expression. What Python or NumPy raises of a value of ours
     gets our message.
     """
-    entries = list(_entries(error.__traceback__))
+    entries = list(_traceback_entries(error.__traceback__))
     plain = type(error) in (TypeError, ValueError)
     if entries and is_internal(entries[-1].tb_frame.f_code.co_filename):
         if (said := miscalled(error, _called_by_user(entries))) is not None:
@@ -291,7 +291,7 @@ def _called_by_user(entries: list[TracebackType]) -> list[str]:
 _OPERATION = re.compile(r"[^\s:]+( [^\s:]+){0,2}: ")
 
 
-def _entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
+def _traceback_entries(traceback: TracebackType | None) -> Iterator[TracebackType]:
     while traceback is not None:
         yield traceback
         traceback = traceback.tb_next

@@ -229,7 +229,7 @@ def _scattered_by_gathering(operand: ArrayLike, source: ArrayLike, init: ArrayLi
     if 0 in windows or 0 in shape:
         return broadcast_in_dim(init, shape, ())
     ones = (1,) * len(shape)
-    chosen = _chosen(operand, select_olympuspr, [*map(
+    chosen = _preferred_places(operand, select_olympuspr, [*map(
         _axis_places, shape, windows, window_dimensions, window_strides, padding, ones, ones)])
     # Windows reach an element as places reach a window when the sources are spread out by strides.
     pads = [(w - 1 - low, dilated(n, 1) + low - dilated(count, stride))
@@ -260,8 +260,8 @@ def _preferred(select: ClosedOlympuspr, dtype: DType) -> ClosedOlympuspr:
     return stage(prefer, [make_aval((), dtype), make_aval((), np.dtype(np.int32))] * 2)
 
 
-def _chosen(operand: ArrayLike, select: ClosedOlympuspr, places: Sequence[Sequence[np.ndarray]]
-            ) -> Array:
+def _preferred_places(operand: ArrayLike, select: ClosedOlympuspr,
+                      places: Sequence[Sequence[np.ndarray]]) -> Array:
     """The flat place in the operand of the element that each window prefers; -1 if it has none."""
     aval = typeof(operand)
     indices = [index for index, _ in places]

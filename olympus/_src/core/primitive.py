@@ -38,7 +38,7 @@ else:
 _MEMO_LIMIT = 8192
 
 
-def _named(module: str, name: str) -> Any:
+def _object_of_module(module: str, name: str) -> Any:
     """The object that a pickle refers to by module and name."""
     return getattr(importlib.import_module(module), name)
 
@@ -275,7 +275,7 @@ class Primitive(TagRules):
     on_set: Any = None
     discharged: Any = None
     hands_references_on: Any = None
-    # (trace, operands, params) -> results, where a class of a user's says what is recorded of it.
+    # (trace, operands, params) -> results, for a user's class that records itself its own way.
     recorded_as: Any = None
     # (params, count) -> flags of operands for which `transpose` takes a reference in place of
     # `Linear`, and adds the cotangent to it.
@@ -320,7 +320,7 @@ class Primitive(TagRules):
         for home in (own, *[name for name in sys.modules if name != own]):
             for name, value in list(getattr(sys.modules.get(home), "__dict__", {}).items()):
                 if value is self:
-                    return _named, (home, name)
+                    return _object_of_module, (home, name)
         raise TypeError(f"pickle: primitive {self.name} given; one that a module has by a name is "
                         "required, since its rules are not pickled; assign it where its module is "
                         "imported.")

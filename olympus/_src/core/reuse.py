@@ -246,12 +246,12 @@ def _each(fun: Callable[..., Cell], *cells: np.ndarray) -> np.ndarray:
 def _reused(name: str, first: Lines, second: Lines) -> errors.KeyReuseError:
     again = ", in another iteration or call" if first[:1] == second[:1] else ""
     return errors.KeyReuseError(
-        f"{name}: a random key is used at {_shown(second)}{again}, after it was used at "
-        f"{_shown(first)}; a key that nothing has used is required; make one for each use with "
-        "random.split or random.fold_in.")
+        f"{name}: a random key is used at {_call_lines(second)}{again}, after it was used at "
+        f"{_call_lines(first)}; a key that nothing has used is required; make one for each use "
+        "with random.split or random.fold_in.")
 
 
-def _shown(lines: Lines) -> str:
+def _call_lines(lines: Lines) -> str:
     distinct = list(dict.fromkeys(p for p in lines if p is not None)) or [None]
     return ", called at ".join(map(source.summarize, distinct))
 

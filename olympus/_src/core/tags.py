@@ -125,8 +125,8 @@ class VaryingError(ValueError):
 
     def __str__(self) -> str:
         prim, avals = self.args
-        return (f"{prim.name}: operands {_listed(avals)} given, which vary along different axes; "
-                "cast them with lax.pcast(…, to='varying').")
+        return (f"{prim.name}: operands {_types_text(avals)} given, which vary along different "
+                "axes; cast them with lax.pcast(…, to='varying').")
 
 
 def check_varying(prim: TagRules, avals: Sequence[Aval]) -> None:
@@ -143,7 +143,7 @@ def check_varying(prim: TagRules, avals: Sequence[Aval]) -> None:
             elif a.vma is not common and a.vma != common and prim.spread is not by_body:
                 raise VaryingError(prim, avals)
             if a.sharded:
-                reduced |= _reduced([a])
+                reduced |= _reduced_axes([a])
     if reduced and prim.spread is not by_body and any(
             not reduced <= a.vma.union(*a.sums) for a in avals if type(a) is ShapedArray):
         raise VaryingError(prim, avals)
@@ -166,7 +166,7 @@ class NoRuleForSumsError(ShardingTypeError, NotImplementedError):
     """An operation that is not linear has an operand that is a sum not taken yet."""
 
 
-def _reduced(arrays: Sequence[ShapedArray]) -> frozenset[str]:
+def _reduced_axes(arrays: Sequence[ShapedArray]) -> frozenset[str]:
     """The manual axes along which an operand is reduced."""
     return frozenset().union(*[
         a.sums[1].intersection(a.sharding.mesh.manual_axes) for a in arrays if a.sharded])
@@ -206,7 +206,7 @@ def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:
     given = [a for x, a, array in zip(operands, avals, arrays, strict=True)
              if array and not is_literal(x)]
     vma = frozenset().union(*[a.vma for a in given])
-    reduced = _reduced(given) - vma
+    reduced = _reduced_axes(given) - vma
     found = [x if not array else
              Literal(getattr(x, "val", x), a.update(vma=vma)) if is_literal(x) else pvary(x, vma)
              for x, a, array in zip(operands, avals, arrays, strict=True)]
@@ -240,7 +240,7 @@ def _mesh(prim: TagRules, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
             return None
         around = mesh_of_types.value
         raise MeshMismatchError(
-            f"{prim.name}: operands {_listed(arrays)} have the meshes "
+            f"{prim.name}: operands {_types_text(arrays)} have the meshes "
             f"{', '.join(map(str, meshes))}; one mesh is required; move all operands to it with "
             f"olympus.device_put. For primitive {prim.name}, context mesh {around} should match "
             "the aval mesh.")
@@ -250,7 +250,7 @@ def _mesh(prim: TagRules, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
                 meshes[0].explicit_axes):
             raise MeshMismatchError(
                 f"For primitive {prim.name}, context mesh {around} should match the aval mesh "
-                f"{meshes[0]} for shape {_listed(arrays)}; operands on the mesh around are "
+                f"{meshes[0]} for shape {_types_text(arrays)}; operands on the mesh around are "
                 "required; leave that mesh, or move them with olympus.device_put.")
         return meshes[0]
     # The ambient mesh decides where operands do not.
@@ -266,7 +266,7 @@ def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], ou
         return [(None,) * a.ndim for a in outs]
     operands = [Operand(a.shape, a.sharding.spec.partitions if a.ndim else (), mesh)
                 for a in avals]
-    given = f"{prim.name}: operands {_listed(avals)} given; {prim.refuses}"
+    given = f"{prim.name}: operands {_types_text(avals)} given; {prim.refuses}"
     if prim.spread is None:
         if any(e is not None for x in operands for e in x.entries):
             raise ShardingTypeError(f"{given}the operation does not say how its result is spread; "
@@ -296,7 +296,7 @@ def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
     specs = [a.sharding.spec for a in arrays]
     if not any(s.unreduced or s.reduced for s in specs):
         return _NO_SUMS
-    given = f"{prim.name}: operands {_listed(arrays)} given; "
+    given = f"{prim.name}: operands {_types_text(arrays)} given; "
     reduced = frozenset().union(*[s.reduced for s in specs])
     unreduced = frozenset().union(*[s.unreduced for s in specs])
     terms = [i for i, s in enumerate(specs) if s.unreduced]
@@ -333,7 +333,7 @@ def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
     return Sums(unreduced, reduced - cut - unreduced)
 
 
-def _listed(avals: Sequence[Aval]) -> str:
+def _types_text(avals: Sequence[Aval]) -> str:
     return ", ".join(map(str, avals))
 
 

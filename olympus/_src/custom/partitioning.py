@@ -121,14 +121,14 @@ class Parts:
         mesh, fun, out_shardings, in_shardings = p.partition(*p.static, self._own_mesh(), ins, outs)
         wanted_in = self._tilings(p.in_tree, in_shardings, args)
         wanted_out = self._tilings(p.out_tree, out_shardings, results)
-        avals = [_part(x, t) for x, t in zip(args, wanted_in, strict=True)]
+        avals = [_part_type(x, t) for x, t in zip(args, wanted_in, strict=True)]
 
         def flat(*xs: object) -> list[Array]:
             return tree_leaves(fun(*tree_unflatten(p.in_tree, xs)))
 
         with Manual(mesh, frozenset(mesh.axis_names), False).within():
             closed = stage(flat, avals, DebugInfo("custom_partitioning", f"{p.name}_part"))
-        promised = [_part(x, t) for x, t in zip(results, wanted_out, strict=True)]
+        promised = [_part_type(x, t) for x, t in zip(results, wanted_out, strict=True)]
         if [(a.shape, a.dtype) for a in closed.out_avals] != [
                 (a.shape, a.dtype) for a in promised]:
             raise ValueError(f"custom_partitioning: Mismatch in result shapes: the function for "
@@ -161,7 +161,7 @@ class Parts:
         return [s._to_xla_hlo_sharding(len(x.shape)) for s, x in zip(found, arrays, strict=True)]
 
 
-def _part(x: lib.WholeArray, tiling: object) -> ShapedArray:
+def _part_type(x: lib.WholeArray, tiling: object) -> ShapedArray:
     """The type of one device's part."""
     counts = lib.tile_counts(tiling, len(x.shape))
     shape = tuple([-(-size // n) for size, n in zip(x.shape, counts, strict=True)])

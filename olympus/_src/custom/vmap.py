@@ -135,7 +135,8 @@ _asked = _Asked()
 class _UserRule(_VmapRule):
     """The user's rule in one call of a decorated function: `run` is the flat function."""
 
-    # Whether the function was staged, and whether its rule then closes over what is gone later.
+    # `staged`: the function was staged. `sealed`: its rule closes over values of that staging,
+    # which are gone when the rule runs.
     __slots__ = ("fun", "user_rule", "in_tree", "out_tree", "staged", "sealed")
 
     def __init__(self, owner: custom_vmap, in_tree: PyTreeDef) -> None:

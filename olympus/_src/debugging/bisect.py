@@ -155,7 +155,7 @@ def bisect(first: Callable[..., PyTree] | Recording, second: Callable[..., PyTre
     """
     a, b = [run.steps if isinstance(run, Recording) else record(run, *args, **kwargs).steps
             for run in (first, second)]
-    for x, y in _pairs(a, b):
+    for x, y in _matching_steps(a, b):
         error = _difference(x.value, y.value)
         unit = max([float(dtypes.finfo(v.dtype).eps) for v in (x.value, y.value)
                     if dtypes.is_inexact(v.dtype)], default=0.0)
@@ -164,7 +164,7 @@ def bisect(first: Callable[..., PyTree] | Recording, second: Callable[..., PyTre
     return None
 
 
-def _pairs(a: Sequence[Step], b: Sequence[Step]) -> list[tuple[Step, Step]]:
+def _matching_steps(a: Sequence[Step], b: Sequence[Step]) -> list[tuple[Step, Step]]:
     kinds = [[(step.operation, step.value.shape) for step in steps] for steps in (a, b)]
     if kinds[0] == kinds[1]:
         return list(zip(a, b))

@@ -260,7 +260,7 @@ def _format(self: Array) -> str:
 
 
 def _text(self: Array) -> str:
-    return str(numpy_value(self)) if _shown(self) else _format(self)
+    return str(numpy_value(self)) if _is_printable(self) else _format(self)
 
 
 def _html(self: Array) -> str:
@@ -276,7 +276,7 @@ def _html(self: Array) -> str:
             f"{_markup.preformatted(_format(self))}</div>")
 
 
-def _shown(self: Array) -> bool:
+def _is_printable(self: Array) -> bool:
     # Parts on other processes' devices cannot be shown, nor parts of a sum.
     return lib.is_readable(self) and not unreduced(self._sharding)
 
@@ -419,7 +419,7 @@ def _unpickle(value: np.ndarray, weak_type: bool) -> object:
     return array_from_numpy(value, weak_type)
 
 
-# C++'s own methods, taken before `_install` puts ours in their places.
+# C++'s own methods, taken before `_install_methods` puts ours in their places.
 _wait: Callable[[Any], Array] = ArrayImpl.block_until_ready
 _is_ready: Callable[[Any], bool] = ArrayImpl.is_ready
 
@@ -473,7 +473,7 @@ METHODS: dict[str, Callable[..., Any]] = {
     "__index__": _number_method(int, check_index), "__len__": _len, "__repr__": _format,
     "__str__": _text, "_repr_html_": _html,
     "__format__": lambda self, spec: (
-        format(_text(self), spec) if not _shown(self) else
+        format(_text(self), spec) if not _is_printable(self) else
         format(numpy_value(self) if self.aval.ndim else numpy_value(self)[()], spec)),
     "__reduce__": lambda self: (_unpickle, (numpy_value(self), self.aval.weak_type)),
     "item": _item, "tolist": lambda self: numpy_value(self).tolist(),
@@ -501,7 +501,7 @@ PROPERTIES: dict[str, Any] = {
 }
 
 
-def _install() -> None:
+def _install_methods() -> None:
     for name, method in METHODS.items():
         setattr(ArrayImpl, name, method)
     for name, getter in PROPERTIES.items():
@@ -511,4 +511,4 @@ def _install() -> None:
     Array.__module__ = "olympus"
 
 
-_install()
+_install_methods()

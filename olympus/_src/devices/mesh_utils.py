@@ -40,7 +40,7 @@ def create_device_mesh(mesh_shape: Sequence[int], devices: Sequence[Device] | No
     """
     what = "create_device_mesh"
     shape = canonical_shape(sequence(mesh_shape, what, "mesh_shape"), what)
-    mesh = _array(what, all_devices() if devices is None else devices, shape)
+    mesh = _device_array(what, all_devices() if devices is None else devices, shape)
     if contiguous_submeshes:
         for process in sorted({d.process_index for d in mesh.flat}):
             where = np.argwhere([d.process_index == process for d in mesh.flat])
@@ -99,11 +99,11 @@ def create_hybrid_device_mesh(mesh_shape: Sequence[int], dcn_mesh_shape: Sequenc
         raise ValueError(f"{what}: dcn_mesh_shape {outer} and devices of {len(order)} different "
                          f"{key} given; {prod(outer)} are required; give another dcn_mesh_shape.")
     parts = np.empty(len(order), object)
-    parts[:] = [_array(f"{what}: {key} {i}", blocks[i], inner) for i in order]
+    parts[:] = [_device_array(f"{what}: {key} {i}", blocks[i], inner) for i in order]
     return np.block(parts.reshape(outer).tolist())
 
 
-def _array(what: str, devices: Sequence[object], shape: tuple[int, ...]) -> np.ndarray:
+def _device_array(what: str, devices: Sequence[object], shape: tuple[int, ...]) -> np.ndarray:
     """Devices as an array of a shape."""
     if len(devices) != prod(shape):
         raise ValueError(f"{what}: mesh_shape {shape} and {len(devices)} devices given; "

@@ -155,13 +155,13 @@ class Exported:
         Over a mesh without devices it names its memory. None for an argument that the export says
         nothing of. ValueError for a mesh of other axes.
         """
-        return tuple([_over(s, a, mesh)
+        return tuple([_sharding_over(s, a, mesh)
                       for s, a in zip(self._in_named_shardings, self.in_avals, strict=True)])
 
     def out_shardings_olympus(self, mesh: Mesh | AbstractMesh | None
                               ) -> Sequence[NamedSharding | None]:
         """The sharding of each flat result, as `in_shardings_olympus` gives the arguments'."""
-        return tuple([_over(s, a, mesh)
+        return tuple([_sharding_over(s, a, mesh)
                       for s, a in zip(self._out_named_shardings, self.out_avals, strict=True)])
 
     def has_vjp(self) -> bool:
@@ -231,8 +231,8 @@ class Exported:
         return jit(flat, inline=True)
 
 
-def _over(sharding: NamedSharding | None, aval: ShapedArray, mesh: Mesh | AbstractMesh | None
-          ) -> NamedSharding | None:
+def _sharding_over(sharding: NamedSharding | None, aval: ShapedArray,
+                   mesh: Mesh | AbstractMesh | None) -> NamedSharding | None:
     """The exported sharding of an array of a type, over a mesh."""
     if sharding is None or mesh is None:
         return sharding

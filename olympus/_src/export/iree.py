@@ -39,7 +39,7 @@ TARGETS = {
     **{name: (f"--iree-hal-target-device={name}",) for name in ("cuda", "hip", "metal", "vulkan")},
 }
 _LEAST = 256        # bytes of a parameter
-_NUMBERS = {f"{kind}{bits}" for kind in ("i", "ui") for bits in (8, 16, 32, 64)} | {
+_NUMBER_TYPES = {f"{kind}{bits}" for kind in ("i", "ui") for bits in (8, 16, 32, 64)} | {
     "f16", "f32", "f64"}
 # Calls for XLA's partitioner, which has nothing to do on one device.
 _NOTHING = {"Sharding", "annotate_device_placement"}
@@ -83,7 +83,7 @@ def to_iree(exported: Exported | Mapping[str, Exported], path: str | Path, *, ta
                          "required.")
     entries = dict(exported) if isinstance(exported, Mapping) else {"main": exported}
     program = _compiler(compiler)
-    whole = _joined(entries)
+    whole = _merged_module(entries)
     for op in [*operations(whole)]:     # which IREE refuses where sizes are open
         if op.name == "stablehlo.optimization_barrier":
             for result, x in zip(op.results, op.operands, strict=True):
@@ -130,7 +130,7 @@ def _compiler(given: str | Path | None) -> str:
     return path
 
 
-def _joined(entries: Mapping[str, Exported]) -> IrModule:
+def _merged_module(entries: Mapping[str, Exported]) -> IrModule:
     """A module that has each export as a public function."""
     for name, exported in entries.items():
         check_single("to_iree", name, exported)
@@ -219,7 +219,7 @@ def _large(op: IrOperation) -> np.ndarray | None:
     if op.name != "stablehlo.constant":
         return None
     elements: Any = mlir.ir.DenseElementsAttr(op.attributes["value"])
-    if elements.is_splat or str(elements.type.element_type) not in _NUMBERS:
+    if elements.is_splat or str(elements.type.element_type) not in _NUMBER_TYPES:
         return None
     array = np.array(elements)
     return array if array.nbytes >= _LEAST else None

@@ -89,7 +89,7 @@ def to_onnx(exported: Exported, path: str | Path) -> dict[str, str]:
     return types
 
 
-def _known(op: IrOperation, sizes: Sequence[int]) -> Sequence[int]:
+def _known_sizes(op: IrOperation, sizes: Sequence[int]) -> Sequence[int]:
     """The sizes, if they are known."""
     if -1 in sizes:
         raise refuse(op, "along an axis of unknown size")
@@ -313,7 +313,7 @@ class _Converter(Elementwise):
     def do_dynamic_slice(self, op: IrOperation) -> str:
         x, *starts = op.operands
         sizes, shape = ints_of(op, "slice_sizes"), shape_of(x)
-        _known(op, shape)
+        _known_sizes(op, shape)
         begin = self.starts(starts, [n - s for n, s in zip(shape, sizes, strict=True)])
         end = self.add("Add", begin, self.graph.ints(sizes))
         return self.add("Slice", self.of(x), begin, end, self.graph.ints(range(len(sizes))))
@@ -336,7 +336,7 @@ class _Converter(Elementwise):
             return self.of(update)
         if len(cut) == 1:       # the rest of that axis stays in front and behind
             axis, = cut
-            most = _known(op, [shape[axis]])[0] - _known(op, [sizes[axis]])[0]
+            most = _known_sizes(op, [shape[axis]])[0] - _known_sizes(op, [sizes[axis]])[0]
             begin = self.starts([starts[axis]], [most])
             end = self.add("Add", begin, self.graph.ints([sizes[axis]]))
             ints, where = self.graph.ints, self.graph.ints([axis])
@@ -344,7 +344,7 @@ class _Converter(Elementwise):
                             self.of(update),
                             self.add("Slice", self.of(x), end, ints([2**62]), where), axis=axis)
         # The places of the update's elements, all of them, for ScatterND.
-        _known(op, sizes)
+        _known_sizes(op, sizes)
         begin = self.starts(starts, [n - s for n, s in zip(shape, sizes, strict=True)])
         grid = np.stack(np.meshgrid(*map(np.arange, sizes), indexing="ij"), -1).astype(np.int64)
         return self.add("ScatterND", self.of(x), self.add("Add", self.graph.constant(grid), begin),
@@ -402,7 +402,7 @@ class _Converter(Elementwise):
         element = WIDER.get(element, element)
         for axis in sorted(axes, reverse=True):
             if name == "multiply":
-                given = self._multiplied(given, axis, *_known(op, [shape[axis]]))
+                given = self._multiplied(given, axis, *_known_sizes(op, [shape[axis]]))
             else:
                 last = len(shape) - 1
                 given = self.transpose(given, [*(i for i in range(last + 1) if i != axis), axis])
@@ -615,7 +615,8 @@ class _Converter(Elementwise):
             raise refuse(op, "of parts of axes")
         where, free = self._indices(indices, n.index_vector_dim,
                                     list(n.start_indices_batching_dims))
-        most = self.graph.ints([n - 1 for n in _known(op, [shape[i] for i in axes])])   # clamped
+        extents = _known_sizes(op, [shape[i] for i in axes])
+        most = self.graph.ints([n - 1 for n in extents])   # clamped
         where = self.add("Min", self.add("Max", where, self.graph.ints([0])), most)
         data = self.transpose(self.of(x), [*batch, *axes, *rest])
         gathered = self.graph.add("GatherND", [data, where], batch_dims=len(batch))
@@ -662,7 +663,7 @@ class _Converter(Elementwise):
         given = self.reshape(self.transpose(self.of(updates), order),
                              [*free, *(shape[i] for i in rest)])
         # Updates out of bounds are dropped: they go to one more row, which is cut off.
-        ints, sizes_of = self.graph.ints, _known(op, [shape[i] for i in axes])
+        ints, sizes_of = self.graph.ints, _known_sizes(op, [shape[i] for i in axes])
         legal = self.add("And", self.add("GreaterOrEqual", where, ints([0])),
                          self.add("Less", where, ints(sizes_of)))
         legal = self.cast(self.add("ReduceMin", self.cast(legal, "i32"), ints([-1]), keepdims=1),

@@ -293,7 +293,8 @@ def _rows_by_depth(nodes: Sequence[_Node]) -> list[list[_Node]]:
     for i in sorted(rows):
         # By the mean place of the boxes that a box reads: few edges cross (the barycentre
         # heuristic).
-        ordered = sorted(rows[i], key=lambda node: _mean([place[r.maker] for r in node.reads]))
+        ordered = sorted(rows[i],
+                         key=lambda node: _mean_place([place[r.maker] for r in node.reads]))
         place.update({node.number: (n + 0.5) / len(ordered) for n, node in enumerate(ordered)})
         found.append(ordered)
     return found
@@ -313,7 +314,7 @@ def _distances(nodes: Sequence[_Node]) -> dict[int, int]:
     return row
 
 
-def _mean(places: Sequence[float]) -> float:
+def _mean_place(places: Sequence[float]) -> float:
     return sum(places) / len(places) if places else 1.0     # to the right of all others
 
 

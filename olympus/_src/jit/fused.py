@@ -31,7 +31,7 @@ from ..types import dtypes
 from ..types.tree import tree_leaves
 from .jit import make_jit
 
-_NUMBERS = frozenset((int, float))
+_PYTHON_NUMBERS = frozenset((int, float))
 _PASSED_ON = frozenset((lib.ArrayImpl, tuple, bool, str, type(None)))      # as C++ takes them
 _ARRAYS = frozenset((lib.ArrayImpl,))
 _ABSENT: Any = object()
@@ -79,13 +79,13 @@ def unasked(fun: F, static: tuple[str, ...] = ()) -> F:
             return fun(*args, **kwargs)     # as nearly always: no look at the operands
         given = [*[x for n, x in zip(names, args) if n not in static], *args[len(names):],
                  *[x for n, x in kwargs.items() if n not in static]]
-        with _inside(given):
+        with _body_options(given):
             return fun(*args, **kwargs)
 
     return cast("F", run)
 
 
-def _inside(given: object) -> contextlib.ExitStack:
+def _body_options(given: object) -> contextlib.ExitStack:
     """The options as they are in the body of a function that was given these arguments."""
     operands, modes = [x for x in tree_leaves(given) if _is_operand(x)], contextlib.ExitStack()
     if _of_one_dtype(operands):
@@ -172,7 +172,7 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
     fixed = tuple([i for i, n in enumerate(names) if n in static])
     compiled = make_jit(fun, {"static_argnums": fixed, "static_argnames": static}, library=True)
     # Types of `y` and of `z` that are put on the device.
-    of_y, of_z = ({Literal} if i in fixed else _NUMBERS | {Literal} for i in (1, 2))
+    of_y, of_z = ({Literal} if i in fixed else _PYTHON_NUMBERS | {Literal} for i in (1, 2))
     rest_static = fixed == tuple(range(1, len(names)))
     first_seen = min([names.index(n) for n in seen], default=len(names))
 
@@ -249,7 +249,7 @@ def _operands_for_cpp(args: tuple, fixed: Container[int]) -> tuple:
             continue
         if kind is Literal:
             operands[i] = placed(a)
-        elif kind in _NUMBERS:
+        elif kind in _PYTHON_NUMBERS:
             if i not in fixed:
                 operands[i] = number_array(a)
         elif not isinstance(a, Tracer) and (given := array_method(a)) is not None:

@@ -120,7 +120,7 @@ def differences(signature: Signature, programs: Sequence[ProgramKey], arguments:
     before.statics = {where: None for where, _ in static if isinstance(where, int)}
     old = dict(zip(signature.leaf_names(before), avals, strict=True))
     new = dict(zip(signature.leaf_names(arguments), arguments.avals, strict=True))
-    found = [Difference(name, _shown(new.get(name)), _shown(old.get(name)),
+    found = [Difference(name, _aval_text(new.get(name)), _aval_text(old.get(name)),
                         _remedy(new.get(name), old.get(name)))
              for name in dict.fromkeys([*new, *old]) if new.get(name) != old.get(name)]
     if not found and arguments.in_tree != in_tree:
@@ -136,7 +136,7 @@ def _likeness(key: ProgramKey, other: ProgramKey) -> float:
     return 2 * (key[0] == other[0]) + same + (key[3] == other[3]) + (key[4] is other[4])
 
 
-def _shown(aval: Aval | None) -> str:
+def _aval_text(aval: Aval | None) -> str:
     return "absent" if aval is None else aval.str_short(short_dtypes=False) + (
         " (of a Python number)" if getattr(aval, "weak_type", False) else "")
 

@@ -407,7 +407,7 @@ def _globals_read(code: types.CodeType, where: str) -> tuple[tuple[str, ...], ..
     return reads.paths
 
 
-def _named(kind: str) -> object:
+def _by_text(kind: str) -> object:
     return lambda key, x, where: key.note(kind, type(x).__name__, str(x))
 
 
@@ -457,7 +457,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     (config.UserContext, _of("value")),
     (lib.Config, _of("name", "value")),
     ((PurePath, logging.Logger, typing.TypeVar, types.GenericAlias, types.UnionType,
-      type(typing.Any)), _named("text")),
+      type(typing.Any)), _by_text("text")),
 )
 
 

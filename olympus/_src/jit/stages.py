@@ -97,7 +97,7 @@ class ArgInfo:
     def dtype(self) -> np.dtype:
         return self._aval.dtype
 
-def _listed(avals: Sequence[Aval]) -> str:
+def _few_types_text(avals: Sequence[Aval]) -> str:
     """Types in a few words: as many as there is room for."""
     text = ""
     for n, aval in enumerate(avals):
@@ -119,7 +119,7 @@ class Stage:
     def __repr__(self) -> str:
         closed = self._program.closed
         name = shortened(self._program.name, 40)
-        types = f"{_listed(closed.in_avals)} -> {_listed(closed.out_avals)}"
+        types = f"{_few_types_text(closed.in_avals)} -> {_few_types_text(closed.out_avals)}"
         return f"{type(self).__name__}({', '.join([f'{name}: {types}', *self._facts()])})"
 
     def _facts(self) -> list[str]:

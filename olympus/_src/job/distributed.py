@@ -183,10 +183,10 @@ def shutdown() -> None:
 
     >>> olympus.distributed.shutdown()
     """
-    _part(wait=not current.failures)
+    _leave_job(wait=not current.failures)
 
 
-def _part(wait: bool) -> None:
+def _leave_job(wait: bool) -> None:
     if current.preemption is not None:      # it uses the client
         current.preemption.shutdown()
     if current.client is not None:
@@ -233,4 +233,4 @@ def _leave() -> None:
     if interactive or getattr(sys, "last_value", None) is None:
         shutdown()
     else:
-        _part(wait=False)
+        _leave_job(wait=False)

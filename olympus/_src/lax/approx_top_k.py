@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Hashable, Sequence
 
+from ..base.docstrings import described_like
 from ..base.typing import Array, ArrayLike, IrValue, Params
 from ..base.util import real_number
 from ..core import tags
@@ -155,6 +156,7 @@ def approx_max_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
                    reduction_input_size_override, aggregate_to_topk)
 
 
+@described_like(approx_max_k)
 def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
                  recall_target: float = 0.95, reduction_input_size_override: int = -1,
                  aggregate_to_topk: bool = True) -> list[Array]:
@@ -162,12 +164,6 @@ def approx_min_k(operand: ArrayLike, k: int, reduction_dimension: int = -1,
 
     It is exact on CPU and GPU, and XLA's approximate search on TPU. NaN counts as largest, so it
     comes last.
-
-    Args:
-      operand: array of a floating dtype.
-      k: how many; from 1 to the axis's size.
-      reduction_dimension: the axis to search.
-      recall_target, reduction_input_size_override, aggregate_to_topk: as of `approx_max_k`.
 
     Returns:
       [values, indices], smallest first along the axis; the indices int32.

@@ -108,7 +108,7 @@ _MLIR_TYPES = {"F16": "f16", "BF16": "bf16", "TF32": "tf32", "F32": "f32", "F64"
 _PASSES = {"X3": 3, "X6": 6, "X9": 9}
 
 
-def _one(value: object) -> Precision | DotAlgorithm | DotAlgorithmPreset | None:
+def _precision_of(value: object) -> Precision | DotAlgorithm | DotAlgorithmPreset | None:
     if value is None or isinstance(value, (Precision, DotAlgorithm, DotAlgorithmPreset)):
         return value
     if isinstance(value, str):
@@ -130,12 +130,12 @@ def canonical_precision(precision: PrecisionLike) -> CanonicalPrecision:
         if len(precision) != 2:
             raise ValueError(f"precision: {precision!r} given; one value, or a pair for lhs and "
                              "rhs, is required.")
-        pair: tuple[Any, ...] = tuple(map(_one, precision))
+        pair: tuple[Any, ...] = tuple(map(_precision_of, precision))
         if any(isinstance(p, (DotAlgorithm, DotAlgorithmPreset)) for p in pair):
             raise ValueError(f"precision: {precision!r} given; an algorithm concerns both "
                              "operands: pass it alone, not in a pair.")
     else:
-        value = _one(precision)
+        value = _precision_of(precision)
         if not isinstance(value, Precision):
             return value
         pair = (value, value)

@@ -613,8 +613,8 @@ def _stack_starts(axis: Axis, starts: Sequence[Array], dims: Sequence[int | None
     return concatenate(columns, 1)
 
 
-def _starts(name: str, operand: ArrayLike, indices: Any, negative: bool | Sequence[bool]
-            ) -> list[Array]:
+def _start_indices(name: str, operand: ArrayLike, indices: Any, negative: bool | Sequence[bool]
+                   ) -> list[Array]:
     """Start indices as scalars of one integer dtype, negative ones counted from the end."""
     shape = typeof(operand).shape
     if not isinstance(indices, (list, tuple)):
@@ -684,7 +684,7 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
     >>> print(olympus.lax.dynamic_slice(olympus.numpy.arange(5), (3,), (3,)))
     [2 3 4]
     """
-    starts = _starts("dynamic_slice", operand, start_indices, allow_negative_indices)
+    starts = _start_indices("dynamic_slice", operand, start_indices, allow_negative_indices)
     return dynamic_slice_p.bind(operand, *starts,
                                 slice_sizes=canonical_shape(slice_sizes, "dynamic_slice"))
 
@@ -755,7 +755,7 @@ def dynamic_update_slice(operand: ArrayLike, update: ArrayLike,
     >>> print(olympus.lax.dynamic_update_slice(onp.zeros(4), onp.ones(2), (1,)))
     [0. 1. 1. 0.]
     """
-    starts = _starts("dynamic_update_slice", operand, start_indices, allow_negative_indices)
+    starts = _start_indices("dynamic_update_slice", operand, start_indices, allow_negative_indices)
     return dynamic_update_slice_p.bind(operand, update, *starts)
 
 

@@ -351,8 +351,8 @@ def as_row(b: Emitter, x: IrValue, row: IrType) -> IrValue:
     return b.raw("stablehlo.dynamic_reshape", [x, lengths], {}, [row]).result
 
 
-def _bits(b: Emitter, xs: Sequence[IrValue], attributes: Attributes, avals: Sequence[ShapedArray]
-          ) -> IrOperation | None:
+def _random_bits(b: Emitter, xs: Sequence[IrValue], attributes: Attributes,
+                 avals: Sequence[ShapedArray]) -> IrOperation | None:
     if is_static(avals[1].shape):
         return None
     return _custom(b, "stablehlo.dynamic_rng_bit_generator", [*xs, sizes_of(b, avals[1].shape)],
@@ -384,6 +384,6 @@ DYNAMIC: dict[str, Dynamic] = {
     "stablehlo.gather": _by_operands("dynamic_gather", ("slice_sizes",)),
     "stablehlo.convolution": _by_operands("dynamic_conv", ("padding",)),
     "stablehlo.dynamic_slice": _dynamic_slice,
-    "stablehlo.rng_bit_generator": _bits,
+    "stablehlo.rng_bit_generator": _random_bits,
     "chlo.top_k": _top,
 }

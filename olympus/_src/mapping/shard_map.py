@@ -452,7 +452,7 @@ class _Application:
         axes, said = told_axes(manual.mesh.abstract_mesh), self._inferred(aval)
         typed = aval.explicit and not manual.names.isdisjoint(axes)
         if (spec.unreduced, spec.reduced) != aval.sums or typed and (
-                _entries(said, axes, aval.ndim) != _entries(spec, axes, aval.ndim)):
+                _entries_on_axes(said, axes, aval.ndim) != _entries_on_axes(spec, axes, aval.ndim)):
             raise ValueError(
                 f"{self._applied()}: the entry of in_specs passed to shard_map, {spec}, does not "
                 f"match the specs of the input, {said}, of its {self._argument(index)}, {aval}; "
@@ -533,7 +533,7 @@ class _Application:
             "or, if the values are meant to be the same on all devices, pass check_vma=False.")
 
 
-def _entries(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Entry]:
+def _entries_on_axes(spec: PartitionSpec, axes: Sequence[object], ndim: int) -> list[Entry]:
     """The entries of a specification of `ndim` axes, as far as they name these mesh axes."""
     entries = (*spec, *[None] * (ndim - len(spec)))
     return [entry_of([n for n in axes_of(e) if n in axes]) for e in entries]

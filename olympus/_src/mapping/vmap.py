@@ -132,7 +132,7 @@ def _map(fun: Callable, args: tuple, kwargs: dict[str, PyTree], in_axes: PyTree,
         return structure_path(out_tree, i)
 
     return out_tree.unflatten([
-        _place(x, src, dst, axis, sum_match, path, name_of(fun), i)
+        _place_axis(x, src, dst, axis, sum_match, path, name_of(fun), i)
         for i, (x, src, dst) in enumerate(zip(outs, found, wanted))])
 
 
@@ -300,8 +300,8 @@ def _cut_along(mapped: Sequence[tuple[ShapedArray, int]], given: object) -> obje
     return found.pop() if found else given
 
 
-def _place(x: Array, src: int | None, dst: int | None, axis: Axis, sum_match: bool,
-           path: Callable[[int], str], fun_name: str, index: int) -> Array:
+def _place_axis(x: Array, src: int | None, dst: int | None, axis: Axis, sum_match: bool,
+                path: Callable[[int], str], fun_name: str, index: int) -> Array:
     """A result with its mapped axis where out_axes wants it."""
     if src == dst:
         return x

@@ -64,7 +64,7 @@ class Hessenberg(Reduction):
         return kernels.nan_unless(b, "EQ", info, n, factors, outs)
 
     def algorithm(self, x: Array) -> Sequence[Array]:
-        return _reduced(x)
+        return _unblocked_reduction(x)
 
 
 class Tridiagonal(Reduction):
@@ -89,7 +89,7 @@ class Tridiagonal(Reduction):
             a, d, e, taus = self.algorithm(rev(x, (last - 1, last)), lower=True)
             return [rev(a, (last - 1, last)), *[rev(v, (last - 1,)) for v in (d, e, taus)]]
         read = half(x)
-        a, taus = _reduced(add(read, adjoint(read)))
+        a, taus = _unblocked_reduction(add(read, adjoint(read)))
         below = slice_in_dim(reduce_sum(_subdiagonal(a), (last - 1,)), 0, typeof(taus).shape[-1],
                              axis=last - 1)
         parts = [arithmetic.real(v) if typeof(v).dtype.kind == "c" else v
@@ -101,7 +101,7 @@ def _subdiagonal(a: Array) -> Array:
     return tril(triu(a, -1), -1)
 
 
-def _reduced(x: Array) -> list[Array]:
+def _unblocked_reduction(x: Array) -> list[Array]:
     """LAPACK's unblocked reduction gehd2: x[..., n, n] -> its packed form, taus[..., n-1]."""
     aval = typeof(x)
     n, last = aval.shape[-1], aval.ndim - 1
@@ -116,15 +116,15 @@ def _reduced(x: Array) -> list[Array]:
         column = dynamic_slice_in_dim(a, j, 1, last)
         head, tail = eq(row, add(j, 1)), gt(row, add(j, 1))
         v, tau, beta = _reflector(column, head, tail)
-        a = sub(a, matmul(matmul(a, mul(v, _over(tau, v))), adjoint(v)))
+        a = sub(a, matmul(matmul(a, mul(v, _scalar_like(tau, v))), adjoint(v)))
         # Columns up to j are done, and hold reflectors where their zeros are.
         ahead = gt(broadcasted_iota(INT32, (*aval.shape[:-2], 1, n), last), j)
         image = matmul(adjoint(v), a)
         image = select(ahead, image, full_like(image, 0))
-        a = sub(a, matmul(mul(v, _over(_conj(tau), v)), image))
+        a = sub(a, matmul(mul(v, _scalar_like(_conj(tau), v)), image))
         # The column now is beta and zeros, in whose place v is kept.
-        kept = select(tail, v, select(head, _over(beta, v), dynamic_slice_in_dim(a, j, 1,
-                                                                                   last)))
+        first = _scalar_like(beta, v)
+        kept = select(tail, v, select(head, first, dynamic_slice_in_dim(a, j, 1, last)))
         return (dynamic_update_slice_in_dim(a, kept, j, last),
                 dynamic_update_slice_in_dim(taus, tau, j, last - 1))
 
@@ -136,7 +136,7 @@ def _conj(x: Array) -> Array:
     return conj(x) if typeof(x).dtype.kind == "c" else x
 
 
-def _over(x: Array, like: Array) -> Array:
+def _scalar_like(x: Array, like: Array) -> Array:
     """x[..., 1, 1] in the shape of `like`."""
     return broadcast_in_dim(x, typeof(like).shape, tuple(range(typeof(x).ndim)))
 
@@ -162,7 +162,7 @@ def _reflector(column: Array, head: Array, tail: Array) -> tuple[Array, Array, A
     wide = as_dtype(signed, column)
     tau = select(none, full_like(alpha, 0), div(sub(wide, alpha), wide))
     scale = select(none, full_like(alpha, 1), sub(alpha, wide))
-    v = select(head, full_like(column, 1), div(rest, _over(scale, rest)))
+    v = select(head, full_like(column, 1), div(rest, _scalar_like(scale, rest)))
     return v, tau, as_dtype(beta, column)
 
 

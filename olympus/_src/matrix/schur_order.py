@@ -44,14 +44,14 @@ def reordered(t: ArrayLike, z: ArrayLike, select: Select) -> list[Array]:
     aval = typeof(t)
     n = aval.shape[-1]
     flat = [reshape(x, (prod(aval.shape[:-2]), n, n)) for x in (t, z)]
-    outs = map(lambda xs: _one(xs[0], xs[1], select), tuple(flat))
+    outs = map(lambda xs: _reorder_one(xs[0], xs[1], select), tuple(flat))
     return [reshape(x, aval.shape) for x in outs]
 
 
-def _one(t: Array, z: Array, select: Select) -> tuple[Array, ...]:
+def _reorder_one(t: Array, z: Array, select: Select) -> tuple[Array, ...]:
     """One matrix: passes over its blocks, until one changes nothing."""
     n = typeof(t).shape[0]
-    state = (t, z, _chosen(t, select), full((), True))
+    state = (t, z, _selected_rows(t, select), full((), True))
     return while_loop(lambda state: state[3], lambda state: _pass(state, n), state)[:2]
 
 
@@ -64,7 +64,7 @@ def _below(t: Array) -> Array:
     return diagonal(shifted)
 
 
-def _chosen(t: Array, select: Select) -> Array:
+def _selected_rows(t: Array, select: Select) -> Array:
     """bool[n]: which rows belong to a chosen eigenvalue; of a pair, either may be chosen."""
     values = diagonal(t)
     if typeof(t).dtype.kind == "c":

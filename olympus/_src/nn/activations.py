@@ -532,7 +532,7 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
     if b is not None:
         a, b = promote_dtypes("logsumexp", a, b, inexact=True)
         a = choose(uf.not_equal(b, 0), a, -math.inf)
-    if where is not None:       # exp of what is left out has no slope, not even at infinity
+    if where is not None:       # exp of elements left out has no slope, not even at infinity
         a = choose(where, a, -math.inf)
     axes = canonical_axes(axis, a.ndim, "logsumexp")
     real = arithmetic.real(a) if dtypes.is_complex(a.dtype) else a

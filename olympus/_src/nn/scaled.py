@@ -142,11 +142,11 @@ def _quantized_product(lhs: Array, rhs: Array, left: BlockScaleConfig,
 @partial(custom_vjp, nondiff_argnums=(3,))
 def _ruled(lhs: Array, rhs: Array, factors: Array, formats: object) -> Any:
     """The product; the global scales apart from the rest of the configurations, which is static."""
-    left, right, _ = _joined(formats, factors)
+    left, right, _ = _formats_with_factors(formats, factors)
     return _quantized_product(lhs, rhs, left, right)
 
 
-def _joined(formats: Any, factors: Array) -> list[BlockScaleConfig]:
+def _formats_with_factors(formats: Any, factors: Array) -> list[BlockScaleConfig]:
     return [c._replace(global_scale=f) for c, f in zip(formats, factors)]
 
 
@@ -156,7 +156,7 @@ def _forward(lhs: Array, rhs: Array, factors: Array, formats: object) -> Any:
 
 def _backward(formats: Any, saved: Any, ct: Any) -> tuple[Array, Array, None]:
     lhs, rhs, factors = saved
-    left, right, back = _joined(formats, factors)
+    left, right, back = _formats_with_factors(formats, factors)
     turned = [transpose(x, (0, 2, 1)) for x in (ct, lhs, rhs)]
     return (astype(_quantized_product(ct, turned[2], back, right), lhs.dtype),
             astype(_quantized_product(turned[0], turned[1], back, left), rhs.dtype), None)

@@ -100,17 +100,12 @@ def segment_sum(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
                      unique_indices, bucket_size, mode, out_sharding)
 
 
+@described_like(segment_sum)
 def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                  indices_are_sorted: bool = False, unique_indices: bool = False,
                  bucket_size: int | None = None, mode: GatherScatterMode | str | None = None,
                  out_sharding: ShardingLike = None) -> Array:
     """Products of the rows of an array that belong to the same segment.
-
-    Args:
-      data: numbers, shape (n, …).
-      segment_ids: integers, shape (n,): the segment of each row, in any order.
-      num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding: as of
-        `segment_sum`.
 
     Returns:
       An array of shape (num_segments, …) and the dtype of `data`; 1 for segments without rows.
@@ -122,6 +117,7 @@ def segment_prod(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | No
                      indices_are_sorted, unique_indices, bucket_size, mode, out_sharding)
 
 
+@described_like(segment_sum)
 def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | None = None,
                 indices_are_sorted: bool = False, unique_indices: bool = False,
                 bucket_size: int | None = None, mode: GatherScatterMode | str | None = None,
@@ -130,9 +126,6 @@ def segment_max(data: ArrayLike, segment_ids: ArrayLike, num_segments: int | Non
 
     Args:
       data: array, shape (n, …).
-      segment_ids: integers, shape (n,): the segment of each row, in any order.
-      num_segments, indices_are_sorted, unique_indices, bucket_size, mode, out_sharding: as of
-        `segment_sum`.
 
     Returns:
       An array of shape (num_segments, …) and the dtype of `data`; for segments without rows, -inf

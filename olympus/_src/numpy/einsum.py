@@ -62,8 +62,8 @@ def _labels(subscripts: str, avals: tuple[ShapedArray, ...]) -> tuple[tuple[str,
     return inputs, output
 
 
-def _plan(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: bool | str
-          ) -> tuple[Step, ...]:
+def _contraction_order(inputs: tuple[str, ...], output: str, shapes: tuple, optimize: bool | str
+                       ) -> tuple[Step, ...]:
     """The order of contractions: (operands to take, labels of their result)."""
     key = (inputs, output, shapes, optimize)
     try:
@@ -225,7 +225,7 @@ def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str
             dot: Callable[..., Array], out_sharding: ShardingLike = None) -> Array:
     arrays = [x if x.shape else broadcast_to(convert(x, dtype, weak), ()) for x in operands]
     how = list(optimize) if isinstance(optimize, tuple) else optimize
-    steps = (_plan(inputs, output, tuple([x.shape for x in arrays]), how)
+    steps = (_contraction_order(inputs, output, tuple([x.shape for x in arrays]), how)
              if not isinstance(how, list) else
              _make_plan(inputs, output, tuple([x.shape for x in arrays]), _path(how)))
     terms = list(zip(inputs, arrays))

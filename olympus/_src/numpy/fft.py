@@ -159,8 +159,8 @@ def _trailing(x: Array, kind: FftType, sizes: Dims, axes: Dims) -> Array:
 
 # One axis ----------------------------------------------------------------------------------------
 
-def _one(name: str, kind: FftType, a: ArrayLike, n: int | None, axis: int, norm: str | None,
-         out: None) -> Array:
+def _transform_one_axis(name: str, kind: FftType, a: ArrayLike, n: int | None, axis: int,
+                        norm: str | None, out: None) -> Array:
     if isinstance(axis, (list, tuple)):
         raise ValueError(f"{name}: axis {axis} given; one axis is required; use fftn, or "
                          "transform one axis after the other.")
@@ -185,7 +185,7 @@ def fft(a: ArrayLike, n: int | None = None, axis: int = -1,
     >>> onp.fft.fft(onp.array([1., 0., 0., 0.]))
     Array([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j], dtype=complex64)
     """
-    return _one("fft", FftType.FFT, a, n, axis, norm, out)
+    return _transform_one_axis("fft", FftType.FFT, a, n, axis, norm, out)
 
 
 def ifft(a: ArrayLike, n: int | None = None, axis: int = -1,
@@ -200,7 +200,7 @@ def ifft(a: ArrayLike, n: int | None = None, axis: int = -1,
     >>> print(onp.fft.ifft(onp.array([4., 0., 0., 0.])))
     [1.+0.j 1.+0.j 1.+0.j 1.+0.j]
     """
-    return _one("ifft", FftType.IFFT, a, n, axis, norm, out)
+    return _transform_one_axis("ifft", FftType.IFFT, a, n, axis, norm, out)
 
 
 def rfft(a: ArrayLike, n: int | None = None, axis: int = -1,
@@ -218,7 +218,7 @@ def rfft(a: ArrayLike, n: int | None = None, axis: int = -1,
     >>> print(onp.fft.rfft(onp.array([1., 2., 1., 2.])))
     [ 6.+0.j  0.+0.j -2.+0.j]
     """
-    return _one("rfft", FftType.RFFT, a, n, axis, norm, out)
+    return _transform_one_axis("rfft", FftType.RFFT, a, n, axis, norm, out)
 
 
 def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
@@ -241,7 +241,7 @@ def irfft(a: ArrayLike, n: int | None = None, axis: int = -1,
     >>> onp.fft.irfft(onp.fft.rfft(onp.array([1., 2., 3.])), 3)
     Array([1., 2., 3.], dtype=float32)
     """
-    return _one("irfft", FftType.IRFFT, a, n, axis, norm, out)
+    return _transform_one_axis("irfft", FftType.IRFFT, a, n, axis, norm, out)
 
 
 def _swapped(norm: str | None) -> str | None:
@@ -266,7 +266,7 @@ def hfft(a: ArrayLike, n: int | None = None, axis: int = -1,
     """
     (x,) = array_args("hfft", a)
     x = convert_element_type(x, dtypes.to_complex_dtype(typeof(x).dtype))
-    return _one("hfft", FftType.IRFFT, conj(x), n, axis, _swapped(norm), out)
+    return _transform_one_axis("hfft", FftType.IRFFT, conj(x), n, axis, _swapped(norm), out)
 
 
 @described_like(rfft)
@@ -277,7 +277,7 @@ def ihfft(a: ArrayLike, n: int | None = None, axis: int = -1,
     >>> onp.fft.ihfft(onp.array([8., -2., 0., -2.])).real
     Array([1., 2., 3.], dtype=float32)
     """
-    return conj(_one("ihfft", FftType.RFFT, a, n, axis, _swapped(norm), out))
+    return conj(_transform_one_axis("ihfft", FftType.RFFT, a, n, axis, _swapped(norm), out))
 
 
 # Several axes ------------------------------------------------------------------------------------

@@ -36,7 +36,7 @@ Range = Sequence[ArrayLike] | None
 
 # Edges -------------------------------------------------------------------------------------------
 
-def _known(x: ArrayLike) -> bool:
+def _is_concrete(x: ArrayLike) -> bool:
     return not isinstance(x, Tracer)
 
 
@@ -52,7 +52,7 @@ def _bins(name: str, bins: ArrayLike) -> int | Array:
     if edges.ndim != 1 or not edges.shape[0]:
         raise ValueError(f"{name}: bins {edges.aval} given; an int or a vector of edges is "
                          "required.")
-    if _known(edges):
+    if _is_concrete(edges):
         value = np.asarray(edges)
         if (value[:-1] > value[1:]).any():
             raise ValueError(f"{name}: bins that descend given; edges in ascending order are "
@@ -67,7 +67,7 @@ def _limits(name: str, limits: Any) -> tuple[Array, Array] | None:
     bounds = tuple(array_args(name, *(limits if is_sequence(limits) else data_arg(name, limits))))
     if len(bounds) != 2 or any(x.shape for x in bounds):
         raise ValueError(f"{name}: range of {len(bounds)} entries given; two numbers are required.")
-    if all(_known(x) for x in bounds):
+    if all(_is_concrete(x) for x in bounds):
         low, high = [np.asarray(getattr(x, "val", x)) for x in bounds]
         if not (np.isfinite(low) and np.isfinite(high)):
             raise ValueError(f"{name}: range ({low}, {high}) given; finite numbers are required.")

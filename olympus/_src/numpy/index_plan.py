@@ -336,7 +336,7 @@ def parse(shape: Shape, index: object, wrap: bool = True, strict: bool = True
         kind = type(entry)
         if kind is int:
             if axis < len(shape) and (entry < 0 or not known_less(entry, shape[axis])):
-                given, entry = entry, _inside(entry, shape[axis], wrap)
+                given, entry = entry, _index_within(entry, shape[axis], wrap)
                 if entry is None:
                     entry = maximum(0, minimum(given, shape[axis] - 1))
                     outside = outside or (given, axis, True)
@@ -394,7 +394,7 @@ def halves(index: int | np.ndarray) -> tuple[ArrayLike, ArrayLike]:
     return high.astype(np.int32), low.astype(np.int32)
 
 
-def _inside(i: int, n: int, wrap: bool) -> int | None:
+def _index_within(i: int, n: int, wrap: bool) -> int | None:
     """A static integer index counted from the front, or None if it is outside.
 
     Along an axis of a symbolic size, one that may be outside is clamped.
@@ -541,7 +541,7 @@ def _add_other(entry: Any, shape: Shape, axis: int, wrap: bool, strict: bool, to
     if isinstance(entry, (int, np.integer)) or not hasattr(entry, "shape"):
         value = int(entry)
         if axis < len(shape):
-            inside = _inside(value, shape[axis], wrap)
+            inside = _index_within(value, shape[axis], wrap)
             if inside is None:
                 outside = value, axis, True
                 inside = maximum(0, minimum(value, shape[axis] - 1))

@@ -209,7 +209,7 @@ def _slice(x: Array, plan: Plan, wrap: bool, *operands: ArrayLike) -> Array:
     """A basic read: a window, then strides, then the result's shape."""
     # Hot while tracing: loops instead of comprehensions, primitives instead of functions.
     if plan.wide:
-        operands = _joined(operands)
+        operands = _join_halves(operands)
     old, sizes = x.aval.shape, plan.sizes
     # An axis of size 1 has but one element to read: a traced place is looked at by checks.
     looked_at = sizes == old and plan.scalars and looking()
@@ -253,7 +253,7 @@ _slice_at_once = _slice.compiled
 def _gather(x: Array, *operands: ArrayLike, plan: Plan, how: How) -> Array:
     """An advanced read."""
     if plan.wide:
-        operands = _joined(operands)
+        operands = _join_halves(operands)
     if not prod(plan.out_shape):
         return creation.full(plan.out_shape, 0, x.dtype)
     if plan.whole:
@@ -267,7 +267,7 @@ def _gather(x: Array, *operands: ArrayLike, plan: Plan, how: How) -> Array:
     return x if plan.packed == plan.out_shape else shape.reshape(x, plan.out_shape)
 
 
-def _joined(operands: tuple) -> tuple:
+def _join_halves(operands: tuple) -> tuple:
     """The operands of a wide plan in int64 where they came in halves; ints stay ints."""
     return tuple([o if type(o) is not tuple else
                   o[0] * 2**31 + o[1] if type(o[0]) is int else _int64(*o) for o in operands])
@@ -480,7 +480,7 @@ def loses(to: ShapedArray, values: ShapedArray) -> bool:
 def _write(x: Array, values: Array, *operands: ArrayLike, plan: Plan, how: How) -> Array:
     """A scatter, or a simpler operation that writes the same elements."""
     if plan.wide:
-        operands = _joined(operands)
+        operands = _join_halves(operands)
     if not prod(plan.out_shape) or plan.empty is not None:
         return x
     op = how.op

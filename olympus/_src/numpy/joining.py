@@ -49,8 +49,8 @@ def _sequence(name: str, arrays: object) -> list[Array]:
     return arrays
 
 
-def _joined(name: str, arrays: Sequence[Array], dtype: DTypeLike | None, casting: str = "same_kind"
-            ) -> Sequence[Array]:
+def _at_one_dtype(name: str, arrays: Sequence[Array], dtype: DTypeLike | None,
+                  casting: str = "same_kind") -> Sequence[Array]:
     """Arrays at one dtype: their promotion, or the given one, if `casting` allows it."""
     dtypes.check_casting(name, casting)
     if dtype is None and casting in ("same_kind", "unsafe"):
@@ -85,7 +85,7 @@ def concatenate(arrays: ArrayLike | Sequence[ArrayLike], axis: int | None = 0,
     [1. 1. 0.]
     """
     refuse_option("concatenate", out=out)
-    arrays = _joined("concatenate", _sequence("concatenate", arrays), dtype, casting)
+    arrays = _at_one_dtype("concatenate", _sequence("concatenate", arrays), dtype, casting)
     if axis is None:
         arrays, axis = [lax_shape.reshape(to_array(x), (prod(x.shape),)) for x in arrays], 0
     if not arrays[0].shape:
@@ -130,7 +130,7 @@ def stack(arrays: ArrayLike | Sequence[ArrayLike], axis: int = 0, out: None = No
      [2 4]]
     """
     refuse_option("stack", out=out)
-    arrays = _joined("stack", _sequence("stack", arrays), dtype, casting)
+    arrays = _at_one_dtype("stack", _sequence("stack", arrays), dtype, casting)
     if any(x.shape != arrays[0].shape for x in arrays):
         shapes = ", ".join(str(typeof(x)) for x in arrays[:8])
         raise ValueError(f"stack: {shapes} given; All input arrays must have the same shape; "

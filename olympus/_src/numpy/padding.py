@@ -64,10 +64,10 @@ def _pad(array: ArrayLike, pad_width: PyTree, mode: str | Callable[..., ArrayLik
     if isinstance(pad_width, dict):
         pairs = [(0, 0)] * ndim
         for axis, width in pad_width.items():
-            pairs[canonical_axis(axis, ndim, "pad")] = _pairs("pad_width", width, 1)[0]
+            pairs[canonical_axis(axis, ndim, "pad")] = _widths_by_axis("pad_width", width, 1)[0]
         widths = pairs
     else:
-        widths = _pairs("pad_width", pad_width, ndim)
+        widths = _widths_by_axis("pad_width", pad_width, ndim)
     widths = [tuple([extent(n, "pad", "pad_width") for n in pair]) for pair in widths]
     if any(known_less(a, 0) or known_less(b, 0) for a, b in widths):
         raise ValueError(f"pad: pad_width {pad_width} given; index can't contain negative values.")
@@ -91,8 +91,8 @@ def _depth(x: PyTree) -> int:
     return 1 + max(map(_depth, x), default=0) if isinstance(x, (list, tuple)) else np.ndim(x)
 
 
-def _pairs(what: str, given: PyTree, ndim: int
-           ) -> list[tuple[int, int]]:
+def _widths_by_axis(what: str, given: PyTree, ndim: int
+                    ) -> list[tuple[int, int]]:
     """One (before, after) per axis from NumPy's short forms."""
     with finite_lists("pad"):
         depth = _depth(given)
@@ -126,7 +126,7 @@ def _block(array: Array, axis: int, width: int, value: Array) -> Array:
 
 def _pad_constant(array: Array, widths: list, constant_values: int | Sequence[Sequence[Array]] = 0
                   ) -> Array:
-    values = _pairs("constant_values", constant_values, len(widths))
+    values = _widths_by_axis("constant_values", constant_values, len(widths))
     first = values[0][0] if values else 0
     if all(v is first for pair in values for v in pair):
         value = promote.convert(array_args("pad", first)[0], array.dtype, array.weak_type)
@@ -206,7 +206,7 @@ def _pad_odd(array: Array, axis: int, width: tuple[int, int], mode: str) -> Any:
 
 
 def _pad_ramp(array: Array, widths: list, end_values: int = 0) -> Array:
-    ends = _pairs("end_values", end_values, len(widths))
+    ends = _widths_by_axis("end_values", end_values, len(widths))
     for axis, ((before, after), (left, right)) in enumerate(zip(widths, ends)):
         n = array.shape[axis]
         if not before and not after:
@@ -237,7 +237,8 @@ def _ramp(end: int, edge: Array, width: int, axis: int, flipped: bool) -> Array:
 
 def _pad_statistic(mode: str, fun: Callable[..., Array], rounded: bool) -> Callable[..., Array]:
     def padder(array: Array, widths: list, stat_length: int | None = None) -> Array:
-        lengths = _pairs("stat_length", stat_length, len(widths)) if stat_length is not None else \
+        lengths = _widths_by_axis("stat_length", stat_length,
+                                  len(widths)) if stat_length is not None else \
             [(None, None)] * len(widths)
         for axis, ((before, after), (left, right)) in enumerate(zip(widths, lengths)):
             n = array.shape[axis]

@@ -302,7 +302,8 @@ def warn_complex(name: str, aval: ShapedArray, dtype: DTypeLike) -> None:
 
 # Several operands --------------------------------------------------------------------------------
 
-def _plan(name: str, avals: tuple, inexact: bool) -> tuple[DType, bool, tuple[int, ...], Space]:
+def _result_type(name: str, avals: tuple,
+                 inexact: bool) -> tuple[DType, bool, tuple[int, ...], Space]:
     """(dtype, weak type, shape, memory space) of the result; errors name the operation."""
     space = next((a.memory_space for a in avals if a.tagged and a.shape), Space.Device)
     return *result_type(name, avals, inexact), result_shape(name, avals), space
@@ -374,7 +375,7 @@ def promote(name: str, *xs: object, inexact: bool = False, scalars: bool = False
     key = (avals, inexact, _x64.value, _mode.value)
     plan = _plans.get(key)
     if plan is None:
-        plan = _plans[key] = _plan(name, avals, inexact)
+        plan = _plans[key] = _result_type(name, avals, inexact)
     if _rank_mode.value != "allow":
         check_ranks(name, avals)
     dtype, weak, shape, space = plan

@@ -139,7 +139,7 @@ def _signature(names: tuple[str, ...], first_named: int) -> inspect.Signature:
                              return_annotation="Array")
 
 
-def _install(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) -> object:
+def _as_ufunc(call: Any, loops: Loops, signatures: dict[Any, inspect.Signature]) -> object:
     """Give a function the attributes of a ufunc."""
     name = call.__name__
     made: Any = ufunc(call, len(loops.ins), len(loops.outs), name=name,
@@ -165,8 +165,8 @@ def _installed() -> dict[str, object]:
     """Every ufunc, by name."""
     homes = arithmetic, logic, elementary, trigonometry, integers, products
     signatures: dict[Any, inspect.Signature] = {}
-    return {name: _install(next(getattr(m, name) for m in homes if hasattr(m, name)),
-                           Loops(pattern, kinds), signatures)
+    return {name: _as_ufunc(next(getattr(m, name) for m in homes if hasattr(m, name)),
+                            Loops(pattern, kinds), signatures)
             for pattern, kinds, names in _LOOPS for name in names.split()}
 
 

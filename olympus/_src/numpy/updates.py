@@ -210,7 +210,7 @@ class _IndexUpdateRef:
         masked = masked_index(x.shape, self.index)
         if masked is not None:
             region = read(x, masked.index, mode="clip", **options)
-            new = _applied(func, region, masked.layout.over(masked.mask, region.shape))
+            new = _apply_where(func, region, masked.layout.over(masked.mask, region.shape))
             return write("set", x, masked.index, new, mode=mode, **options)
         values = read(x, self.index, **options)
         if unique_indices:
@@ -244,7 +244,7 @@ def _ones(x: Array, values: ArrayLike) -> Array:
     return creation.full_like(x, 1, np.int32 if dtypes.is_bool(dtype) else dtype)
 
 
-def _applied(func: Callable[[Array], ArrayLike], region: Array, mask: ArrayLike) -> Array:
+def _apply_where(func: Callable[[Array], ArrayLike], region: Array, mask: ArrayLike) -> Array:
     """`func` of the elements where the mask holds, the others as they are.
 
     For the others `func` gets the first that is chosen: it may be undefined for theirs, and a

@@ -18,7 +18,7 @@ from ..types.shape import broadcast_shapes, canonical_shape
 
 Dims = tuple[int, ...]
 F32 = dtypes.as_dtype("float32")
-_NUMBERS = frozenset((int, float))
+_PYTHON_NUMBERS = frozenset((int, float))
 
 
 def float_dtype(name: str, dtype: DTypeLike | None, kinds: str = "f") -> DType:
@@ -55,7 +55,7 @@ def draw_shape(name: str, shape: int | Shape | None, *params: ArrayLike) -> Dims
     Raises ValueError where they do not, TypeError for complex ones. JAX gives one sample of shape
     () the shape of parameters of size 1, and so does `olympus_compatible`.
     """
-    if shape is not None and _NUMBERS.issuperset(map(type, params)):
+    if shape is not None and _PYTHON_NUMBERS.issuperset(map(type, params)):
         return canonical_shape(shape, name)     # nothing to broadcast
     given = [shape_of(p, name) for p in params]
     for p in params:

@@ -92,7 +92,7 @@ def _high_and_low_words(x: ArrayLike) -> Sequence[Array]:
     return [full(aval.shape, 0, U32), low]
 
 
-def _joined(high: Array, low: Array) -> Array:
+def _join_words(high: Array, low: Array) -> Array:
     return bitwise_or(shift_left(widen(high), 32), widen(low))
 
 
@@ -139,7 +139,7 @@ class Counter(Generator):
         index = _counters(shape)
         words = self.cipher.encrypt(data, [*index, *self._filled(index)])
         if bit_width == 64:
-            return _joined(*(_xor(words[end]) for end in self.ends))
+            return _join_words(*(_xor(words[end]) for end in self.ends))
         return convert_element_type(_xor(words), dtypes.as_dtype(f"uint{bit_width}"))
 
 
@@ -180,8 +180,8 @@ class Threefry(Counter):
         words = self._halved(data, -(-bit_width * size // 32))
         axis = typeof(words).ndim - 1
         if bit_width == 64:
-            return _joined(slice_in_dim(words, 0, size, 1, axis),
-                           slice_in_dim(words, size, 2 * size, 1, axis))
+            return _join_words(slice_in_dim(words, 0, size, 1, axis),
+                               slice_in_dim(words, size, 2 * size, 1, axis))
         if bit_width == 32:
             return words
         n = 32 // bit_width

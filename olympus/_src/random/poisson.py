@@ -112,10 +112,10 @@ def _rejected(key: Array, rate: Array, dtype: DType, limit: int) -> Array:
 
     start = (full((), 0, "int32"), full_like(rate, -1.0), full(shape, False), key)
     k, many = while_loop(go_on, draw, start)[1], rate >= _MANY
-    return where(many, _whole(floor(rate), k, dtype), convert_element_type(k, dtype))
+    return where(many, _integer_sums(floor(rate), k, dtype), convert_element_type(k, dtype))
 
 
-def _whole(base: Array, excess: Array, dtype: DType) -> Array:
+def _integer_sums(base: Array, excess: Array, dtype: DType) -> Array:
     """Sums of whole float32 numbers as integers, exact; the largest one for counts above it."""
     wide = dtype if dtypes.itemsize_bits(dtype) >= 32 else dtypes.as_dtype("int32")
     excess_wide = convert_element_type(convert_element_type(excess, "int32"), wide)

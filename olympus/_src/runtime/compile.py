@@ -271,9 +271,9 @@ class Executable:
         self.exclusive: Sequence[int] = ()
         if interface.donated and len(self.devices) > 1:
             self.donated, self.exclusive = _exclusive(
-                interface.donated, [_part(physical_aval(self.in_avals[i]), s)
+                interface.donated, [_part_of_device(physical_aval(self.in_avals[i]), s)
                                     for i, s in zip(taken, ins, strict=True)],
-                list(map(_part, stored, self.out_shardings)))
+                list(map(_part_of_device, stored, self.out_shardings)))
 
     def __call__(self, args: Sequence[Array]) -> list[Array]:
         """Start the program on all flat arguments (device arrays); return its result arrays."""
@@ -399,7 +399,7 @@ class Executable:
                             [c for c, kept in zip(copied, self.kept, strict=True) if kept])
 
 
-def _part(aval: ShapedArray, sharding: Sharding) -> _Part:
+def _part_of_device(aval: ShapedArray, sharding: Sharding) -> _Part:
     return aval.dtype, sharding.shard_shape(aval.shape)
 
 

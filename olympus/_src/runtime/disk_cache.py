@@ -371,7 +371,7 @@ def _libraries(path: str) -> str:
             return entry[0].decode("ascii")
     digest = stable_digest(_contents(paths))
     data = digest.encode()
-    _write(directory, key, len(data), lambda: directory.put(key, data, 0.0))
+    _write_in_thread(directory, key, len(data), lambda: directory.put(key, data, 0.0))
     return digest
 
 
@@ -489,7 +489,8 @@ class _Writer:
 _writer = _Writer()
 
 
-def _write(directory: Directory, name: str, size: int, call: Callable[[], object]) -> None:
+def _write_in_thread(directory: Directory, name: str, size: int,
+                     call: Callable[[], object]) -> None:
     """Write by the thread, or at once where the user wants to have what goes wrong."""
     if config.raise_persistent_cache_errors.value:
         call()
@@ -622,8 +623,8 @@ def _keep(directory: Directory, key: str, name: str, xla: LoadedExecutable, took
     else:
         # At once: it holds Python's lock anyway, and XLA cannot write a sort any more that has run.
         data = lib.serialize_executable(xla)
-        _write(directory, name, len(data),
-               lambda: _put_and_log(directory, key, name, data, took, level))
+        _write_in_thread(directory, name, len(data),
+                         lambda: _put_and_log(directory, key, name, data, took, level))
 
 
 def _put_and_log(directory: Directory, key: str, name: str, data: bytes, took: float,

@@ -115,13 +115,13 @@ def _bad_types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
     for kind, wanted, given in _BAD_TYPE.findall(text):
         want, have = _DTYPES.get(wanted, wanted), _DTYPES.get(given, given)
         if kind == "buffer d":
-            yield from _listed(
+            yield from _candidate_lines(
                 [(c, f"{what} {i}, {aval},") for c, what, i, aval in _arrays(calls)
                  if aval.partition("[")[0] == have],
                 f"{want} is required; convert an operand with astype, promise a result of it.")
         else:
             kinds = {"scalar data ": have, "array data ": f"array of {have}"}.get(kind)
-            yield from _listed(
+            yield from _candidate_lines(
                 [(c, f"attribute {name}, {value},") for c in calls for name, value in c.attributes
                  if (value == kinds if kinds else value.startswith(_STARTS[given]))],
                 f"{_WANTED[kind].format(want)}.")
@@ -129,9 +129,9 @@ def _bad_types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
 
 def _ranks(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
     for wanted, given in _BAD_RANK.findall(text):
-        yield from _listed([(c, f"{what} {i}, {aval},") for c, what, i, aval in _arrays(calls)
-                            if _rank(aval) == int(given)],
-                           f"{wanted} axes are required; reshape it.")
+        yield from _candidate_lines(
+            [(c, f"{what} {i}, {aval},") for c, what, i, aval in _arrays(calls)
+             if _rank(aval) == int(given)], f"{wanted} axes are required; reshape it.")
 
 
 def _arrays(calls: Sequence[ForeignCall]) -> Iterator[tuple[ForeignCall, str, int, str]]:
@@ -142,7 +142,7 @@ def _arrays(calls: Sequence[ForeignCall]) -> Iterator[tuple[ForeignCall, str, in
                 yield c, what, i, aval
 
 
-def _listed(found: Sequence[tuple[ForeignCall, str]], remedy: str) -> Iterator[str]:
+def _candidate_lines(found: Sequence[tuple[ForeignCall, str]], remedy: str) -> Iterator[str]:
     """One line for the value given, or for the candidates that include it."""
     if not found:
         return

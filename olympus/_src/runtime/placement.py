@@ -72,7 +72,7 @@ def placement_of(shardings: Sequence[Sharding | None], default: Device | None = 
         abstract = tuple([s if is_abstract(s) else None for s in shardings])
         # Not committed: its results may go anywhere, too.
         return Placement((devices.default_device(),), False, abstract if any(abstract) else ())
-    meshes = tuple([_over(s, committed, shardings) if type(s) is NamedSharding else None
+    meshes = tuple([_moved_to_devices(s, committed, shardings) if type(s) is NamedSharding else None
                     for s in shardings])
     return Placement(committed, True, meshes if any(meshes) else (), mesh=mesh)
 
@@ -92,8 +92,8 @@ def _apart(shardings: Sequence[Sharding | None], named: Callable[[int], str] | N
                                 _first_at(shardings, there, named), there)
 
 
-def _over(sharding: NamedSharding, where: tuple[Device, ...], others: Sequence[Sharding | None]
-          ) -> NamedSharding | None:
+def _moved_to_devices(sharding: NamedSharding, where: tuple[Device, ...],
+                      others: Sequence[Sharding | None]) -> NamedSharding | None:
     """A sharding over a mesh of these devices; None for one over other devices."""
     if not is_abstract(sharding):
         return sharding if device_tuple(sharding) == where else None

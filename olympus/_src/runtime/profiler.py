@@ -220,7 +220,7 @@ class ProfileSession:
         self._data = ProfileData(_ended(session))
         if self._folder is not None:
             run = self._options.session_id if self._options is not None else ""
-            _write(session, self._data, self._folder, run, *self._shown)
+            _write_profile(session, self._data, self._folder, run, *self._shown)
 
     @property
     def is_running(self) -> bool:
@@ -291,12 +291,13 @@ def export_profile_data(profile_data: ProfileData, log_dir: str | os.PathLike[st
     idle.host_tracer_level = idle.python_tracer_level = 0
     session = xla.Session(idle)
     _ended(session)
-    _write(session, profile_data, os.fspath(log_dir), session_id or "", create_perfetto_link,
-           create_perfetto_trace)
+    _write_profile(session, profile_data, os.fspath(log_dir), session_id or "",
+                   create_perfetto_link,
+                   create_perfetto_trace)
 
 
-def _write(session: Session, data: ProfileData, folder: str, run: str, link: bool,
-           perfetto: bool) -> None:
+def _write_profile(session: Session, data: ProfileData, folder: str, run: str, link: bool,
+                   perfetto: bool) -> None:
     """Write a profile in XLA's layout; what Perfetto opens is the file of Chrome's viewer."""
     runs = Path(folder, "plugins", "profile")
     runs.mkdir(parents=True, exist_ok=True)

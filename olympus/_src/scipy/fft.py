@@ -180,25 +180,23 @@ def dct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm:
     >>> print(olympus.scipy.fft.dct(onp.ones(2)))
     [4. 0.]
     """
-    return _transform("dct", x, type, None if n is None else (n,), _one("dct", axis), norm,
+    return _transform("dct", x, type, None if n is None else (n,), _one_axis("dct", axis), norm,
                       orthogonalize, True, False)
 
 
-def _one(name: str, axis: int) -> tuple[int]:
+def _one_axis(name: str, axis: int) -> tuple[int]:
     return (static_int(axis, name, "axis"),)
 
 
+@described_like(dct)
 def idct(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
          norm: str | None = None, *, orthogonalize: bool | None = None) -> Array:
     """The inverse of `dct` of the same arguments.
 
-    Args:
-      norm, orthogonalize: as of `dct`.
-
     >>> print(onp.round(olympus.scipy.fft.idct(olympus.scipy.fft.dct(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
     """
-    return _transform("idct", x, type, None if n is None else (n,), _one("idct", axis), norm,
+    return _transform("idct", x, type, None if n is None else (n,), _one_axis("idct", axis), norm,
                       orthogonalize, True, True)
 
 
@@ -235,38 +233,35 @@ def idctn(x: ArrayLike, type: int = 2, s: Sequence[int] | None = None,
     return _transform("idctn", x, type, s, axes, norm, orthogonalize, True, True)
 
 
+@described_like(dct)
 def dst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1, norm: str | None = None,
         *, orthogonalize: bool | None = None) -> Array:
     """The discrete sine transform.
 
     Args:
-      x: array; integers become floats, of complex numbers both parts are transformed.
       type: 1: 2 Σ x[j] sin(π (j+1) (k+1) / (n+1)); 2: 2 Σ x[j] sin(π (k+1) (2j+1) / 2n); 3: (-1)ᵏ
         x[n-1] + 2 Σ x[j] sin(π (2k+1) (j+1) / 2n), j < n-1; 4: 2 Σ x[j] sin(π (2k+1) (2j+1) / 4n).
       norm: "backward" (unless given): no factor; "forward": the inverse's factor, 1/2n (1/2(n+1)
         for type 1); "ortho": its square root.
-      orthogonalize: as of `dct`.
 
     Raises ValueError for other types and norms, and for an axis without elements.
 
     >>> print(onp.round(olympus.scipy.fft.dst(onp.array([1., 2., 3.])), 4))
     [ 8.     -3.4641  4.    ]
     """
-    return _transform("dst", x, type, None if n is None else (n,), _one("dst", axis), norm,
+    return _transform("dst", x, type, None if n is None else (n,), _one_axis("dst", axis), norm,
                       orthogonalize, False, False)
 
 
+@described_like(dst)
 def idst(x: ArrayLike, type: int = 2, n: int | None = None, axis: int = -1,
          norm: str | None = None, *, orthogonalize: bool | None = None) -> Array:
     """The inverse of `dst` of the same arguments.
 
-    Args:
-      norm, orthogonalize: as of `dst`.
-
     >>> print(onp.round(olympus.scipy.fft.idst(olympus.scipy.fft.dst(onp.array([1., 2., 3.]))), 4))
     [1. 2. 3.]
     """
-    return _transform("idst", x, type, None if n is None else (n,), _one("idst", axis), norm,
+    return _transform("idst", x, type, None if n is None else (n,), _one_axis("idst", axis), norm,
                       orthogonalize, False, True)
 
 

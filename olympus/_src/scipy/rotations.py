@@ -40,7 +40,7 @@ def _float_vectors(name: str, x: ArrayLike, size: int) -> Array:
 
 
 @fused
-def _times(p: Array, q: Array) -> Array:
+def _quaternion_product(p: Array, q: Array) -> Array:
     """Hamilton's product of quaternions (x, y, z, w)."""
     px, py, pz, pw = (p[..., i] for i in range(4))
     qx, qy, qz, qw = (q[..., i] for i in range(4))
@@ -64,7 +64,7 @@ def _of_angles(angles: Array, *, axes: tuple[int, ...], intrinsic: bool, degrees
         turn = zeros((*half.shape[:-1], 4), half.dtype)
         turn = turn.at[..., axis].set(sin(half[..., i])).at[..., 3].set(cos(half[..., i]))
         total = (turn if total is None else
-                 _times(total, turn) if intrinsic else _times(turn, total))
+                 _quaternion_product(*(total, turn) if intrinsic else (turn, total)))
     return total
 
 
@@ -145,7 +145,7 @@ def _rotvec(q: Array) -> Array:
 
 
 @fused(static=("inverse",))
-def _applied(m: Array, v: Array, *, inverse: bool) -> Array:
+def _apply_matrices(m: Array, v: Array, *, inverse: bool) -> Array:
     """Products of matrices, or their transposes, and vectors."""
     v = v if v.ndim > 1 or m.ndim == 2 else v[None]
     return (m * (v[..., :, None] if inverse else v[..., None, :])).sum(-2 if inverse else -1)
@@ -283,14 +283,14 @@ class Rotation(NamedTuple):
 
     def __mul__(self, other: Rotation) -> Rotation:
         """`other`, then this."""
-        return Rotation(_times(*promote_dtypes("Rotation", self.quat, other.quat)))
+        return Rotation(_quaternion_product(*promote_dtypes("Rotation", self.quat, other.quat)))
 
     @api_boundary
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
         """Vectors [3] or [n, 3] after the rotation, or before it."""
         v, m = (asarray(x) for x in promote_dtypes(
             "Rotation.apply", _float_vectors("apply", vectors, 3), self.as_matrix()))
-        return _applied(m, v, inverse=inverse)
+        return _apply_matrices(m, v, inverse=inverse)
 
     @api_boundary
     def as_euler(self, seq: str, degrees: bool = False) -> Array:

@@ -278,7 +278,7 @@ class ShapedArray(AbstractValue):
                          zip(self.shape, self.sharding.spec, strict=True)])
         space = "" if self._memory_space is None else f"<{self._memory_space.name.lower()}>"
         spec = self.sharding.spec
-        axes = ", ".join([f"{letter}:{_listed(sorted(map(str, names)))}" for letter, names in
+        axes = ", ".join([f"{letter}:{_names_text(sorted(map(str, names)))}" for letter, names in
                           (("V", self.vma), ("U", spec.unreduced), ("R", spec.reduced)) if names])
         return f"{name}{space}[{dims}]" + (f"{{{axes}}}" if axes else "")
 
@@ -330,10 +330,10 @@ def _respecified(sharding: NamedSharding, change: Callable[[tuple[Entry, ...]], 
 
 def _axes_text(entry: object) -> str:
     names = axes_of(entry)
-    return f"@{_listed(names)}" if names else ""
+    return f"@{_names_text(names)}" if names else ""
 
 
-def _listed(names: Sequence[str]) -> str:
+def _names_text(names: Sequence[str]) -> str:
     return str(names[0]) if len(names) == 1 else f"({','.join(map(str, names))})"
 
 

@@ -92,7 +92,7 @@ class Facts:
         Other facts come from `known`, to which new ones are appended, or are all facts.
         """
         signs = {term: k > 0 for term, k in terms if term.powers}
-        derived = [_eliminated(terms, fact, term)
+        derived = [_without_term(terms, fact, term)
                    for fact in (self._all() if known is None else known) for term, k in fact
                    if signs.get(term, k > 0) != (k > 0)]
         for fact in (terms, *derived):
@@ -141,8 +141,8 @@ class Facts:
                 sign = 1 if factor.name == "max" else -1
                 yield sign * (t - x)
                 yield sign * (t - y)
-                yield from _distances_to_bounds(t, _extreme_bounds(factor, self.range(x),
-                                                                   self.range(y)))
+                bounds = _extreme_bounds(factor, self.range(x), self.range(y))
+                yield from _distances_to_bounds(t, bounds)
             elif factor.name == "mod":
                 yield from self._implied_by_mod(t, y)
             else:
@@ -242,7 +242,7 @@ class Facts:
         for fact in facts + self.linear.get(term, []):
             c = fact[0][1]
             if (c > 0) == (k > 0):
-                low = self.least(_eliminated(terms, tuple([(t, -n) for t, n in fact]), term))
+                low = self.least(_without_term(terms, tuple([(t, -n) for t, n in fact]), term))
                 scale = abs(c) // math.gcd(c, k)
                 best = max(best, low if low == -INFINITY else -(-int(low) // scale))
         factor = term.factor
@@ -265,7 +265,7 @@ def _factor_of(terms: Terms, term: Term) -> int:
     return next(k for t, k in terms if t == term)
 
 
-def _eliminated(terms: Terms, fact: Terms, term: Term) -> Terms:
+def _without_term(terms: Terms, fact: Terms, term: Term) -> Terms:
     """The least sum of positive multiples of both, of opposite signs at `term`, without it."""
     k, c = _factor_of(terms, term), _factor_of(fact, term)
     divisor = math.gcd(k, c)

@@ -546,7 +546,7 @@ def _device_memory(self: SingleDeviceSharding) -> tuple[Device, str | None]:
     return self._device, self.memory_kind
 
 
-def _install() -> None:
+def _install_properties() -> None:
     properties = {
         "device_set": lambda self: set(device_tuple(self)),
         "num_devices": _num_devices,
@@ -576,4 +576,4 @@ def _install() -> None:
         setattr(Sharding, name, method)
 
 
-_install()
+_install_properties()

@@ -176,7 +176,7 @@ def _describe(node: _Node | None, value: object) -> str:
     name, size = node.kind.__name__, len(node.children)
     if issubclass(node.kind, dict):
         factory = f" of {node.aux[0]!r}" if node.kind is defaultdict else ""
-        return f"{name}{factory} with keys {_listed(map(repr, _dict_keys(node)))}"
+        return f"{name}{factory} with keys {_few_words(map(repr, _dict_keys(node)))}"
     if node.kind is list or node.kind is tuple or is_namedtuple(node.kind):
         return f"{name} of length {size}"
     return f"{name} with {size} children and aux data {reprlib.repr(node.aux)}"
@@ -186,7 +186,7 @@ def _dict_keys(node: _Node) -> list[Hashable]:
     return [getattr(key, "key", key) for key in node.keys]
 
 
-def _listed(words: Iterable[str]) -> str:
+def _few_words(words: Iterable[str]) -> str:
     """The first few words in brackets."""
     shown = list(words)
     more = [f"... {len(shown) - SHOWN_KEYS} more"] if len(shown) > SHOWN_KEYS else []
@@ -199,7 +199,7 @@ def _key_changes(want: _Node, have: _Node) -> str:
         return ""
     required, present = set(_dict_keys(want)), set(_dict_keys(have))
     pairs = (("missing", required - present), ("unexpected", present - required))
-    changes = [f"{word} keys {_listed(sorted(map(repr, keys)))}" for word, keys in pairs if keys]
+    changes = [f"{word} keys {_few_words(sorted(map(repr, keys)))}" for word, keys in pairs if keys]
     if not changes and _dict_keys(want) != _dict_keys(have):
         changes = ["the same keys in another order"]
     return f" ({', '.join(changes)})" if changes else ""
@@ -334,7 +334,7 @@ def _sortable(keys: Iterable[Any]) -> bool:
 def _unsortable_error(what: str, path: tuple[object, ...], keys: Iterable[object]) -> ValueError:
     where = f"at {keystr(path)}" if path else "at the root"
     types = sorted({type(key).__name__ for key in keys})
-    shown = _listed(map(repr, keys))
+    shown = _few_words(map(repr, keys))
     return ValueError(
         f"{what}: {where}: found a dict with keys {shown} of types {', '.join(types)}, "
         "which cannot be sorted: Comparator raised exception while sorting pytree dictionary keys; "

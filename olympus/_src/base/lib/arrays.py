@@ -209,7 +209,7 @@ def is_readable(array: Array) -> bool:
     if not here:
         return False
     every = shard_slices(array._sharding, tuple(array.aval.shape))
-    return len({_starts(index) for index in here}) == len({_starts(index) for index in every})
+    return len(set(map(_slice_starts, here))) == len(set(map(_slice_starts, every)))
 
 
 def _slices_here(array: Array) -> list[tuple[slice, ...]]:
@@ -220,7 +220,7 @@ def _slices_here(array: Array) -> list[tuple[slice, ...]]:
         devices, shard_slices(array._sharding, tuple(array.aval.shape)), strict=True) if d in here]
 
 
-def _starts(index: tuple[slice, ...]) -> tuple[int | None, ...]:
+def _slice_starts(index: tuple[slice, ...]) -> tuple[int | None, ...]:
     return tuple([s.start for s in index])
 
 

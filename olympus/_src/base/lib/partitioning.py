@@ -54,7 +54,7 @@ def _from_operands(shapes: object, shardings: object, result: object, key: bytes
     return HloSharding.replicate()  # asked of GSPMD's propagation only
 
 
-def _whole(shape: Any, sharding: object) -> WholeArray:
+def _whole_array(shape: Any, sharding: object) -> WholeArray:
     return WholeArray(tuple(shape.dimensions()), shape.numpy_dtype(), sharding)
 
 
@@ -64,6 +64,6 @@ def _partition(shapes: Sequence[object], shardings: Sequence[object], result: An
     parts = result.tuple_shapes() if several else [result]
     tilings = tiling.tuple_elements() if several else [tiling]
     code, ins, outs = _calls[key](
-        list(map(_whole, shapes, shardings)), list(map(_whole, parts, tilings))
+        list(map(_whole_array, shapes, shardings)), list(map(_whole_array, parts, tilings))
     )
     return code, ins, HloSharding.tuple_sharding(result, outs) if several else outs[0]

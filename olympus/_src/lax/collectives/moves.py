@@ -588,7 +588,7 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     Array([0, 1, 2], dtype=int32)
     """
     names = axis_names("ppermute", axis_name)
-    pairs = _pairs(perm, prod(sizes_of(names)))
+    pairs = _permutation_pairs(perm, prod(sizes_of(names)))
     if names and (len(names) == 1 or of_mesh(names)):
         return tree_map(lambda leaf: ppermute_p.bind(varying(leaf, names), axis_name=names,
                                                      perm=pairs), x)
@@ -604,7 +604,7 @@ def ppermute(x: T, axis_name: AxisName, perm: Sequence[tuple[int, int]]) -> T:
     return tree_map(permute, x)
 
 
-def _pairs(perm: Sequence[Sequence[int]], size: int) -> tuple[tuple[int, int], ...]:
+def _permutation_pairs(perm: Sequence[Sequence[int]], size: int) -> tuple[tuple[int, int], ...]:
     pairs = []
     for entry in sequence(perm, "ppermute", "perm"):
         if len(pair := positions("ppermute", entry, "an entry of perm")) != 2:

@@ -118,12 +118,12 @@ def eigh(x: ArrayLike, *, lower: bool = True, symmetrize_input: bool = True,
     if symmetrize_input:
         x = symmetrize(eigh_p, x)
     v, w = eigh_p.bind(x, lower=bool(lower), sort_eigenvalues=bool(sort_eigenvalues),
-                       implementation=_named(implementation))
+                       implementation=_implementation_of(implementation))
     aval = typeof(w)
     bounds = check_subset("eigh", subset_by_index, aval.shape[-1])
     return subset(v, bounds, aval.ndim), subset(w, bounds, aval.ndim - 1)
 
 
-def _named(implementation: EighImplementation | None) -> EighImplementation | None:
+def _implementation_of(implementation: EighImplementation | None) -> EighImplementation | None:
     return None if implementation is None else member(
         EighImplementation, implementation, "eigh: implementation")

@@ -190,7 +190,7 @@ def emit_elimination(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
         slice_in_dim(d, 0, 1, axis=n - 2), slice_in_dim(du, 0, 1, axis=n - 2),
         slice_in_dim(y, 0, 1, axis=n - 2), d, du, zeros_of(typeof(d)), y], xs, known)
     state = [entry, entry, row, *[diagonals[1]] * 3, right]
-    last, _, rest, *upper = run(_eliminated, size - 1, start, state, xs)
+    last, _, rest, *upper = run(_elimination_step, size - 1, start, state, xs)
     upper = b.traced(lambda last, rest, d, u, v, y: [
         dynamic_update_index_in_dim(d, last, size - 1, n - 2), u, v,
         dynamic_update_index_in_dim(y, rest, size - 1, n - 2)],
@@ -209,8 +209,9 @@ def _ending(dl: Array, d: Array, du: Array, y: Array) -> list[Array]:
                        [(0, 0, 0)] * (typeof(du).ndim - 1) + [(0, 1, 0)]), y]
 
 
-def _eliminated(i: Array, p: Array, q: Array, y: Array, d: Array, u: Array, v: Array, ys: Array,
-                lower: Array, middle: Array, upper: Array, right: Array) -> list[Array]:
+def _elimination_step(i: Array, p: Array, q: Array, y: Array, d: Array, u: Array, v: Array,
+                      ys: Array, lower: Array, middle: Array, upper: Array,
+                      right: Array) -> list[Array]:
     """One step: of the remaining row (p, q, 0) and the next one, the row with the larger pivot
     eliminates the other; it is row i of the triangle with the diagonals d, u and v.
     """

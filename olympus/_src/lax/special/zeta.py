@@ -92,7 +92,7 @@ def _power(x: Array, k: int) -> Array:
 
 def scaled_zeta(s: Array, q: Array) -> Array:
     """qˢ ζ(s, q) for s > 1 and q > 0, which neither over- nor underflows."""
-    # In float32 what is left out is below 6e-9 for all s and q.
+    # In float32 the terms left out are below 6e-9 together, for all s and q.
     terms, corrections = (5, 3) if is_short(s) else (_TERMS, len(_BERNOULLI))
     total, w = full_like(s, 1.0), add(q, float(terms))
     for n in range(1, terms):

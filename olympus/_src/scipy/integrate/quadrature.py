@@ -108,13 +108,13 @@ def _simpson(y: Array, h: Array) -> Array:
     if definitely_equal(left, 0):
         return total
     a, b = h[..., -2], h[..., -1]
-    last = ((2 * b * b + 3 * a * b) * _over(y[..., -1], 6 * (a + b))
-            + (b * b + 3 * a * b) * _over(y[..., -2], 6 * a)
-            - b ** 3 * _over(y[..., -3], 6 * a * (a + b)))
+    last = ((2 * b * b + 3 * a * b) * _ratio(y[..., -1], 6 * (a + b))
+            + (b * b + 3 * a * b) * _ratio(y[..., -2], 6 * a)
+            - b ** 3 * _ratio(y[..., -3], 6 * a * (a + b)))
     return total + (last if definitely_equal(left, 1) else where(asarray(left) > 0, last, 0))
 
 
-def _over(x: Array, y: Array) -> Array:
+def _ratio(x: Array, y: Array) -> Array:
     """x / y, and 0 where y is: samples at one place count nothing."""
     return where(y == 0, 0, x / where(y == 0, 1, y))
 
@@ -122,7 +122,7 @@ def _over(x: Array, y: Array) -> Array:
 def _parabolas(y0: PyTree, y1: Array, y2: Array, a: Array, b: Array) -> Array:
     """The integrals of the parabolas through three points at distances a and b."""
     h = a + b
-    return h / 6 * (y0 * (2 - _over(b, a)) + y1 * h * _over(h, a * b) + y2 * (2 - _over(a, b)))
+    return h / 6 * (y0 * (2 - _ratio(b, a)) + y1 * h * _ratio(h, a * b) + y2 * (2 - _ratio(a, b)))
 
 
 @api_boundary

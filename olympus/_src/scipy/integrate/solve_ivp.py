@@ -283,11 +283,12 @@ def _with_closed_values(problem: _Problem, y0: PyTree, t: Array, args: tuple,
     for i, function in enumerate(wanted):
         converted, consts = closure_convert(function, y0, t, *args) if function else (None, [])
         operands.append(consts)
-        made.append(converted and partial(_applied, converted, i + 1))
+        made.append(converted and partial(_apply_closed, converted, i + 1))
     return made, operands
 
 
-def _applied(converted: Callable[..., Array], i: int, y: Array, t: Array, operands: list) -> Array:
+def _apply_closed(converted: Callable[..., Array], i: int, y: Array, t: Array,
+                  operands: list) -> Array:
     return converted(y, t, *operands[0], *operands[i])
 
 

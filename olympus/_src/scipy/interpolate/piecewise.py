@@ -90,7 +90,7 @@ class PPoly:
             return self.derivative(nu)(x, extrapolate=extrapolate)
         beyond = self.extrapolate if extrapolate is None else extrapolate
         knots, t = (asarray(v) for v in promote_dtypes("PPoly", self.x, x, inexact=True))
-        return _values(self.c, knots, t, beyond=beyond, axis=self.axis)
+        return _polynomial_values(self.c, knots, t, beyond=beyond, axis=self.axis)
 
     @api_boundary
     def derivative(self, nu: int = 1) -> PPoly:
@@ -137,7 +137,7 @@ class PPoly:
 
 
 @fused(static=("beyond", "axis"))
-def _values(c: Array, knots: Array, t: Array, *, beyond: bool | str, axis: int) -> Array:
+def _polynomial_values(c: Array, knots: Array, t: Array, *, beyond: bool | str, axis: int) -> Array:
     """The values of a piecewise polynomial."""
     if beyond == "periodic":
         t = knots[0] + remainder(t - knots[0], knots[-1] - knots[0])

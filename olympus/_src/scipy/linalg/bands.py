@@ -110,7 +110,7 @@ def _forwards(columns: Array, y: Array) -> Array:
     return flip(_backwards(flip(rows, 0), flip(y, 0)), 0)
 
 
-def _eliminated(ab: Array, b: Array, lower: int, upper: int) -> Array:
+def _solve_bands(ab: Array, b: Array, lower: int, upper: int) -> Array:
     """Gauss's elimination in a window of lower + 1 rows, the pivot the largest of its column."""
     n, width = size_of(ab), lower + upper + 1
     row, place = counted(n + lower + 1)[:, None], np.arange(width)
@@ -166,7 +166,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
     if min(lower, upper) < 0 or number_of(ab, -2) != lower + upper + 1:
         raise ValueError(f"solve_banded: l_and_u {(lower, upper)} and {typeof(ab)} given; l + u + "
                          "1 diagonals are required.")
-    x = _over_stacks(lambda ab, b: _eliminated(ab, b, lower, upper), ab, b)
+    x = _over_stacks(lambda ab, b: _solve_bands(ab, b, lower, upper), ab, b)
     return x[..., 0] if flat else x
 
 

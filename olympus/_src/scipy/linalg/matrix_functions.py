@@ -90,7 +90,8 @@ def _exponential(a: Array, upper: bool, limit: int) -> Array:
     a2 = matmul(a, a)
     a4 = matmul(a2, a2)
     a6 = matmul(a4, a2)
-    which, count = _plan(stop_gradient(a), stop_gradient(a4), stop_gradient(a6), orders)
+    which, count = _order_and_squarings(stop_gradient(a), stop_gradient(a4), stop_gradient(a6),
+                                        orders)
     scale = exp2(-minimum(count, limit))[..., None, None]
     odd, even = switch(reductions.max(which, initial=0), [_pade(m) for m in orders], scale, a, a2,
                        a4, a6)
@@ -115,7 +116,8 @@ def _norm(x: Array) -> Array:
     return reductions.max(reductions.sum(absolute(x), -2), -1)
 
 
-def _plan(a: Array, a4: Array, a6: Array, orders: dict[int, float]) -> tuple[Any, Array]:
+def _order_and_squarings(a: Array, a4: Array, a6: Array,
+                         orders: dict[int, float]) -> tuple[Any, Array]:
     """Which of the orders suits each matrix, and how often the last must be squared then.
 
     An order m suits if its bound is not below the roots of the norms of a⁴ and a⁶, and if rounding

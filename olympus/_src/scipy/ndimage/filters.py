@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from ...base.docstrings import complete_docstrings
+from ...base.docstrings import complete_docstrings, described_like
 from ...base.typing import Array, ArrayLike, DType
 from ...base.util import real_number
 from ...core.trace import typeof
@@ -319,13 +319,11 @@ def gaussian_laplace(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *
                                  for order, edge in terms])
 
 
+@described_like(gaussian_laplace)
 def gaussian_gradient_magnitude(input: ArrayLike, sigma: ArrayLike | Sequence[ArrayLike], *,
                                 mode: str | Sequence[str] = "reflect", cval: ArrayLike = 0.0
                                 ) -> Array:
     """The norm of the gradient of an image smoothed by a Gaussian.
-
-    Args:
-      mode, cval: as of `gaussian_laplace`.
 
     >>> print(olympus.scipy.ndimage.gaussian_gradient_magnitude(onp.ones(3), 1.0).round(3))
     [0. 0. 0.]

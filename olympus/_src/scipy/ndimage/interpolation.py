@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from ...base.docstrings import described_like
 from ...base.typing import Array, ArrayLike, DType
 from ...base.util import real_number
 from ...core.trace import typeof
@@ -37,7 +38,7 @@ _MODES = ("constant", "nearest", "wrap", "mirror", "reflect", "grid-constant", "
 _MARGIN = 12    # pixels after which what lies beyond an edge has no influence on a spline
 
 
-def _checked(name: str, order: int, mode: str) -> int:
+def _check_options(name: str, order: int, mode: str) -> int:
     order = static_int(order, name, "order")
     if not 0 <= order <= 3:
         raise ValueError(f"{name}: order {order} given; 0, 1, 2 or 3 is required.")
@@ -117,29 +118,22 @@ def spline_filter1d(input: ArrayLike, order: int = 3, axis: int = -1, *, mode: s
     >>> print(olympus.scipy.ndimage.spline_filter1d(onp.array([1., 1., 1.])).round(3))
     [1. 1. 1.]
     """
-    order = _checked("spline_filter1d", order, mode)
+    order = _check_options("spline_filter1d", order, mode)
     x = floating(to_array(array_args("spline_filter1d", input)[0]))
     axis = canonical_axis(axis, typeof(x).ndim, "spline_filter1d")
     return _coefficients(x, order, axis, mode) if order > 1 else x
 
 
 @fused(static=("order", "mode"))
+@described_like(spline_filter1d)
 def spline_filter(input: ArrayLike, order: int = 3, *, mode: str = "mirror") -> Array:
     """The coefficients of the spline through an image's pixels, along all axes.
-
-    Args:
-      input: an image of any rank; integers become floats.
-      order: 2 or 3; of 0 and 1 the pixels are the coefficients.
-      mode: as of `spline_filter1d`.
-
-    Returns:
-      An array like the image.
 
     >>> print(olympus.scipy.ndimage.spline_filter(onp.ones((2, 2))).round(3))
     [[1. 1.]
      [1. 1.]]
     """
-    order = _checked("spline_filter", order, mode)
+    order = _check_options("spline_filter", order, mode)
     x = floating(to_array(array_args("spline_filter", input)[0]))
     return _filtered(x, order, mode)
 
@@ -265,7 +259,7 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
     >>> print(olympus.scipy.ndimage.map_coordinates(image, at, order=1))
     [2.5 3.5]
     """
-    order = _checked("map_coordinates", order, mode)
+    order = _check_options("map_coordinates", order, mode)
     x = to_array(array_args("map_coordinates", input)[0])
     given = [_real_coordinates(inexact(to_array(array_args("map_coordinates", c)[0])))
              for c in sequence(coordinates, "map_coordinates", "coordinates")]
@@ -298,7 +292,7 @@ _STATIC = ("order", "mode", "prefilter")
 def _transformed(name: str, x: Array, matrix: Array, offset: Array, shape: tuple[int, ...],
                  order: int, mode: str, cval: ArrayLike, prefilter: bool) -> Array:
     """The image at matrix @ pixel + offset, for the pixels of a shape."""
-    order = _checked(name, order, mode)
+    order = _check_options(name, order, mode)
     dtype = typeof(x).dtype
     if not typeof(x).ndim:
         raise ValueError(f"{name}: {typeof(x)} given; an image of at least one axis is required.")
@@ -429,6 +423,7 @@ def zoom(input: ArrayLike, zoom: float | tuple[float, ...], *, order: int = 3,
                         out, order, mode, cval, prefilter)
 
 
+@described_like(affine_transform)
 def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), reshape: bool = True, *,
            order: int = 3, mode: str = "constant", cval: ArrayLike = 0.0, prefilter: bool = True
            ) -> Array:
@@ -439,10 +434,6 @@ def rotate(input: ArrayLike, angle: float, axes: tuple[int, int] = (1, 0), resha
       angle: in degrees; may be traced unless `reshape`.
       axes: the plane.
       reshape: whether the result is large enough for all of the turned image.
-      order, mode, cval, prefilter: as of `affine_transform`.
-
-    Returns:
-      An image of the same dtype.
 
     Raises ValueError for other than two different axes.
 

@@ -34,7 +34,7 @@ _BANDS = {alias: name for name, aliases in {
     for alias in aliases.split()}
 
 
-def _array(x: ArrayLike) -> Array:
+def _filter_array(x: ArrayLike) -> Array:
     real = dtypes.default_float()
     return asarray(x, dtypes.to_complex_dtype(real) if np.iscomplexobj(x) else real)
 
@@ -49,8 +49,8 @@ def _host_numbers(name: str, what: str, x: ArrayLike | Sequence[float],
     return array.astype(dtype) if dtype else array
 
 
-def _known(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeLike | None = None
-           ) -> np.ndarray:
+def _host_vector(name: str, what: str, x: ArrayLike | Sequence[float],
+                 dtype: DTypeLike | None = None) -> np.ndarray:
     """A vector of numbers on the host."""
     vector = np.atleast_1d(_host_numbers(name, what, x, dtype))
     if vector.ndim != 1:
@@ -120,7 +120,7 @@ def _digital(filter: Zpk) -> Zpk:
 def _designed(name: str, prototype: Zpk, Wn: float | Sequence[float], btype: str, analog: bool,
               fs: float | None) -> Zpk:
     options(name, "btype", btype, _BANDS)
-    band, edges = _BANDS[btype], _known(name, "Wn", Wn, float)
+    band, edges = _BANDS[btype], _host_vector(name, "Wn", Wn, float)
     wanted = 2 if band.startswith("band") else 1
     if len(edges) != wanted:
         raise ValueError(f"{name}: Wn {edges.tolist()} given; of {band!r} {wanted} are required.")
@@ -141,11 +141,11 @@ def _designed(name: str, prototype: Zpk, Wn: float | Sequence[float], btype: str
 
 def _given_as(name: str, filter: Zpk, output: str) -> Any:
     if output == "zpk":
-        return _array(filter[0]), _array(filter[1]), _array(filter[2])
+        return _filter_array(filter[0]), _filter_array(filter[1]), _filter_array(filter[2])
     if output == "ba":
-        return tuple(map(_array, _polynomials(*filter)))
+        return tuple(map(_filter_array, _polynomials(*filter)))
     if output == "sos":
-        return _array(_paired(*filter))
+        return _filter_array(_paired(*filter))
     raise ValueError(f"{name}: output {output!r} given; 'ba', 'zpk' or 'sos' is required.")
 
 
@@ -299,7 +299,7 @@ def _polynomials(zeros: np.ndarray, poles: np.ndarray, gain: float
     return gain * multiplied(zeros), multiplied(poles)
 
 
-def _one(array: np.ndarray, name: str, given: ArrayLike) -> np.ndarray:
+def _the_only_number(array: np.ndarray, name: str, given: ArrayLike) -> np.ndarray:
     if array.size != 1:
         raise ValueError(f"{name}: k {given!r:.60} given; a number is required.")
     return array
@@ -317,9 +317,9 @@ def zpk2tf(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> tuple[Array, Array]:
     >>> print(*olympus.scipy.signal.zpk2tf([-1.0], [0.5, -0.5], 3.0))
     [3. 3.] [ 1.    0.   -0.25]
     """
-    (gain,) = _one(_known("zpk2tf", "k", k), "zpk2tf", k)
-    b, a = _polynomials(_known("zpk2tf", "z", z), _known("zpk2tf", "p", p), gain)
-    return _array(b), _array(a)
+    (gain,) = _the_only_number(_host_vector("zpk2tf", "k", k), "zpk2tf", k)
+    b, a = _polynomials(_host_vector("zpk2tf", "z", z), _host_vector("zpk2tf", "p", p), gain)
+    return _filter_array(b), _filter_array(a)
 
 
 def tf2zpk(b: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
@@ -337,12 +337,12 @@ def tf2zpk(b: ArrayLike, a: ArrayLike) -> tuple[Array, Array, Array]:
     >>> print(z, abs(p), k)
     [-1.] [0.5 0.5] 3.0
     """
-    above, below = (np.trim_zeros(_known("tf2zpk", what, x), "f")
+    above, below = (np.trim_zeros(_host_vector("tf2zpk", what, x), "f")
                     for what, x in (("b", b), ("a", a)))
     if not len(below):
         raise ValueError("tf2zpk: a of zeros given; a coefficient that is not 0 is required.")
     gain = above[0] / below[0] if len(above) else 0.0
-    return _array(np.roots(above)), _array(np.roots(below)), _array(gain)
+    return _filter_array(np.roots(above)), _filter_array(np.roots(below)), _filter_array(gain)
 
 
 def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
@@ -364,7 +364,7 @@ def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
                          "required.")
     for section in sections:
         b, a = np.convolve(b, section[:3]), np.convolve(a, section[3:])
-    return _array(b), _array(a)
+    return _filter_array(b), _filter_array(a)
 
 
 def zpk2sos(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> Array:
@@ -384,8 +384,8 @@ def zpk2sos(z: ArrayLike, p: ArrayLike, k: ArrayLike) -> Array:
     >>> print(olympus.scipy.signal.zpk2sos([-1.0, -1.0], [0.5, -0.5], 2.0))
     [[ 2.    4.    2.    1.    0.   -0.25]]
     """
-    return _array(_paired(_known("zpk2sos", "z", z), _known("zpk2sos", "p", p),
-                          real_number(k, "zpk2sos: k")))
+    return _filter_array(_paired(_host_vector("zpk2sos", "z", z), _host_vector("zpk2sos", "p", p),
+                                 real_number(k, "zpk2sos: k")))
 
 
 def _upper(roots: np.ndarray) -> list[complex]:
@@ -533,7 +533,7 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
     """
     size = count_of("firwin", "numtaps", numtaps)
     half = 1.0 if fs is None else real_number(fs, "firwin: fs") / 2
-    edges = _known("firwin", "cutoff", cutoff, float) / half
+    edges = _host_vector("firwin", "cutoff", cutoff, float) / half
     if size < 1 or not len(edges) or not (np.diff([0, *edges, 1]) > 0).all():
         raise ValueError(f"firwin: numtaps {size} and cutoff {np.asarray(cutoff).tolist()} given; "
                          "a positive int, and edges ascending between 0 and half the samples' "
@@ -554,7 +554,7 @@ def firwin(numtaps: int, cutoff: float | Sequence[float], *, width: float | None
     if width is not None:
         window = ("kaiser", kaiser_beta(kaiser_atten(
             size, real_number(width, "firwin: width") / half)))
-    return _array(sinc_taps(size, bands, weights("firwin", window, size, True), scale))
+    return _filter_array(sinc_taps(size, bands, weights("firwin", window, size, True), scale))
 
 
 complete_docstrings(globals(), {

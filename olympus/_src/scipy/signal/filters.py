@@ -164,7 +164,7 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
 
 # At rest -----------------------------------------------------------------------------------------
 
-def _rest(b: Array, a: Array) -> Array:
+def _steady_memory(b: Array, a: Array) -> Array:
     """The memory of a filter after a signal that has always been 1, from sums of its steps."""
     gains = b[1:] - a[1:] * b[0]
     first = reductions.sum(gains) / reductions.sum(a)
@@ -183,7 +183,7 @@ def lfilter_zi(b: ArrayLike, a: ArrayLike) -> Array:
     >>> print(olympus.scipy.signal.lfilter_zi(1., onp.array([1., -0.5])))
     [1.]
     """
-    return _rest(*_coefficients("lfilter_zi", b, a))
+    return _steady_memory(*_coefficients("lfilter_zi", b, a))
 
 
 @fused
@@ -199,7 +199,7 @@ def sosfilt_zi(sos: ArrayLike) -> Array:
     (sos,) = _sections("sosfilt_zi", sos)
     out, level = [], asarray(1, sos.dtype)
     for section in sos:
-        out.append(level * _rest(section[:3], section[3:]))
+        out.append(level * _steady_memory(section[:3], section[3:]))
         level = level * reductions.sum(section[:3]) / reductions.sum(section[3:])
     return stack(out)
 

@@ -42,7 +42,7 @@ def _cosines(name: str, M: int, sym: bool, weights: Sequence[float]) -> Any:
     return _sampled(name, M, sym, values)
 
 
-def _array(values: np.ndarray) -> Array:
+def _window_array(values: np.ndarray) -> Array:
     return asarray(values, dtypes.default_float())
 
 
@@ -50,7 +50,7 @@ def _window(fun: F) -> F:
     """Decorator of a function that gives weights as NumPy's: as users call it, an array of them."""
     @functools.wraps(fun)
     def call(*args: float | Sequence[float], **options: object) -> Array:
-        return _array(fun(*args, **options))
+        return _window_array(fun(*args, **options))
 
     return cast("F", call)
 
@@ -378,7 +378,7 @@ def get_window(window: str | tuple[Any, ...] | float, Nx: int, fftbins: bool = T
     >>> print(olympus.scipy.signal.get_window("hann", 4))
     [0.  0.5 1.  0.5]
     """
-    return _array(weights("get_window", window, Nx, not fftbins))
+    return _window_array(weights("get_window", window, Nx, not fftbins))
 
 
 complete_docstrings(globals(), {

@@ -477,14 +477,14 @@ def _function(d: Distribution, kind: str) -> Callable[..., Array]:
         return in_dtype(how.made(d, kind, v.in_dtype(dtypes.wide_dtype(dtype))), dtype)
 
     about = _FIRST["q" if how.made is _quantile else "k" if isinstance(d, Discrete) else "x"]
-    return fused(_named(run, d, kind, signature,
-                        how.text.format(first, d.title) if not how.first
-                        else how.text.format(d.title), how.result,
-                        [] if first == "-" else [f"{first}: {about}"]))
+    return fused(_with_docstring(run, d, kind, signature,
+                                 how.text.format(first, d.title) if not how.first
+                                 else how.text.format(d.title), how.result,
+                                 [] if first == "-" else [f"{first}: {about}"]))
 
 
-def _named(run: Any, d: Distribution, kind: str, signature: inspect.Signature, text: str,
-           result: str, lines: list[str]) -> Any:
+def _with_docstring(run: Any, d: Distribution, kind: str, signature: inspect.Signature, text: str,
+                    result: str, lines: list[str]) -> Any:
     """A function with its name, signature and docstring."""
     run.__name__ = run.__qualname__ = kind
     run.__module__ = __name__
@@ -531,8 +531,8 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
         shape = draw_shape(name, size, *given.values())
         return compiled(key, *given.values(), shape=shape)
 
-    return _named(rvs, d, "rvs", signature, f"Random numbers from the {d.title}.",
-                  "An array of that shape" + (
+    return _with_docstring(rvs, d, "rvs", signature, f"Random numbers from the {d.title}.",
+                           "An array of that shape" + (
                       " of integers." if isinstance(d, Discrete) else "; differentiable in the "
                       "parameters\n      where the method allows it."), [])
 

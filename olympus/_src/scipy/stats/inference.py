@@ -51,7 +51,7 @@ def _p_value(name: str, t: Array, df: ArrayLike, alternative: str, outside: Arra
     return where(tail, 0.5 * both, 1.0 - 0.5 * both)
 
 
-def _pairs(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
+def _two_samples(name: str, x: ArrayLike, y: ArrayLike) -> tuple[Array, Array]:
     """Two real vectors of one length."""
     refuse_complex(name, x)
     refuse_complex(name, y)
@@ -89,7 +89,7 @@ def pearsonr(x: ArrayLike, y: ArrayLike, *, alternative: str = "two-sided") -> S
     >>> print(f'{r:.3f} {p:.3f}')
     0.849 0.151
     """
-    return _correlation("pearsonr", *_pairs("pearsonr", x, y), alternative)
+    return _correlation("pearsonr", *_two_samples("pearsonr", x, y), alternative)
 
 
 @fused(static=("alternative",))
@@ -109,7 +109,7 @@ def spearmanr(a: ArrayLike, b: ArrayLike, *, alternative: str = "two-sided"
     >>> print(f'{r:.3f} {p:.3f}')
     0.800 0.200
     """
-    x, y = (rankdata(v).astype(v.dtype) for v in _pairs("spearmanr", a, b))
+    x, y = (rankdata(v).astype(v.dtype) for v in _two_samples("spearmanr", a, b))
     return _correlation("spearmanr", x, y, alternative)
 
 
@@ -127,7 +127,7 @@ def linregress(x: ArrayLike, y: ArrayLike, alternative: str = "two-sided") -> Li
     >>> print(f'{line.slope:.2f} {line.rvalue:.3f} {line.stderr:.3f}')
     1.20 0.849 0.529
     """
-    x, y = _pairs("linregress", x, y)
+    x, y = _two_samples("linregress", x, y)
     correlation = _correlation("linregress", x, y, alternative)
     a, b = _centred(x), _centred(y)
     width = sum_of(a * a)
