@@ -441,6 +441,17 @@ def test_an_array_with_a_nan_that_a_loop_reads_has_one(length):
         np.testing.assert_array_equal(onp.isnan(found), np.isnan(c))
 
 
+@pytest.mark.parametrize("operation", [lax.add, lax.sub, lax.div])
+def test_a_nan_that_two_operations_read_is_one_to_the_second_too(operation):
+    """LLVM takes an exponential of a NaN that it knows for undefined."""
+    def run(x, y):
+        nan = lax.full_like(x, np.inf) * (lax.full_like(x, 0.0) * onp.arange(8, dtype=x.dtype))
+        return operation(x, nan), onp.exp(operation(y, nan))
+
+    for found in olympus.jit(run)(np.float32([1] * 8), np.float32([2] * 8)):
+        assert onp.isnan(found).all()
+
+
 # Functions that sum elements, of the sum and its operand.
 ADDED: dict[str, tuple[Callable[[Any], Any], list[float]]] = {
     "of -0": (lambda x: onp.sum(onp.full(8, -0.0, x.dtype)) + 0 * x, [1, 2]),

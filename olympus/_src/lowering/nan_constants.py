@@ -50,9 +50,9 @@ def may_be_nan(notes: Notes, root: Atom) -> bool:
         atom = pending.pop()
         found = notes.nan.get(atom) if type(atom) is not Literal else is_nan(number_of(atom))
         if found is None:
-            eqn = notes.makers.get(atom)
-            if not notes.inexact[atom.aval]:
-                found = False
+            eqn, number = notes.makers.get(atom), value_of(notes.of(atom))
+            if number is not None or not notes.inexact[atom.aval]:
+                found = is_nan(number)
             elif eqn is None:
                 found = atom not in notes.closed_over or bool(
                     np.isnan(np.asarray(notes.closed_over[atom])).any())
