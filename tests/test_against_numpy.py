@@ -342,6 +342,18 @@ STRICT: list[tuple[str, Call]] = [
 ]
 
 
+@pytest.mark.parametrize("start, stop, base, axis", [
+    (0, 3, [2, 3, 4, 5], 0), (0, 3, [2, 3], -1), ([0, 1], 3, [[2], [3]], 1),
+    (0, [[1], [2]], [2, 3], 0), (-1, 2, [[2, 3]], -1)])
+def test_a_geometric_grid_has_an_axis_more_than_its_bases(start, stop, base, axis):
+    args = [np.asarray(x, "float32") for x in (start, stop, base)]
+    want = np.logspace(*args[:2], 4, base=args[2], axis=axis)
+    for fun in (onp.logspace, olympus.jit(onp.logspace, static_argnums=(2, 3, 5, 6))):
+        found = fun(*args[:2], 4, True, args[2], None, axis)
+        assert found.shape == want.shape
+        np.testing.assert_allclose(found, want, 1e-5)
+
+
 @pytest.mark.parametrize("call", [c for _, c in STRICT], ids=[name for name, _ in STRICT])
 def test_strict_promotion_of_dtypes_and_ranks(call: Call) -> None:
     """What a function needs inside must not be asked of the user."""

@@ -242,6 +242,12 @@ def _strong(x: Array) -> Array:
     return convert(x, x.dtype, False)
 
 
+def _of_rank(x: ArrayLike, *others: ArrayLike) -> Array:
+    """`x` with as many axes as the one of all that has most."""
+    ranks = [len(getattr(a, "shape", ())) for a in (x, *others)]
+    return lax_shape.expand_dims(x, range(max(ranks) - ranks[0]))
+
+
 def _lead(x: Array, shape: tuple[int, ...]) -> Array:
     """`x` broadcast to a shape that its own ends; literals become arrays."""
     if x.shape == shape and type(x) is not Literal:
@@ -260,7 +266,7 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
       start, stop: the exponents of the ends, numbers or arrays that broadcast.
       num: how many, a static int.
       endpoint: whether base**stop is the last number.
-      base: number or array.
+      base: number, or array that broadcasts with the bounds.
       dtype: of the result; inexact by default.
       axis: the result's axis along which the numbers lie.
 
@@ -270,6 +276,9 @@ def logspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     >>> print(onp.logspace(0, 2, 3))
     [  1.  10. 100.]
     """
+    if getattr(base, "shape", ()):
+        start, base = _of_rank(start, stop, base), _of_rank(base, start, stop)
+        base = lax_shape.expand_dims(base, (canonical_axis(axis, base.ndim + 1),))
     exponents = linspace(start, stop, num, endpoint, axis=axis)
     numbers = transcendental.pow(*promote("logspace", base, exponents, inexact=True))
     numbers = _strong(numbers)
