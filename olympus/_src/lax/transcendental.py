@@ -512,7 +512,7 @@ tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
                            fusion="costly", pace=1.0)
 asinh_p = MendedElementwise("asinh", "chlo.asinh", mend_asinh,
                             lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))), pace=4.0,
-                            kernels=_KERNELS, kernels_from=_LEAST)
+                            kernels=_KERNELS, kernels_from=16384)
 acosh_p = MendedElementwise("acosh", "chlo.acosh", mend_acosh,
                             lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)),
                             domain=(1.0, math.inf), pace=4.0, kernels=_KERNELS,
