@@ -219,16 +219,17 @@ def test_a_wanted_accuracy_and_few_elements_leave_the_plain_form() -> None:
 
 @pytest.mark.parametrize(("name", "dtype", "n"), [
     ("asinh", "float32", 16384), ("acosh", "float32", 65536), ("atanh", "float32", 65536),
-    ("erf_inv", "float32", 16384), ("erf_inv", "float64", 16384), ("lgamma", "float32", 16384)])
+    ("erf_inv", "float32", 16384), ("erf_inv", "float64", 16384), ("lgamma", "float32", 16384),
+    ("sin", "bfloat16", 65536), ("atan", "float16", 65536), ("log2", "float64", 1 << 19)])
 def test_odd_vectors_are_as_even_ones(name: str, dtype: str, n: int, rng: np.random.Generator
                                       ) -> None:
     fun = getattr(lax, name)
     with enable_x64(True):
-        x = (rng.random((1, n + 1, 1)) * 2 - 1).astype(dtype)
+        x = (rng.random((1, n + 1, 1)) * 2 - 1).astype(olympus.numpy.dtype(dtype))
         x[0, :5, 0] = np.nan, np.inf, -np.inf, -0.0, 1
         for odd in (x, x[:, :-2], x[:, :-1]):
             used = odd is x
-            assert taken(fun, odd) == ["a vector of even size"] * used
-        np.testing.assert_array_equal(jit(fun)(x)[:, :-1], jit(fun)(x[:, :-1]))
-        gradient = jit(grad(lambda x: fun(x).sum()))(x)
-        np.testing.assert_array_equal(gradient[:, :-1], jit(grad(lambda x: fun(x).sum()))(x[:, :-1]))
+            assert ("a vector of even size" in taken(fun, odd)) == used
+        for run in (jit(fun), jit(grad(lambda x: fun(x).sum()))):
+            found, wanted = [np.asarray(run(v)).astype("float64") for v in (x, x[:, :-1])]
+            np.testing.assert_array_equal(found[:, :-1], wanted)

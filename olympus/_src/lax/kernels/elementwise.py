@@ -412,30 +412,39 @@ def _any(b: Builder, exception: Callable[..., Array], xs: Sequence[IrValue], ava
 # Vectors of odd size
 
 # Found with tools/kernel_table.py: from so many elements on, by function. Some are computed one by
-# one only where XLA shares the elements among threads, and those of float64 gain less.
-LEAST_ODD, LEAST_SHARED, NEVER = 16384, 65536, MOST + 1
+# one only where XLA shares the elements among threads. By the formulas above, functions of 16 bits
+# gain, and some of float64.
+LEAST_ODD, LEAST_SHARED, LEAST_DOUBLES, NEVER = 16384, 65536, 1 << 19, MOST + 1
 TIMES = 64      # the longer vector can be shared by more threads than two, too
 
 
-def _is_odd_vector(least: int, least_double: int, b: Builder, *xs: IrValue, **params: Hashable
-                   ) -> bool:
+def _is_odd_vector(half: int, single: int, double: int, b: Builder, *xs: IrValue,
+                   **params: Hashable) -> bool:
     out = b.avals_out[0]
-    start = {FLOAT32: least, FLOAT64: least_double}.get(out.dtype, NEVER)
-    return start <= out.size <= MOST and out.size % 2 == 1 and out.size in out.shape
+    least = {2: half, 4: single, 8: double}.get(out.dtype.itemsize, NEVER)
+    return (least <= out.size <= MOST and out.size % 2 == 1 and out.size in out.shape
+            and dtypes.scalar_kind(out.dtype) == "f")
 
 
-def _of_even_size(b: Builder, x: IrValue, **params: Hashable) -> IrValue:
-    """The primitive of a vector with some more elements, which are in memory on both sides."""
-    out = b.avals_out[0]
-    flat, longer = [make_aval((n,), out.dtype) for n in (out.size, out.size + -out.size % TIMES)]
-    x = b.op("stablehlo.reshape", [x], None, flat)
-    more, zero = b.i64s((longer.size - out.size,)), b.i64s((0,))
-    x = b.op("stablehlo.pad", [x, b.scalar(0.5, out.dtype)], {
-        "edge_padding_low": zero, "edge_padding_high": more, "interior_padding": zero}, longer)
-    prim = b.eqn.primitive
-    (x,) = b.traced(lambda x: prim.bind(x, **params), [b.hold(x, longer)], [longer])
-    x = b.op("stablehlo.slice", [b.hold(x, longer)], {
-        "start_indices": zero, "limit_indices": b.i64s((out.size,)), "strides": b.i64s((1,))}, flat)
+def _of_even_size(b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
+    """The primitive of vectors with some more elements, which are in memory on both sides."""
+    out, prim = b.avals_out[0], b.eqn.primitive
+    size = out.size + -out.size % TIMES
+    given = [out.update(dtype=a.dtype) for a in b.avals_in]
+    longer = [make_aval((size,), a.dtype) for a in given]
+    more, zero = b.i64s((size - out.size,)), b.i64s((0,))
+
+    def padded(x: IrValue, aval: ShapedArray, wide: ShapedArray) -> IrValue:
+        x = b.op("stablehlo.reshape", [x], None, make_aval((aval.size,), aval.dtype))
+        return b.hold(b.op("stablehlo.pad", [x, b.scalar(0.5, aval.dtype)], {
+            "edge_padding_low": zero, "edge_padding_high": more, "interior_padding": zero}, wide),
+            wide)
+
+    wide = list(map(padded, b.expand(xs) if len(xs) > 1 else xs, given, longer))
+    (x,) = b.traced(lambda *xs: prim.bind(*xs, **params), wide, longer)
+    x = b.op("stablehlo.slice", [b.hold(x, make_aval((size,), out.dtype))], {
+        "start_indices": zero, "limit_indices": b.i64s((out.size,)), "strides": b.i64s((1,))},
+        make_aval((out.size,), out.dtype))
     return b.op("stablehlo.reshape", [x], None, out)
 
 
@@ -452,28 +461,33 @@ def _double(saves: float, formula: Callable[..., Array], least: int = LEAST_DOUB
                   saves)
 
 
-def _odd(saves: float, least: int, least_double: int = NEVER) -> Kernel:
+def _odd(saves: float, half: int = NEVER, single: int = NEVER, double: int = NEVER) -> Kernel:
+    """By the size of floats, from how many elements on."""
     return Kernel("a vector of even size", "XLA computes odd ones element by element",
-                  functools.partial(_is_odd_vector, least, least_double), _of_even_size, saves)
+                  functools.partial(_is_odd_vector, half, single, double), _of_even_size, saves)
 
 
 _SLOW = "XLA calls the C library for each element"
 _POLYNOMIAL = "polynomial in float64"
+_ODD_16 = _odd(5.0, half=LEAST_SHARED)
+_ODD_16_64 = _odd(3.5, half=LEAST_SHARED, double=LEAST_DOUBLES)
 KERNELS = {
-    asinh_p: (_odd(12.5, LEAST_ODD, LEAST_SHARED),), acosh_p: (_odd(9.5, LEAST_SHARED),),
-    atanh_p: (_odd(9.5, LEAST_SHARED),), erf_inv_p: (_odd(10.2, LEAST_ODD, LEAST_ODD),),
-    lgamma_p: (_odd(22.5, LEAST_ODD),),
-    sin_p: (_narrow(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
+    asinh_p: (_odd(12.5, single=LEAST_ODD, double=LEAST_SHARED),),
+    acosh_p: (_odd(9.5, single=LEAST_SHARED),), atanh_p: (_odd(9.5, single=LEAST_SHARED),),
+    erf_inv_p: (_odd(10.2, single=LEAST_ODD, double=LEAST_ODD),),
+    lgamma_p: (_odd(22.5, single=LEAST_ODD),),
+    sin_p: (_ODD_16, _narrow(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
             _double(9.2, float64.sin, LEAST_QUICK, float64.is_large_angle)),
-    cos_p: (_narrow(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
+    cos_p: (_ODD_16, _narrow(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
             _double(12.0, float64.cos, LEAST_QUICK, float64.is_large_angle)),
-    tan_p: (_narrow(_POLYNOMIAL, 12.7, _tan),
+    tan_p: (_ODD_16, _narrow(_POLYNOMIAL, 12.7, _tan),
             _double(12.5, float64.tan, LEAST_QUICK, float64.is_large_angle)),
-    asin_p: (_narrow(_POLYNOMIAL, 14.5, _asin), _double(12.2, float64.asin)),
-    acos_p: (_narrow(_POLYNOMIAL, 20, _acos), _double(16.0, float64.acos)),
-    atan_p: (_narrow(_POLYNOMIAL, 10.7, _atan), _double(5.3, float64.atan)),
-    atan2_p: (_narrow(_POLYNOMIAL, 23.9, _atan2), _double(15.0, float64.atan2)),
-    cbrt_p: (_narrow("Halley's method in float64", 12.7, _cbrt), _double(12.3, float64.cbrt)),
+    asin_p: (_ODD_16_64, _narrow(_POLYNOMIAL, 14.5, _asin), _double(12.2, float64.asin)),
+    acos_p: (_ODD_16, _narrow(_POLYNOMIAL, 20, _acos), _double(16.0, float64.acos)),
+    atan_p: (_ODD_16, _narrow(_POLYNOMIAL, 10.7, _atan), _double(5.3, float64.atan)),
+    atan2_p: (_ODD_16, _narrow(_POLYNOMIAL, 23.9, _atan2), _double(15.0, float64.atan2)),
+    cbrt_p: (_ODD_16_64, _narrow("Halley's method in float64", 12.7, _cbrt),
+             _double(12.3, float64.cbrt)),
     pow_p: (Kernel("root and products in float64", _SLOW,
                    functools.partial(_are_alike, _is_narrow, LEAST),
                    functools.partial(_half_power, _power), 3.8, suits=_is_half),
@@ -482,12 +496,12 @@ KERNELS = {
             Kernel("root and products with a rest", _SLOW,
                    functools.partial(_are_alike, _is_double, LEAST_DOUBLE),
                    functools.partial(_half_power, float64.half_power), 7.6, suits=_is_half)),
-    exp2_p: (_narrow(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
+    exp2_p: (_ODD_16, _narrow(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
              _double(1.8, float64.exp2, LEAST_QUICK)),
-    sinh_p: (_narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
+    sinh_p: (_ODD_16, _narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
              _double(3.0, float64.sinh, LEAST_QUICK)),
-    log1p_p: (_double(2.0, float64.log1p, LEAST_QUICK),),
-    log2_p: (_double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK),),
-    log10_p: (_double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK),),
+    log1p_p: (_odd(2.4, double=LEAST_DOUBLES), _double(2.0, float64.log1p, LEAST_QUICK)),
+    log2_p: (_ODD_16_64, _double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK)),
+    log10_p: (_ODD_16_64, _double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK)),
     rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
                    functools.partial(_where_none, _rem, _has_large_quotient), 12.9),)}
