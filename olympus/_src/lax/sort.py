@@ -187,7 +187,7 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     order: Any = None
     keys = [key for x in xs[:num_keys] for key in _unsigned_keys(x)]
     # Narrow keys leave room in words of half the size, of which a vector holds twice as many.
-    size = UINT32 if sum([bits for _, bits in keys]) + below <= 32 else UINT64
+    size = UINT32 if sum(bits for _, bits in keys) + below <= 32 else UINT64
     places = _converted(broadcasted_iota(UINT32, shape, dimension), size)
     for word in _words(keys, _WORD - below):
         if order is not None:

@@ -545,7 +545,7 @@ tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
                            lambda t, y, x, **_: mul(t, mul(add(1.0, y), sub(1.0, y))),
                            fusion="costly", pace=1.0)
 asinh_p = MendedElementwise("asinh", "chlo.asinh", mend_asinh,
-                            _asinh_slope, pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
+                            _asinh_slope, pace=4.0, kernels=_KERNELS, kernels_from=16384)
 acosh_p = MendedElementwise("acosh", "chlo.acosh", mend_acosh,
                             lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)),
                             domain=(1.0, math.inf), pace=4.0, kernels=_KERNELS,

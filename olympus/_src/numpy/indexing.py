@@ -26,7 +26,7 @@ from ..core.trace import Tracer, ctx, describe, literal, typeof
 from ..devices.array import array_from_numpy
 from ..interpreters.checks import looking
 from ..jit.fused import fused, named
-from ..lax import arithmetic, creation, cumulative, indexing as lax_indexing, shape, slicing
+from ..lax import arithmetic, creation, indexing as lax_indexing, shape, slicing
 from ..lax.arithmetic import div, mul, rem, sub
 from ..lax.comparison import gt, lt, ne, select_n
 from ..lax.convert import convert_element_type_p

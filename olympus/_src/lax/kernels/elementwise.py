@@ -33,6 +33,7 @@ from ..convert import bitcast_convert_type_p, in_dtype
 from ..families import add
 from ..reduce import reduce_or
 from ..shape import zeros_of
+from ..special.classical import erf_inv_p, lgamma_p
 from ..transcendental import (
     acos_p, acosh_p, asin_p, asinh_p, atan2_p, atan_p, atanh_p, cbrt_p, cos_p, exp2_p, log1p_p,
     log2_p, log10_p, pow_p, sin_p, sinh_p, sqrt, tan_p,
@@ -284,7 +285,8 @@ def _sinh(x: Array) -> Array:
     w = _wide(abs(x))
     e = _power_of_2(mul(w, 1 / math.log(2)))
     found = mul(sub(e, div(1.0, e)), 0.5)
-    return _odd(x, w, _SINH, found)
+    small = mul(w, polynomial(mul(w, w), _SINH))
+    return _or_tiny(_signed(_rounded(select(lt(w, _FEW), small, found)), _bits(x)), x)
 
 
 def _log2(w: Array) -> Array:
@@ -299,39 +301,6 @@ def _log2(w: Array) -> Array:
 
 
 _ROOT_BITS = int(np.float64(math.sqrt(0.5)).view(np.int64)) >> 32
-
-
-# Inverse hyperbolic functions, and their series below 1/16.
-
-_ASINH = (1.0, -1 / 6, 3 / 40, -5 / 112, 35 / 1152)
-_ATANH = (1.0, 1 / 3, 1 / 5, 1 / 7, 1 / 9)
-_LN2 = math.log(2.0)
-
-
-def _odd(x: Array, w: Array, series: Sequence[float], found: Array) -> Array:
-    """The result at w = |x|, by a series for small numbers, with the sign of x."""
-    small = mul(w, polynomial(mul(w, w), series))
-    return _or_tiny(_signed(_rounded(select(lt(w, _FEW), small, found)), _bits(x)), x)
-
-
-def _asinh(x: Array) -> Array:
-    w = _wide(abs(x))
-    found = mul(_log2(add(w, sqrt(add(mul(w, w), 1.0)))), _LN2)
-    return _odd(x, w, _ASINH, select(is_finite(w), found, w))
-
-
-def _acosh(x: Array) -> Array:
-    w = _wide(x)
-    found = mul(_log2(add(w, sqrt(sub(mul(w, w), 1.0)))), _LN2)
-    ordinary = bitwise_and(ge(w, 1.0), is_finite(w))
-    return _rounded(select(ordinary, found, select(lt(w, 1.0), like(math.nan, w), w)))
-
-
-def _atanh(x: Array) -> Array:
-    w = _wide(abs(x))
-    found = mul(_log2(div(add(w, 1.0), sub(1.0, w))), 0.5 * _LN2)
-    end = select(eq(w, 1.0), like(math.inf, w), like(math.nan, w))
-    return _odd(x, w, _ATANH, select(lt(w, 1.0), found, end))
 
 
 def _are_alike(fits: Callable[..., bool], least: int, b: Builder, *xs: IrValue) -> bool:
@@ -440,6 +409,45 @@ def _any(b: Builder, exception: Callable[..., Array], xs: Sequence[IrValue], ava
     return b.traced(lambda x: bitwise_and(reduce_or(x, (0,)), 1), [x], [found])[0]
 
 
+# Vectors of odd size
+
+# Found with tools/kernel_table.py: from so many elements on, by function. Some are computed one by
+# one only where XLA shares the elements among threads. By the formulas above, functions of 16 bits
+# gain, and some of float64.
+LEAST_ODD, LEAST_SHARED, LEAST_DOUBLES, NEVER = 16384, 65536, 1 << 19, MOST + 1
+TIMES = 64      # the longer vector can be shared by more threads than two, too
+
+
+def _is_odd_vector(half: int, single: int, double: int, b: Builder, *xs: IrValue,
+                   **params: Hashable) -> bool:
+    out = b.avals_out[0]
+    least = {2: half, 4: single, 8: double}.get(out.dtype.itemsize, NEVER)
+    return (least <= out.size <= MOST and out.size % 2 == 1 and out.size in out.shape
+            and dtypes.scalar_kind(out.dtype) == "f")
+
+
+def _of_even_size(b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
+    """The primitive of vectors with some more elements, which are in memory on both sides."""
+    out, prim = b.avals_out[0], b.eqn.primitive
+    size = out.size + -out.size % TIMES
+    given = [out.update(dtype=a.dtype) for a in b.avals_in]
+    longer = [make_aval((size,), a.dtype) for a in given]
+    more, zero = b.i64s((size - out.size,)), b.i64s((0,))
+
+    def padded(x: IrValue, aval: ShapedArray, wide: ShapedArray) -> IrValue:
+        x = b.op("stablehlo.reshape", [x], None, make_aval((aval.size,), aval.dtype))
+        return b.hold(b.op("stablehlo.pad", [x, b.scalar(0.5, aval.dtype)], {
+            "edge_padding_low": zero, "edge_padding_high": more, "interior_padding": zero}, wide),
+            wide)
+
+    wide = list(map(padded, b.expand(xs) if len(xs) > 1 else xs, given, longer))
+    (x,) = b.traced(lambda *xs: prim.bind(*xs, **params), wide, longer)
+    x = b.op("stablehlo.slice", [b.hold(x, make_aval((size,), out.dtype))], {
+        "start_indices": zero, "limit_indices": b.i64s((out.size,)), "strides": b.i64s((1,))},
+        make_aval((out.size,), out.dtype))
+    return b.op("stablehlo.reshape", [x], None, out)
+
+
 def _narrow(name: str, saves: float, formula: Callable[..., Array], least: int = LEAST) -> Kernel:
     return Kernel(name, _SLOW, functools.partial(_is_narrow, least),
                   functools.partial(_by_formula, formula), saves)
@@ -453,20 +461,33 @@ def _double(saves: float, formula: Callable[..., Array], least: int = LEAST_DOUB
                   saves)
 
 
+def _odd(saves: float, half: int = NEVER, single: int = NEVER, double: int = NEVER) -> Kernel:
+    """By the size of floats, from how many elements on."""
+    return Kernel("a vector of even size", "XLA computes odd ones element by element",
+                  functools.partial(_is_odd_vector, half, single, double), _of_even_size, saves)
+
+
 _SLOW = "XLA calls the C library for each element"
 _POLYNOMIAL = "polynomial in float64"
+_ODD_16 = _odd(5.0, half=LEAST_SHARED)
+_ODD_16_64 = _odd(3.5, half=LEAST_SHARED, double=LEAST_DOUBLES)
 KERNELS = {
-    sin_p: (_narrow(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
+    asinh_p: (_odd(12.5, single=LEAST_ODD, double=LEAST_SHARED),),
+    acosh_p: (_odd(9.5, single=LEAST_SHARED),), atanh_p: (_odd(9.5, single=LEAST_SHARED),),
+    erf_inv_p: (_odd(10.2, single=LEAST_ODD, double=LEAST_ODD),),
+    lgamma_p: (_odd(22.5, single=LEAST_ODD),),
+    sin_p: (_ODD_16, _narrow(_POLYNOMIAL, 6.6, _sin, LEAST_QUICK),
             _double(9.2, float64.sin, LEAST_QUICK, float64.is_large_angle)),
-    cos_p: (_narrow(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
+    cos_p: (_ODD_16, _narrow(_POLYNOMIAL, 6.6, _cos, LEAST_QUICK),
             _double(12.0, float64.cos, LEAST_QUICK, float64.is_large_angle)),
-    tan_p: (_narrow(_POLYNOMIAL, 12.7, _tan),
+    tan_p: (_ODD_16, _narrow(_POLYNOMIAL, 12.7, _tan),
             _double(12.5, float64.tan, LEAST_QUICK, float64.is_large_angle)),
-    asin_p: (_narrow(_POLYNOMIAL, 14.5, _asin), _double(12.2, float64.asin)),
-    acos_p: (_narrow(_POLYNOMIAL, 20, _acos), _double(16.0, float64.acos)),
-    atan_p: (_narrow(_POLYNOMIAL, 10.7, _atan), _double(5.3, float64.atan)),
-    atan2_p: (_narrow(_POLYNOMIAL, 23.9, _atan2), _double(15.0, float64.atan2)),
-    cbrt_p: (_narrow("Halley's method in float64", 12.7, _cbrt), _double(12.3, float64.cbrt)),
+    asin_p: (_ODD_16_64, _narrow(_POLYNOMIAL, 14.5, _asin), _double(12.2, float64.asin)),
+    acos_p: (_ODD_16, _narrow(_POLYNOMIAL, 20, _acos), _double(16.0, float64.acos)),
+    atan_p: (_ODD_16, _narrow(_POLYNOMIAL, 10.7, _atan), _double(5.3, float64.atan)),
+    atan2_p: (_ODD_16, _narrow(_POLYNOMIAL, 23.9, _atan2), _double(15.0, float64.atan2)),
+    cbrt_p: (_ODD_16_64, _narrow("Halley's method in float64", 12.7, _cbrt),
+             _double(12.3, float64.cbrt)),
     pow_p: (Kernel("root and products in float64", _SLOW,
                    functools.partial(_are_alike, _is_narrow, LEAST),
                    functools.partial(_half_power, _power), 3.8, suits=_is_half),
@@ -475,15 +496,12 @@ KERNELS = {
             Kernel("root and products with a rest", _SLOW,
                    functools.partial(_are_alike, _is_double, LEAST_DOUBLE),
                    functools.partial(_half_power, float64.half_power), 7.6, suits=_is_half)),
-    exp2_p: (_narrow(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
+    exp2_p: (_ODD_16, _narrow(_POLYNOMIAL, 1.2, _exp2, LEAST_QUICK),
              _double(1.8, float64.exp2, LEAST_QUICK)),
-    sinh_p: (_narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
+    sinh_p: (_ODD_16, _narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
              _double(3.0, float64.sinh, LEAST_QUICK)),
-    asinh_p: (_narrow(_POLYNOMIAL, 13.0, _asinh),),
-    acosh_p: (_narrow(_POLYNOMIAL, 8.0, _acosh),),
-    atanh_p: (_narrow(_POLYNOMIAL, 10.0, _atanh),),
-    log1p_p: (_double(2.0, float64.log1p, LEAST_QUICK),),
-    log2_p: (_double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK),),
-    log10_p: (_double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK),),
+    log1p_p: (_odd(2.4, double=LEAST_DOUBLES), _double(2.0, float64.log1p, LEAST_QUICK)),
+    log2_p: (_ODD_16_64, _double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK)),
+    log10_p: (_ODD_16_64, _double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK)),
     rem_p: (Kernel("quotient in float64", _SLOW, functools.partial(_is_narrow, LEAST_POWERS),
                    functools.partial(_where_none, _rem, _has_large_quotient), 12.9),)}

@@ -148,8 +148,9 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
         def one_pass() -> list[IrValue]:
             return _pass(b, x, word, start, shift, digit, 1 << size)
 
-        return one_pass() if dtypes.scalar_kind(dtype) != "i" else b.case(
-            several, [lambda: [x], one_pass], [b.type(word)])
+        if dtypes.scalar_kind(dtype) != "i":
+            return one_pass()
+        return [*b.case(several, [lambda: [x], one_pass], [b.type(word)])]
 
     (x,) = b.counted_loop(-(-bits // size), [x], by_digit)
     return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word])

@@ -1,7 +1,7 @@
 """Places of the true elements of a vector, eight elements a step.
 
 Eight booleans are a word of 64 bits, and two products of it are the pattern of those that are true
-and how many they are. A table says for each pattern where they are among the eight; all eight of its
+and how many they are. A table says for each pattern where they are among the eight; all of its
 entries are written behind the places so far, and the next step overwrites those that are none.
 """
 

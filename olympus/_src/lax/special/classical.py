@@ -8,6 +8,7 @@ from typing import Any
 
 from ...base.docstrings import complete_docstrings
 from ...base.typing import Array, ArrayLike, IrValue
+from ...base.util import lazy_module
 from ...core.primitive import Builder
 from ...core.trace import typeof
 from ...types import dtypes
@@ -22,6 +23,7 @@ from .series import Computed, enough
 
 # Error functions ---------------------------------------------------------------------------------
 
+_KERNELS = lazy_module("olympus._src.lax.kernels.elementwise")
 _TWO_OVER_SQRT_PI = 2.0 / math.sqrt(math.pi)
 
 erf_p = elementwise("erf", "chlo.erf", FLOATING,
@@ -46,7 +48,8 @@ erfc_p = Erfc("erfc", "chlo.erfc", FLOATING,
               (lambda t, y, x: mul(t, mul(-_TWO_OVER_SQRT_PI, exp(neg(square(x))))),), pace=4.0)
 erf_inv_p = elementwise("erf_inv", "chlo.erf_inv", FLOATING,
                         lambda t, y, x: mul(t, mul(1.0 / _TWO_OVER_SQRT_PI, exp(square(y)))),
-                        domain=(-1.0, 1.0), fusion="long", pace=20.0)
+                        domain=(-1.0, 1.0), fusion="long", pace=20.0, kernels=_KERNELS,
+                        kernels_from=16384)
 
 
 def erf(x: ArrayLike) -> Array:
@@ -93,7 +96,7 @@ def erf_inv(x: ArrayLike) -> Array:
 # Gamma functions ---------------------------------------------------------------------------------
 
 lgamma_p = elementwise("lgamma", "chlo.lgamma", FLOATING, lambda t, y, x: mul(t, digamma(x)),
-                       fusion="long", pace=20.0)
+                       fusion="long", pace=20.0, kernels=_KERNELS, kernels_from=16384)
 digamma_p = elementwise("digamma", "chlo.digamma", FLOATING,
                         lambda t, y, x: mul(t, polygamma(1.0, x)), fusion="long", pace=20.0)
 # (-1)ᵐ⁺¹ m! ζ(m+1, x) (DLMF 25.11.12), whose factors float32 holds up to m = 23: by way of float64.
