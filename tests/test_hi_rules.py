@@ -304,3 +304,32 @@ def test_policies_of_checkpoint_are_asked_about_a_users_operation(policy):
     want = np.cos(s * s) * 2 * s * c
     np.testing.assert_allclose(olympus.grad(olympus.checkpoint(fun, policy=policy))(x), want,
                                rtol=1e-5)
+
+
+def test_staging_says_what_is_recorded():
+    """Regression: the hook was not called."""
+    class Noted(Base):
+        vjp_fwd = lambda self, nzs, x, d, n: (self(x, d, n), x)
+        vjp_bwd_retval = lambda self, x, cts: (cts[0] + cts[1], {"y": x}, None)
+
+        def staging(self, trace, source_info, x, d, n):
+            assert trace.eqns == [] and "test_hi_rules" in str(source_info)
+            first, second = super().staging(trace, source_info, x, d, n)
+            return [first * 2, second]
+
+    f = lambda x: Noted(x, x)(x, {"y": x}, 3)[0]
+    assert str(olympus.make_olympuspr(f)(2.0)) == """\
+{ lambda ; a:f32[]. let
+    b:f32[] _:f32[] = Noted a a 3:i32[]
+    c:f32[] = mul b 2.0:f32[]
+  in (c,) }"""
+    assert olympus.jit(f)(2.0) == 2 * f(2.0)
+    assert olympus.jit(olympus.grad(lambda x: x * f(2.0)))(1.0) == 2 * f(2.0)
+
+
+def test_two_rules_for_one_cotangent_are_refused():
+    class Both(Base):
+        vjp_bwd = vjp_bwd_retval = lambda self, *args: None
+
+    with pytest.raises(AttributeError, match="`vjp_bwd` and `vjp_bwd_retval` given"):
+        Both(1.0, 2.0)

@@ -113,6 +113,47 @@ def test_parts_of_parts_are_read_and_written():
         assert part == 3 and bits == np.float32(3).view(np.int32)
 
 
+_MESH = olympus.make_mesh((1,), ("d",), axis_types=(olympus.sharding.AxisType.Explicit,))
+CALLS = {
+    "jit": olympus.jit, "checkpoint": olympus.checkpoint, "named": olympus.named_call,
+    "cond": lambda f: lambda part: lax.cond(onp.array(True), f, f, part),
+    "scan": lambda f: lambda part: lax.scan(lambda c, _: (c, f(part)), 0, None, length=1)[1][0],
+    "shard_map": lambda f: olympus.jit(
+        olympus.shard_map(f, mesh=_MESH, in_specs=olympus.P(), out_specs=olympus.P())),
+    "unmapped": lambda f: lambda part: olympus.vmap(
+        lambda part, x: f(part) + x, in_axes=(None, 0))(part, onp.zeros(2))[0],
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+@pytest.mark.parametrize("traced", [False, True])
+def test_a_part_is_an_argument(call, traced):
+    """Regression: transformed functions refused parts, and jit gave its function an array."""
+    def add_and_read(part):
+        addupdate(part, -1, 5.0)
+        return part.at[1:].T[0]
+
+    def run(x, i):
+        ref = new_ref(x.reshape(2, 2))
+        return CALLS[call](add_and_read)(ref.at[i].at[::-1]), ref[...]
+
+    if traced:
+        out, left = olympus.jit(run)(X, 1)
+    else:
+        out, left = run(onp.asarray(X), 1)
+    assert out == 7 and left.tolist() == [[0.5, -1.0], [7.0, 0.25]]
+
+
+def test_parts_of_one_pattern_share_a_program():
+    step = olympus.jit(lambda part, v: set(part, ..., v))
+    ref = new_ref(onp.zeros((3, 2)))
+    for i in range(3):
+        step(ref.at[onp.int32(i)], i + 1.0)
+    assert ref[...].tolist() == [[1, 1], [2, 2], [3, 3]]
+    assert step.cache_info().traces == 1
+    assert [type(x) for x in olympus.tree.leaves(ref.at[0])] == [type(ref)]
+
+
 def test_programs_are_printed_as_jax_prints_them():
     def f(x, i, v):
         x[...] += 1.0
@@ -456,6 +497,29 @@ def test_a_while_reads_in_its_condition_what_its_body_writes():
 
     for count, left in ways(run, 5.0):
         assert count == 3 and left.tolist() == [0, 6]
+
+
+@pytest.mark.parametrize("jitted", [False, True])
+@pytest.mark.parametrize("outer", [False, True])
+def test_a_condition_sees_what_its_body_wrote_under_transformations(jitted, outer):
+    """Regression: under vmap, jvp and others the condition read the content before the loop."""
+    def doubled(ref, x):
+        ref[...] = x
+        out = lax.while_loop(lambda i: (ref[...] < 10.0) & (i < 9),
+                             lambda i: (set(ref, ..., ref[...] * 2), i + 1)[1], 0)
+        return ref[...], out
+
+    way = olympus.jit if jitted else lambda f: f
+    own = lambda x: doubled(new_ref(onp.zeros_like(x)), x)
+    if outer:
+        refs = new_ref(onp.zeros(3)), new_ref(0.0), new_ref(0.0)
+        mapped = way(olympus.vmap(doubled))(refs[0], onp.array([1.0, 3.0, 11.0]))
+        found = way(lambda a, b, x: olympus.jvp(doubled, (a, x), (b, 1.0)))(*refs[1:], 3.0)
+    else:
+        mapped = way(olympus.vmap(own))(onp.array([1.0, 3.0, 11.0]))
+        found = way(lambda x: olympus.jvp(own, (x,), (1.0,)))(3.0)
+    assert [x.tolist() for x in mapped] == [[16, 12, 11], [4, 2, 0]]
+    assert found[0] == (12, 2) and found[1][0] == 4
 
 
 def test_rows_of_a_reference_are_scanned():

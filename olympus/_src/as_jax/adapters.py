@@ -178,7 +178,7 @@ ROWS = {
     "_src.state": Adapter("Pallas kernels and JAX's own tests take references from it.", _STATE),
     "_src.state.discharge": Adapter(
         "JAX's own tests discharge programs by it.",
-        {"extend.state": "discharge_state run_state"}),
+        {"as_jax.private": "discharge_state", "extend.state": "run_state"}),
     "_src.state.primitives": Adapter(
         "JAX's own tests read and write references by it.",
         {"lax.refs": "addupdate_p get_p swap_p",

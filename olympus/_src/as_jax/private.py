@@ -16,9 +16,10 @@ import numpy as np
 from ..base import source
 from ..base.typing import Array
 from ..base.util import ByKey
-from ..core.ir import SourceInfo
+from ..core.ir import ClosedOlympuspr, SourceInfo
 from ..core.trace import ThreadState, ctx
 from ..devices.devices import _clients
+from ..extend import state
 from ..jit.signature import indices, named_twice
 from ..numpy import promote
 from ..types import dtypes
@@ -133,6 +134,13 @@ def user_frames(traceback: SourceInfo | source.Source | None) -> list[Frame]:
 def user_frame(traceback: SourceInfo | source.Source | None) -> Frame | None:
     """The user's line that an equation comes from; None if it is not known."""
     return next(iter(user_frames(traceback)), None)
+
+
+def discharge_state(closed_jaxpr: ClosedOlympuspr, *, should_discharge: bool | Sequence[bool] = True,
+                    lower: bool = True) -> ClosedOlympuspr:
+    """`olympus.extend.state.discharge_state` of a closed program."""
+    return ClosedOlympuspr(*state.discharge_state(
+        closed_jaxpr.olympuspr, closed_jaxpr.consts, should_discharge=should_discharge))
 
 
 def infer_argnums_and_argnames(sig: inspect.Signature, argnums: int | Sequence[int] | None,

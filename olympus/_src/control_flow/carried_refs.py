@@ -14,7 +14,7 @@ from collections.abc import Callable
 
 from ..base.typing import PyTree, Reference
 from ..control.bodies import described, leaf_names
-from ..core.cells import is_place, is_ref
+from ..core.cells import is_ref
 from ..types.tree import tree_flatten
 
 
@@ -35,7 +35,7 @@ class Places:
     def __init__(self, value: PyTree) -> None:
         leaves, self.tree = tree_flatten(value)
         self.refs: dict[int, Reference] = {
-            i: x for i, x in enumerate(leaves) if is_place(x)}
+            i: x for i, x in enumerate(leaves) if is_ref(x)}
 
     def without(self, value: PyTree) -> PyTree:
         """The value with None in place of each reference."""

@@ -196,17 +196,6 @@ def globals_with_references(fun: FunctionType) -> list[object]:
     return found
 
 
-class Part:
-    """A part of a reference, which is read and written as one; `numpy/refs.py` has it."""
-
-    __slots__ = ()
-
-
-def is_place(x: object) -> TypeGuard[Reference]:
-    """Whether a value is a reference or a part of one."""
-    return is_ref(x) or isinstance(x, Part)
-
-
 def at_hand(ref: Reference) -> bool:
     """Whether nothing is recorded between the current trace and where a reference was made."""
     if type(ref) is not Ref:

@@ -34,7 +34,7 @@ from .trace import (
 _user_frame = source.user_frame
 new: Any = object.__new__
 _UNLEAKED = 2           # references to a trace without tracers: `stage`'s, and the count's own
-ASK: Any = object()     # for a source: that of the user's line
+ASK: Any = object()     # given as a source: look for the user's line
 
 
 class JitTracer(Tracer):
@@ -174,6 +174,8 @@ class StagingTrace(Trace):
         if line is ASK:
             line = self.source or _user_frame(2)
         if prim.multiple_results:
+            if prim.recorded_as is not None:
+                return prim.recorded_as(self, args, params)
             for body in prim.bodies(params):
                 height = (body.olympuspr if type(body) is ClosedOlympuspr else body).height
                 if height > self.height:

@@ -16,17 +16,18 @@ from itertools import compress
 from typing import Any, ClassVar
 
 from ..base import spelling
+from ..base.source import Source, user_frame
 from ..base.typing import Array, MappedAxis, Params, PyTree, Reference, Value
 from ..base.util import clipped, lazy_module
 from ..core import tags
 from ..core.effects import Effect
 from ..core.evaluate import eval_closed
-from ..core.ir import NO_EFFECTS, DropVar, OlympusprEqn
+from ..core.ir import NO_EFFECTS, DropVar, OlympusprEqn, numbers
 from ..core.primitive import (
     Axis, Cotangent, Higher, Linear, OpenPrimitive, Primitive, Tangent, Transposed, Zero,
 )
-from ..core.staging import stage
-from ..core.trace import FOREIGN_AVALS, ctx, typeof
+from ..core.staging import StagingTrace, stage
+from ..core.trace import FOREIGN_AVALS, Trace, ctx, typeof
 from ..interpreters.batching import batch_flat
 from ..interpreters.discharge import content, discharge, is_cell, put_back, written
 from ..interpreters.jvp import jvp_flat
@@ -202,6 +203,7 @@ class HiPrim:
         batch(axis, args, dims)                 results, their mapped axes
         batch_dim_rule(axis, dims)              the mapped axes alone: the rest is vmap of the rules
         dce(used_outs, live_ins)                used arguments, results that are left, the operation
+        staging(trace, source, *args)           what is recorded, if not one equation
 
     `effects` are those on references among the arguments: `{olympus.extend.state.WriteEffect(0)}`
     for an `expand` that writes the first one. `nzs` says of each array whether it has a tangent.
@@ -228,7 +230,8 @@ class HiPrim:
     params: Params
     effects: frozenset[Effect] = NO_EFFECTS
     skip_linearization_on_zero_tangents = True      # always so here
-    _call: ClassVar[HiCall]
+    _call: ClassVar[HiCall]         # which calls bind
+    _recorded: ClassVar[HiCall]     # of equations
 
     def __init_subclass__(cls, **options: object) -> None:
         super().__init_subclass__(**options)
@@ -238,7 +241,9 @@ class HiPrim:
                                 "rule; unpack it in the class body: `vjp_fwd, vjp_bwd_retval = "
                                 "vjp_from_jvp`, or `lin, linearized = linearize_from_jvp`.")
         # A primitive of its own, whose name is in printed programs and messages.
-        cls._call = HiCall(cls.__name__)
+        cls._call = cls._recorded = HiCall(cls.__name__)
+        if cls.staging is not HiPrim.staging:
+            cls._call = StagedHiCall(cls.__name__)
 
     def __init__(self) -> None:
         name = type(self).__name__
@@ -254,6 +259,9 @@ class HiPrim:
                     raise TypeError(f"{name}: {what} has {clipped(aval)} of type "
                                     f"{type(aval).__name__}; types of values are required: "
                                     "olympus.typeof(x).")
+        if all(HiPrim._defines(self, rule) for rule in ("vjp_bwd", "vjp_bwd_retval")):
+            raise AttributeError(f"{name}: `vjp_bwd` and `vjp_bwd_retval` given; one of them is "
+                                 "required: they are one rule in two forms; remove the other.")
         self.__dict__.update(self.params)
         self.check(*self.in_avals)
 
@@ -315,6 +323,12 @@ class HiPrim:
             ) -> tuple[PyTree, PyTree, HiPrim | None]:
         used = any(tree_flatten(used_outs)[0]) or bool(self.effects)
         return used, used, self if used else None
+
+    def staging(self, trace: Trace, source_info: Source | None, *args: PyTree) -> PyTree:
+        """The results where the operation is recorded: by one equation, unless overridden."""
+        flat = self._flat(self.in_tree, args, "staging")
+        return tree_unflatten(self.out_tree, trace.process(
+            self._recorded, tuple(flat), {"_prim": self}, source_info))
 
     def pp_params(self) -> Params:
         """The params that printed programs show."""
@@ -486,12 +500,29 @@ class HiCall(Higher):
         ins, outs = (broadcast_prefix(flags, tree.unflatten([0] * tree.num_leaves))
                      for flags, tree in ((used_ins, _prim.in_tree), (produced, _prim.out_tree)))
         return eqn.replace(
-            invars=[*compress(eqn.invars, ins)], primitive=new._call, params={"_prim": new},
+            invars=[*compress(eqn.invars, ins)], primitive=new._recorded, params={"_prim": new},
             outvars=[v if u else DropVar(v.aval) for v, u, made in zip(
                 eqn.outvars, used, outs, strict=True) if made])
 
 
-HiPrim._call = HiCall("HiPrim")
+class StagedHiCall(HiCall):
+    """An operation whose class says what is recorded of it: its `staging`."""
+
+    def recorded_as(self, trace: StagingTrace, args: Sequence[Value], params: Params) -> list[Value]:
+        _prim = params["_prim"]
+        if isinstance(trace, TapeTrace):    # where it is only noted, to be bound again
+            return StagingTrace.process(trace, _prim._recorded, args, params, trace.source)
+        outer, ctx.trace = ctx.trace, trace
+        try:
+            out = _prim.staging(trace, trace.source or user_frame(),
+                                *_prim.in_tree.unflatten(numbers(args)))
+        finally:
+            ctx.trace = outer
+        return [_checked(_prim, "staging", i, x, aval) for i, (x, aval) in enumerate(zip(
+            _prim._flat(_prim.out_tree, out, "staging"), _prim.out_avals_flat, strict=True))]
+
+
+HiPrim._call = HiPrim._recorded = HiCall("HiPrim")
 
 
 def rule_pair(prim: HiPrim, rule: str, returned: MappedAxis) -> tuple[PyTree, PyTree]:

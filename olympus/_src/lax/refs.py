@@ -25,7 +25,9 @@ from ..base.source import Source
 from ..base.typing import Array, ArrayLike, MappedAxis, Params, Reference
 from ..base.util import ByKey
 from ..core import templates
-from ..core.cells import Ref, after_end, at_hand, check_value, lock, outer_reference
+from ..core.cells import (
+    Ref, after_end, at_hand, check_value, identity_of, lock, outer_reference,
+)
 from ..core.effects import Effect, InputEffect, input_effects
 from ..core.ir import OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Primitive, Tangent, Zero
@@ -681,13 +683,18 @@ def on_references(prim: Higher, args: Sequence[Reference], params: Params) -> Re
         kinds.setdefault(e.index, set()).add(e.kind)
     if not kinds:
         return None
-    # One that was made in this trace ends with it: a later pass can have no more than its content.
-    cells = {i: Ref(get_p.bind(ref, view=WHOLE), trace, stands_for=None if (
-        type(ref) is Ref and ref._trace is trace) else ref) for i in kinds for ref in [args[i]]}
-    outs = prim.discharged([cells.get(i, x) for i, x in enumerate(args)], params)
+    # A loop's condition and body may have one reference, which is one cell. One that was made in
+    # this trace ends with it: a later pass can have no more than its content.
+    cells: dict[int, Ref] = {}
+    for ref in [args[i] for i in kinds]:
+        if identity_of(ref) not in cells:
+            cells[identity_of(ref)] = Ref(get_p.bind(ref, view=WHOLE), trace, stands_for=None if (
+                type(ref) is Ref and ref._trace is trace) else ref)
+    ins = [cells[identity_of(x)] if i in kinds else x for i, x in enumerate(args)]
+    outs = prim.discharged(ins, params)
     for i, found in kinds.items():
         if found != {"read"}:
-            ref, new = args[i], cells[i]._value
+            ref, new = args[i], ins[i]._value
             if at_hand(ref):
                 check_value("ref[...] = x", ref, new, partial(
                     _line_of_write, prim, params, i, len(args)))

@@ -15,7 +15,7 @@ from ..base import lib, source
 from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, DTypeLike, Reference
 from ..base.util import Memo, clipped
-from ..core.cells import Part, Ref, at_hand, check_value, is_ref
+from ..core.cells import Ref, at_hand, check_value, is_ref
 from ..core.staging import stage
 from ..core.trace import FOREIGN_AVALS, ThreadState, Tracer, ctx, describe, typeof
 from ..lax.convert import bitcast_convert_type
@@ -31,6 +31,8 @@ from ..types.avals import HIGH, ShapedArray
 from ..types.memory import Space
 from ..types.refs import RefAval
 from ..types.shape import SymbolicDim
+from ..types.tree_paths import GetAttrKey
+from ..types.tree_registry import register_pytree_with_keys
 from . import promote
 from .creation import asarray, is_sequence
 from .index_plan import Slice, consumed, entries_of, parse
@@ -312,8 +314,10 @@ def _general(shape: tuple[int, ...], entries: tuple[Reference, ...]) -> tuple[Vi
 
 # Reading and writing -----------------------------------------------------------------------------
 
-class RefPart(Part):
+class RefPart:
     """A part of a reference, `ref.at[index]`, which is read and written as one.
+
+    A pytree: its leaves are the reference and the entries of the index that are arrays.
 
     >>> import olympus
     >>> ref = olympus.new_ref(olympus.numpy.zeros((2, 3)))
@@ -322,15 +326,29 @@ class RefPart(Part):
     [7. 0. 0.]
     """
 
-    __slots__ = ("ref", "view", "ops")
+    # `whole` is the shape of the content that the view is a view of.
+    __slots__ = ("ref", "view", "ops", "whole")
     __hash__ = object.__hash__
 
-    def __init__(self, ref: Reference, view: View, ops: Sequence[Reference]) -> None:
+    def __init__(self, ref: Reference, view: View, ops: Sequence[Reference],
+                 whole: tuple[int, ...] | None = None) -> None:
         self.ref, self.view, self.ops = ref, view, tuple(ops)
+        self.whole = ref.aval.shape if whole is None else whole
 
     @property
     def _part(self) -> ShapedArray:
+        self.check_whole()
         return _part_aval(self.ref, self.view, self.ops)
+
+    def check_whole(self) -> None:
+        """TypeError where a transformation gives its function a slice of the reference."""
+        if is_ref(self.ref) and self.ref.aval.shape != self.whole:
+            content = self.ref.aval.inner
+            raise TypeError(
+                f"ref.at: a part given of a reference to {content.update(shape=self.whole)}, in a "
+                f"function that gets a slice of it,\n  {self.ref.aval}; vmap, rows of scan and "
+                "shard_map cut references, and no parts of them;\n  pass the reference and the "
+                "index, and write ref.at[index] inside.")
 
     shape = property(lambda self: self._part.shape, doc="The part's shape.")
     dtype = property(lambda self: self._part.dtype, doc="The part's dtype.")
@@ -342,9 +360,9 @@ class RefPart(Part):
         if view is WHOLE:
             return self
         if self.view is WHOLE:
-            return RefPart(self.ref, view, ops)
+            return RefPart(self.ref, view, ops, self.whole)
         return RefPart(self.ref, Viewed((self.view, view), (len(self.ops), len(ops))),
-                       (*self.ops, *ops))
+                       (*self.ops, *ops), self.whole)
 
     @api_boundary
     def reshape(self, *shape: Reference) -> RefPart:
@@ -374,6 +392,14 @@ class RefPart(Part):
         return f"RefPart({self.ref.aval}, {self._part})"
 
 
+register_pytree_with_keys(
+    RefPart,
+    lambda part: (((GetAttrKey("ref"), part.ref), *[
+        (GetAttrKey(f"ops[{i}]"), x) for i, x in enumerate(part.ops)]), (part.view, part.whole)),
+    lambda aux, leaves: RefPart((found := tuple(leaves))[0], aux[0], found[1:], aux[1]),
+    lambda part: ((part.ref, *part.ops), (part.view, part.whole)))
+
+
 def _part_aval(ref: Reference, view: View, ops: Sequence[Reference]) -> ShapedArray:
     """The type of a part: memoised by the types."""
     return get_p.result_avals((ref.aval, *map(typeof, ops)), {"view": view})
@@ -383,7 +409,7 @@ def _view_of(name: str, ref: Reference, index: object
              ) -> tuple[Reference, View, Sequence[Reference]]:
     """The reference, the view and its operands of an index of a reference, or of a part of one."""
     if type(ref) is RefPart:
-        part = ref.within(*_view(ref.shape, index))
+        part = ref.within(*_view(ref.shape, index))     # which checks it
         return part.ref, part.view, part.ops
     if not is_ref(ref):
         raise TypeError(f"{name}: {_described(ref)} given; a reference is required, which new_ref "

@@ -22,9 +22,12 @@ def _inner(name: str, doc: str) -> property:
 class RefAval(AbstractValue):
     """The aval of a reference; `inner` is the aval of its content.
 
+    Args:
+      inner_aval: the aval of the content.
+
     >>> import olympus
-    >>> olympus.typeof(olympus.new_ref(1.0))
-    Ref{float32[]}
+    >>> olympus.ref.AbstractRef(olympus.typeof(1.0)) is olympus.typeof(olympus.new_ref(1.0))
+    True
     """
 
     __slots__ = ("inner",)
@@ -46,6 +49,12 @@ class RefAval(AbstractValue):
     explicit = _inner("explicit", "Whether the type says how the content is cut.")
     memory_space = _inner("memory_space", "The memory of the device that the content is in.")
     manual_axis_type = _inner("manual_axis_type", "The content's manual axes.")
+
+    def __new__(cls, inner_aval: ShapedArray) -> RefAval:
+        if not isinstance(inner_aval, AbstractValue) or inner_aval.mutable:
+            raise TypeError(f"AbstractRef: {inner_aval!r:.60} given; the type of a content is "
+                            "required, such as olympus.typeof(x).")
+        return ref_aval(inner_aval.strong() if inner_aval.is_array else inner_aval)
 
     def attribute_of(self, tracer: Reference, name: str) -> Reference:
         """The method of a traced reference."""

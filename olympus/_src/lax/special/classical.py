@@ -198,7 +198,7 @@ def _chebyshev(coefficients: Sequence[float], y: Array) -> Array:
 
 def _two_ranges(near: Sequence[float], far: Sequence[float], x: Array,
                 factor: Callable[[Array], Array] | None) -> Array:
-    size, near, far = abs(x), enough(x, near, 1.0), enough(x, far, 1.0)
+    size, far = abs(x), enough(x, far, 1.0)     # without any of `near`, I₀(0) is not 1
     inner, beyond = select(gt(size, 8.0), mul(0.0, size), size), select(gt(size, 8.0), size, 8.0)
     below = _chebyshev(near, sub(mul(0.25, inner), 1.0))
     above = mul(_chebyshev(far, sub(div(16.0, beyond), 1.0)), rsqrt(beyond))

@@ -67,27 +67,28 @@ def cos_pi(x: Array) -> Array:
     return sin_pi(0.5 - absolute(x - 2.0 * rint(0.5 * x)))
 
 
-def gamma_above(x: Array) -> Array:
+def gamma_above(x: Array, tol: float = 0.0) -> Array:
     """Γ(x) for x > 0."""
     big = x >= _LARGE
     low, high = outside(big, x, 1.0), minimum(inside(big, x, _LARGE), 172.0)
-    power = high ** (0.5 * high - 0.25)
-    far = power * exp(-high) * power * (_ROOT_TWICE_PI * exp(stirling(high)))
+    if tol > 1e-12:     # of results of 32 bits at most: a logarithm has digits enough
+        far = _ROOT_TWICE_PI * exp((high - 0.5) * log(high) - high + stirling(high))
+    else:
+        power = high ** (0.5 * high - 0.25)
+        far = power * exp(-high) * power * (_ROOT_TWICE_PI * exp(stirling(high)))
     value = where(big, far, 1.0 / (low * rgamma1p(low)))
     return where(x < 171.7, value, where(x == x, math.inf, x))
 
 
 def _gamma(tol: float, x: Array) -> Array:
     positive = x > 0.0
-    above = gamma_above(inside(positive, x, 1.0))
     # Γ(x) = -π / (x sin(πx) Γ(-x))
     size = outside(positive | (x == 0.0) | whole(x), -x, 0.5)
     big = size > 170.0
-    half = gamma_above(inside(big, 0.5 * size, 1.0))
+    above = gamma_above(where(positive, x, outside(big, size, 0.5)), tol)
     # No product of two tiny numbers: size sin(π size) would underflow.
-    below = -math.pi / sin_pi(size) / (size * gamma_above(outside(big, size, 0.5)))
-    # Beyond the range of Γ(-x) it is 0: the square of Γ(-x/2) is below 2ˣ⁺¹ Γ(-x).
-    below = where(big, 0.0 * below / half, below)
+    below = -math.pi / sin_pi(size) / (size * above)
+    below = where(big, 0.0 * below, below)      # beyond the range of Γ(-x)
     value = where(positive, above, where(whole(x), math.nan, below))
     return where(x == 0.0, copysign(math.inf, x), value)
 
@@ -173,9 +174,9 @@ def _gammaln(tol: float, x: Array) -> Array:
         return _gammaln_to_float32(x)
     positive = x > 0.0
     pole = (x <= 0.0) & whole(x)
-    above = gammaln_above(inside(positive, x, 1.0))
-    size = outside(positive | pole, -x, 0.5)
-    below = math.log(math.pi) - log(size) - log(absolute(sin_pi(size))) - gammaln_above(size)
+    size = where(positive, x, outside(pole, -x, 0.5))
+    above = gammaln_above(size)
+    below = math.log(math.pi) - log(size) - log(absolute(sin_pi(size))) - above
     value = where(positive, above, where(pole, math.inf, where(x == x, below, x)))
     return where(x == 1.0, 0.0, value)
 
