@@ -265,6 +265,8 @@ def test_a_report_is_made_of_recorded_figures():
     assert len([e for e in root.iter() if e.tag.endswith("polygon")]) == 1
     with pytest.raises(AttributeError):
         plan_.devices = 3
+    other = recorded(memory=MemoryPlan(temporaries=4 << 30))
+    assert "own places it takes 4.0 GiB" in other.to_html() and "own places" not in page
     wide = recorded(mesh={"a": 16, "b": 2, "c": 32})
     assert "768 more devices" in wide.to_html()
 

@@ -212,7 +212,7 @@ def _mesh(plan: Plan) -> str:
     rows = prod(size for _, size in down)
     shown_rows, shown = min(rows, _MOST), min(across, _MOST)
     side = 44 if max(shown_rows, shown) <= 8 else 26
-    left, top = 20, 40
+    left, top = 20, 40 if down else 23
     parts = [_text(left, 14, f"{right}: {across} →")]
     if down:
         parts.append(_text(left, 31, " × ".join(f"{n}: {size}" for n, size in down) + " ↓"))

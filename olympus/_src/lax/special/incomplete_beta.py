@@ -146,7 +146,7 @@ def _stirling_change(p: Array, q: Array) -> Array:
 
 
 def _rising(p: Array, q: Array) -> tuple[Array, Array]:
-    """p or, if that is small, p + `_short(p)`, and Π (p+k+q) / (p+k) - 1 over the numbers between."""
+    """p or, if that is small, p + `_short(p)`, and Π (p+k+q) / (p+k) - 1 over those between."""
     least = _short(p)
     short = lt(p, least)
     low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
