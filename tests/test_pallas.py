@@ -308,6 +308,10 @@ def test_gradients_do_not_see_the_padding_of_the_last_block():
     np.testing.assert_allclose(summed(w), x.sum((0, 1)), rtol=1e-5)
     carried = olympus.grad(lambda w: lax.scan(lambda c, x: (c + loss(w, x), None), 0., x)[0])
     np.testing.assert_allclose(carried(w), x.sum((0, 1)), rtol=1e-5)
+    double = called(lambda x, o: o.__setitem__(..., 2 * x[...]), out(7, 3), grid=2, in_specs=[rows],
+                    out_specs=rows)
+    back = olympus.linear_transpose(double, x[0])
+    assert olympus.jvp(back, (x[1],), (x[0],))[1][0].tolist() == (2 * x[0]).tolist()
 
 
 def test_padding_of_elements_in_front():

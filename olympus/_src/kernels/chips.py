@@ -168,7 +168,7 @@ _CHIPS = {
            (1, 4, 16, 512 * _K, 64)),
 }
 #: the names that backends give to devices
-_KINDS = {
+_CHIP_OF_DEVICE_KIND = {
     "TPU v2": "v2", "TPU v3": "v3", "TPU v4 lite": "v4i", "TPU v4": "v4", "TPU v5 lite": "v5e",
     "TPU v5e": "v5e", "TPU v5": "v5p", "TPU v5p": "v5p", "TPU v6 lite": "v6e", "TPU v6e": "v6e",
     "TPU7": "7", "TPU7x": "7x",
@@ -218,9 +218,9 @@ def get_tpu_info() -> TpuInfo:
     """
     device = devices()[0]
     kind = device.device_kind
-    if kind not in _KINDS:
+    if kind not in _CHIP_OF_DEVICE_KIND:
         raise ValueError(f"get_tpu_info: Unsupported TPU device kind: {kind}; a TPU is required; "
                          "elsewhere name the chip, get_tpu_info_for_chip(ChipVersion.TPU_V5E, 1).")
     cores = getattr(device, "num_cores", None) or 1
-    return get_tpu_info_for_chip(ChipVersion(_KINDS[kind]), cores)
+    return get_tpu_info_for_chip(ChipVersion(_CHIP_OF_DEVICE_KIND[kind]), cores)
 

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from ..base.typing import Array
 from ..core.evaluate import bind, evaluate
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, derived
-from ..core.primitive import Tangent
+from ..core.primitive import Cotangent, Linear, Tangent
 from ..core.staging import stage
 from ..core.trace import typeof
 from ..lax.shape import broadcast_in_dim
@@ -31,6 +31,10 @@ class PadBlocks(Pad):
             padding_config: PaddingConfig) -> tuple[Array, Tangent]:
         _, tangent = pad_p.jvp(primals, tangents, padding_config=padding_config)
         return self.bind(*primals, padding_config=padding_config), tangent
+
+    def transpose(self, ct: Array, x: Linear, value: Array | Linear, *,
+                  padding_config: PaddingConfig) -> list[Cotangent]:
+        return pad_p.transpose(ct, x, value, padding_config=padding_config)
 
 
 pad_blocks_p = PadBlocks("pad_blocks")
