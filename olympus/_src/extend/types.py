@@ -508,7 +508,8 @@ class HiCall(Higher):
 class StagedHiCall(HiCall):
     """An operation whose class says what is recorded of it: its `staging`."""
 
-    def recorded_as(self, trace: StagingTrace, args: Sequence[Value], params: Params) -> list[Value]:
+    def recorded_as(self, trace: StagingTrace, args: Sequence[Value], params: Params
+                    ) -> list[Value]:
         _prim = params["_prim"]
         if isinstance(trace, TapeTrace):    # where it is only noted, to be bound again
             return StagingTrace.process(trace, _prim._recorded, args, params, trace.source)

@@ -25,9 +25,7 @@ from ..base.source import Source
 from ..base.typing import Array, ArrayLike, MappedAxis, Params, Reference
 from ..base.util import ByKey
 from ..core import templates
-from ..core.cells import (
-    Ref, after_end, at_hand, check_value, identity_of, lock, outer_reference,
-)
+from ..core.cells import Ref, after_end, at_hand, check_value, identity_of, lock, outer_reference
 from ..core.effects import Effect, InputEffect, input_effects
 from ..core.ir import OlympusprEqn, Var
 from ..core.primitive import Axis, Higher, Linear, Primitive, Tangent, Zero
