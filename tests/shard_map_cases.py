@@ -834,6 +834,24 @@ def case_branches_that_devices_take_apart_have_no_collectives_among_them():
     error(ValueError, "psum in the branch waits for all devices along 'i'", lambda: mapped(X))
 
 
+def case_loops_with_checkpoints_run_as_often_back_as_each_device_ran_them():
+    """Regression: the count of one device stood for all, and summing in the loop never ended."""
+    w, parts = np.float32(1.5), X.reshape(4, 2, 2, 2).sum((1, 3))       # each device's sum
+    n = np.ceil(np.maximum(np.log(40 / parts) / np.log(w), 0))
+    assert len(set(n.flat)) > 2
+    for check_vma in True, False:
+        f = olympus.shard_map(
+            lambda w, v: lax.while_loop(lambda v: v.sum() < 40, lambda v: v * w, v, checkpoints=3),
+            mesh=mesh(), in_specs=(P(), P("x", "y")), out_specs=P("x", "y"), check_vma=check_vma)
+        total = lambda w, v, f=f: f(w, v).sum()
+        close(both(f, w, X), X * np.repeat(np.repeat(w ** n, 2, 0), 2, 1))
+        first, d_parts = both(olympus.grad(total, (0, 1)), w, X)
+        close(first / (parts * n * w ** (n - 1)).sum(), 1.0)
+        close(d_parts, np.repeat(np.repeat(w ** n, 2, 0), 2, 1))
+        close(both(olympus.grad(olympus.grad(total)), w, X)
+              / (parts * n * (n - 1) * w ** (n - 2)).sum(), 1.0)
+
+
 def case_branches_that_devices_take_together_may_have_collectives():
     parts = X.reshape(4, 2, 2, 2)       # [x, rows, y, columns]
     summed = np.broadcast_to(parts.sum(0), parts.shape)

@@ -49,6 +49,8 @@ SPECIAL = {
     "betainc": (lax.betainc, (A, B, NEAR), sp.betainc, 200),
     "zeta": (lax.zeta, (S, Q), sp.zeta, 8),
     "polygamma": (lax.polygamma, (ORDER, Q), lambda m, x: sp.polygamma(m.astype(int), x), 100),
+    "polygamma of an array": (special.polygamma, (np.arange(200, dtype=np.float32) % 45, 2 * Q),
+                              lambda m, x: sp.polygamma(m.astype(int), x), 100),
 }
 
 
@@ -71,6 +73,19 @@ def test_special_functions_of_float32_keep_their_digits_on_accelerators(name):
     told = (np.abs(want) > 1e-36) & (np.abs(want) < 1e38)
     error = np.abs(here(fun, *args).astype(np.float64) - want)[told] / np.abs(want[told]) / ULP
     assert error.max() < units and np.median(error) < max(2.0, units / 5)
+
+
+def test_polygamma_and_incomplete_gamma_at_the_ends_of_float32_on_accelerators():
+    orders, x = map(np.ravel, np.meshgrid(np.float32([0, 1, 2, 34, 35, 40]), np.float32(
+        [0, 1e-40, 1e-30, 1.5, 1e20, np.inf, np.nan, -2, -0.5])))
+    want = special.polygamma(orders, x)         # by float64
+    np.testing.assert_allclose(here(special.polygamma, orders, x), want, rtol=2e-5)
+    # Ratios of these over- and underflow.
+    ends = np.float32([0, 1.2e-38, 1e-30, 0.5, 1, 1.5, 1e9, 1e38, np.inf, np.nan, -1])
+    a, x = map(np.ravel, np.meshgrid(ends, ends))
+    for fun in (lax.igamma, lax.igammac, lax.igamma_grad_a):
+        keep = ~((a == x) & (a == np.float32(1e38)))        # the slope there underflows
+        np.testing.assert_allclose(here(fun, a, x)[keep], fun(a, x)[keep], rtol=2e-5, atol=1e-37)
 
 
 def test_the_density_of_beta_near_0_does_not_underflow_with_its_power_on_accelerators():

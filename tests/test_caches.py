@@ -649,7 +649,7 @@ CACHES = {
     ("runtime/disk_cache.py", "_libraries"): "directory | process | as many as are set",
     ("runtime/disk_cache.py", "_calls"): "none: what the thread is to write | process | 64 MiB",
     ("runtime/disk_cache.py", "faults"): "none: what went wrong there | process | 64",
-    ("core/identity.py", "_numbers"): "primitive and params by bits, aval, elements' digest | "
+    ("core/identity.py", "_part_numbers"): "primitive and params by bits, aval, elements' digest | "
         "process | 65536",
     ("lax/special/series.py", "program"): "shape, dtype, params | the primitive | 256",
     ("lax/indexing.py", "_update_body"): "primitive, dtype | process | 256",

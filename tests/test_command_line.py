@@ -158,12 +158,49 @@ def test_a_target_that_was_forgotten_is_told(folder, capsys):
     assert "target: 'model:scaled' given" in capsys.readouterr().err
 
 
-def test_a_functions_own_error_comes_with_the_users_lines_only(folder):
-    with pytest.raises(TypeError) as error:
+def test_a_functions_own_error_comes_with_the_users_lines_only(folder, capsys):
+    assert main(["lower", "model:predict", "{w: f32[3,4]}", "f32[2,5]", "-q"]) == 1
+    printed = capsys.readouterr()
+    assert "model.py:5" in printed.err and "staging.py" not in printed.err and not printed.out
+    with config.traceback_filtering("off"), pytest.raises(TypeError):
         main(["lower", "model:predict", "{w: f32[3,4]}", "f32[2,5]", "-q"])
-    files = [entry.path.name for entry in error.traceback]
-    assert "model.py" in files
-    assert "staging.py" not in files
+
+
+MISTAKEN = """import olympus.numpy as onp
+def two(x, y): return x @ y
+def raises(x): raise RuntimeError("no weights")
+def deep(x): return deep(x)
+def eig(x): return onp.linalg.eig(x)
+def chained(x):
+    try:
+        {}["a"]
+    except KeyError as error:
+        raise ValueError("no a") from error
+"""
+
+
+@pytest.mark.parametrize(("command", "status", "words"), [
+    ("lower wrong.py:two f32[8]", 2, r"takes \(x, y\), and 1 argument is given: missing .* 'y'"),
+    ("compile wrong.py:two f32[8] f32[8] f32[8]", 2, "3 arguments are given: too many positional"),
+    ("run wrong.py:two 1 z=2", 2, "missing a required argument: 'y'"),
+    ("export wrong.py:two -o a.bin", 2, "no arguments are given: missing .* 'x'"),
+    ("run wrong.py:two 1 2 --static z", 2, "name some of x, y of two"),
+    ("run wrong.py:raises 1", 1, r": RuntimeError: no weights\n  wrong.py:3 \(raises\): def "),
+    ("lower wrong.py:chained 1", 1, "ValueError: no a\n.*\n  because of KeyError: 'a'\n$"),
+    ("lower wrong.py:deep f32[8]", 1, r"RecursionError: .*\n  …\n(  wrong.py:4 .*\n){10}$"),
+    ("lower wrong.py:eig f32[2,2] --platform tpu", 1, "geev on platform tpu given"),
+    ("lower syntax.py:f f32[8]", 1, r"SyntaxError: .* closed\n  syntax.py:1 .*: def f\(x:\n$"),
+    ("lower importing.py:f f32[8]", 1, "No module named 'no_such'\n  importing.py:2 .*: import "),
+])
+def test_a_mistake_in_a_file_or_its_arguments_is_words_and_a_status(
+        folder, capsys, command, status, words):
+    (folder / "wrong.py").write_text(MISTAKEN)
+    (folder / "syntax.py").write_text("def f(x:\n    return x\n")
+    (folder / "importing.py").write_text("import math\nimport no_such\n")
+    assert main([*command.split(), "-q"]) == status
+    printed = capsys.readouterr()
+    assert re.search(words, printed.err), printed.err
+    assert not printed.out and "Traceback" not in printed.err and "_src" not in printed.err
 
 
 def test_a_file_imports_what_is_beside_it(folder, capsys):

@@ -270,7 +270,7 @@ class Service:
     def shutdown(self):
         print("stopped", flush=True)
     __del__ = shutdown
-coordinator._start = lambda **asked: Service()
+coordinator._start_service = lambda **asked: Service()
 sys.stdin = io.StringIO('{"pulses": [], "heartbeat_timeout": 1}')
 coordinator.main()
 """

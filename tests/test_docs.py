@@ -189,9 +189,12 @@ OTHERWISE = (Option, functools.partial, types.GenericAlias, types.BuiltinFunctio
              typing.NewType)
 
 
-# Annotations to which "A bool." would add nothing.
-SAY_ENOUGH = {None, "None", "bool", "float", "int", "str", bool, float, int, str,
-              "tuple[int, ...]", "IrValue", "Mesh", "Initializer"}
+# Annotations to which "A bool." would add nothing: they name the result's class.
+SAY_ENOUGH = {None, "None", "NoReturn", "bool", "bytes", "float", "int", "str", "tuple[int, ...]",
+              "AbstractMesh", "CallPrimitive", "ClosedOlympuspr", "Initializer", "IrAttribute",
+              "IrType", "IrValue", "LeastSquaresResult", "LoweringResult", "Mesh", "Module",
+              "NameStack", "OlympusprEqn", "PyTreeDef", "RootResult", "SourceInfo", "StatefulPRNG",
+              "Token", "WrappedFun", "ir.Context"}
 
 
 def lacking(value):
@@ -202,7 +205,8 @@ def lacking(value):
         signature = inspect.signature(value)
         if signature.parameters and "Args:" not in text:
             lacks.append("Args")
-        if signature.return_annotation not in SAY_ENOUGH and "Returns:" not in text:
+        result = signature.return_annotation
+        if getattr(result, "__name__", result) not in SAY_ENOUGH and "Returns:" not in text:
             lacks.append("Returns")
     return lacks
 

@@ -61,6 +61,19 @@ def test_a_nan_is_the_extremum(shape: tuple[int, ...], dtype: str) -> None:
                             np.asarray(next(found)).astype(np.float64), wanted)
 
 
+@pytest.mark.parametrize("dtype", ["int8", "int16", "int32", "uint32", "int64", "uint64"])
+def test_extrema_of_integers(dtype: str) -> None:
+    kind = np.iinfo(dtype)
+    with enable_x64(True):
+        for shape in ((8191,), (8193,), (512, 15), (512, 17), (7, 2, 1001), (0, 3)):
+            x = np.random.default_rng(0).integers(kind.min, kind.max, shape, dtype, endpoint=True)
+            for axes in axes_of(len(shape)):
+                for fun, oracle, start in ((lax.reduce_max, np.max, kind.min),
+                                           (lax.reduce_min, np.min, kind.max)):
+                    found = jit(lambda x, fun=fun, axes=axes: fun(x, axes))(x)
+                    np.testing.assert_array_equal(found, oracle(x, axes, initial=start))
+
+
 X = numbers((100, 100), "float32", True)
 LOW, HIGH = np.float32(-np.inf), np.float32(np.inf)
 

@@ -6,6 +6,9 @@ import pytest
 from faithful import Leaf, Program, Step
 
 import olympus
+from olympus import lax
+from olympus._src.core.ir import ClosedOlympuspr
+from olympus._src.lowering import fences, glances
 from olympus._src.lowering.context import ModuleContext
 
 
@@ -33,6 +36,32 @@ def test_random_chains():
 def test_operations_after_one_another(made, share):
     sweep = swept(made("float32", 35, 256, *([1] if made is faithful.pairs else []), share))
     assert sweep.done > 30 and not sweep.faults, sweep.report()
+
+
+def planned(closed):
+    """What is fenced, lowered in the place of others and held, of a program and of its bodies."""
+    plans, pending = [], [closed]
+    for each in pending:
+        plan = fences._Pass(each, each is not closed).plan()
+        plans.append((
+            [(id(step.eqn), *map(id, [*step.whole, *step.repeated]), step.lowered.primitive.name)
+             for step in plan.fences],
+            {*map(id, plan.results)}, {id(v) for v in plan.held if v.aval.dtype != bool},
+            [*plan.constants.values()], repr(plan.numbers)))
+        pending += [body for eqn in each.eqns for body in eqn.primitive.bodies(eqn.params)
+                    if isinstance(body, ClosedOlympuspr)]
+    return plans
+
+
+def test_glances_at_equations_plan_what_the_steps_do(monkeypatch):
+    rng = np.random.default_rng(2)
+    programs = [faithful.random_program(rng, faithful.FLOATS) for _ in range(60)]
+    recorded = [olympus.make_olympuspr(each.function())(*each.args) for each in programs]
+    recorded.append(olympus.make_olympuspr(     # a contraction along no axis is a product
+        lambda x: lax.dot_general(x * 2, x, (((), ()), ((), ()))))(np.ones(3)))
+    glanced = [*map(planned, recorded)]
+    monkeypatch.setattr(glances, "_glance", lambda prim: glances.Glance(glances.NONE))
+    assert [*map(planned, recorded)] == glanced
 
 
 def of(*numbers, dtype="float32"):

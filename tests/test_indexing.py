@@ -606,3 +606,12 @@ def test_bools_have_no_sum():
             getattr(x.at[0], op)(True)
     with pytest.warns(FutureWarning, match="incompatible types"):
         x.at[0].add(1)
+
+
+@pytest.mark.parametrize("write", ["add", "set", "max", "multiply"])
+def test_writes_mapped_over_nothing_have_gradients(write):
+    def total(u):
+        x, i = onp.zeros((0, 3)), onp.zeros((0, 2), int)
+        return olympus.vmap(lambda x, i, u: getattr(x.at[i], write)(u, unique_indices=True))(
+            x, i, u).sum()
+    assert olympus.grad(total)(onp.zeros((0, 2))).shape == (0, 2)

@@ -38,7 +38,8 @@ FUNCTIONS = {
     "sin": ("sin", 1, 1e6), "cos": ("cos", 1, 1e6), "tan": ("tan", 1, 1e6),
     "asin": ("arcsin", 1, 1), "acos": ("arccos", 1, 1), "atan": ("arctan", 1, 1e3),
     "atan2": ("arctan2", 2, 1e3), "cbrt": ("cbrt", 1, 1e30), "exp2": ("exp2", 1, 150),
-    "sinh": ("sinh", 1, 90), "rem": ("fmod", 2, 1e4), "pow": ("power", 2, 30)}
+    "sinh": ("sinh", 1, 90), "asinh": ("arcsinh", 1, 1e30), "acosh": ("arccosh", 1, 1e30),
+    "atanh": ("arctanh", 1, 1), "rem": ("fmod", 2, 1e4), "pow": ("power", 2, 30)}
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])

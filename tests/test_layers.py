@@ -1,5 +1,6 @@
 """The static contracts as tests, and what `import olympus` brings into a process."""
 
+import ast
 import json
 import os
 import re
@@ -8,6 +9,7 @@ import sys
 import tomllib
 from pathlib import Path
 
+import check_style
 import pytest
 
 from olympus._src.base import util
@@ -40,6 +42,14 @@ def tool(*command):
 
 def test_style_caps():
     tool(sys.executable, "tools/check_style.py")
+
+
+def test_a_private_name_has_few_meanings():
+    same = {f"s{i}.py": ast.parse("_lock = Lock()\ndef _f(x): return x") for i in range(9)}
+    assert not list(check_style.check_meanings(same))
+    differ = {f"d{i}.py": ast.parse(f"_STEPS: int = {i}\ndef _f(x): return x + {i}")
+              for i in range(check_style.MEANINGS_CAP + 1)}
+    assert [x.split()[1] for x in check_style.check_meanings(differ)] == ["_STEPS", "_f"]
 
 
 def test_import_contracts():

@@ -6,7 +6,7 @@ import scipy.special as sp
 import scipy.stats as stats
 
 import olympus
-from olympus import nn, numpy as onp, random
+from olympus import lax, nn, numpy as onp, random
 
 X = np.concatenate([np.linspace(-8, 8, 17), [1e-3, 30.0, -30.0]]).reshape(4, 5)
 MASK = np.arange(20).reshape(4, 5) % 3 != 0
@@ -118,6 +118,31 @@ def test_logsumexp_weights():
     assert float(nn.logsumexp(np.full(2, -np.inf))) == -np.inf
     z = np.array([1 + 2j, 3 - 1j])
     np.testing.assert_allclose(nn.logsumexp(z), sp.logsumexp(z), rtol=1e-5)
+    assert float(nn.logsumexp(np.full(2, -np.inf), b=np.float32([1, np.nan]))) != -np.inf
+
+
+def test_states_that_cannot_be_reached_make_no_gradient_nan():
+    """Regression: logsumexp of all -inf had the slope NaN, which every earlier step then had."""
+    steps = np.log(np.float32([[0.5, 0.5, 0], [0, 0.9, 0.1], [0, 0, 1]]) + 0.0, where=[
+        [1, 1, 0], [0, 1, 1], [0, 0, 1]], out=np.full((3, 3), -np.inf, np.float32))
+
+    def reached(start, logs, total):       # the logarithm of the chance to be in the last state
+        return lax.fori_loop(0, 3, lambda _, a: total(a[:, None] + logs, 0), start)[2]
+
+    start = np.float32([0, -np.inf, -np.inf])
+    chances = lambda m: onp.log(onp.linalg.matrix_power(m, 3)[0, 2])
+    want = olympus.grad(chances)(np.exp(steps)) * np.exp(steps)
+    for total in (nn.logsumexp, lambda x, axis: nn.logsumexp(x, axis, b=onp.ones(3)[:, None]),
+                  lambda x, axis: nn.logsumexp(x, axis, where=x > -1e30),
+                  lambda x, axis: nn.logsumexp(x, axis, return_sign=True)[0]):
+        got = olympus.grad(reached, 1)(start, steps, total)
+        np.testing.assert_allclose(got, want, rtol=1e-5)
+        np.testing.assert_allclose(olympus.jacfwd(reached, 1)(start, steps, total), want, rtol=1e-5)
+    for hole in (np.nan, np.inf):
+        x = np.float32([1, hole, 2])
+        got = olympus.grad(lambda x: nn.logsumexp(x, where=x < 3))(x)
+        np.testing.assert_allclose(got, [sp.expit(-1), 0, sp.expit(1)], rtol=1e-6)
+    assert not olympus.hessian(nn.logsumexp)(np.full(2, -np.inf, np.float32)).any()
 
 
 def test_log1mexp():

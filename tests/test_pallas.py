@@ -289,6 +289,27 @@ def test_padding_of_blocks_that_leave():
     assert found.tolist() == [0, 0, 2]
 
 
+def test_gradients_do_not_see_the_padding_of_the_last_block():
+    def kernel(x, w, o):
+        o[...] = x[...] * w[...] + onp.log(x[...])
+    rows = pl.BlockSpec((pl.Element(4, (1, 0)), 3), lambda i: (4 * i, 0))
+    f = called(kernel, out(7, 3), grid=2, in_specs=[rows, pl.BlockSpec((3,), lambda i: 0)],
+               out_specs=rows)
+    x, w = arrays((2, 7, 3), (3,))
+    x = np.abs(x) + 1
+
+    def loss(w, x=x[0]):
+        return f(x, w).sum()
+
+    grad = olympus.grad(loss)
+    np.testing.assert_allclose(grad(w), x[0].sum(0), rtol=1e-5)
+    np.testing.assert_allclose(olympus.vmap(grad, (None, 0))(w, x), x.sum(1), rtol=1e-5)
+    summed = olympus.grad(lambda w: olympus.vmap(loss, (None, 0))(w, x).sum())
+    np.testing.assert_allclose(summed(w), x.sum((0, 1)), rtol=1e-5)
+    carried = olympus.grad(lambda w: lax.scan(lambda c, x: (c + loss(w, x), None), 0., x)[0])
+    np.testing.assert_allclose(carried(w), x.sum((0, 1)), rtol=1e-5)
+
+
 def test_padding_of_elements_in_front():
     def kernel(x, o):
         o[...] = x[...]
@@ -638,6 +659,26 @@ def test_results_and_places_that_are_none():
 
 
 # Names ------------------------------------------------------------------------------------------
+
+def test_figures_of_chips():
+    about = {c.value: pltpu.get_tpu_info_for_chip(c, 1) for c in pltpu.ChipVersion}
+    assert about["v5e"].vmem_capacity_bytes == 2**27 and about["v5e"].sparse_core is None
+    assert about["v6e"].mxu_column_size == 256 and about["v6e"].sparse_core.num_cores == 2
+    for chip in about.values():
+        assert chip.is_lite == (chip.chip_version.num_physical_tensor_cores_per_chip == 1)
+        assert chip.is_split_chip != chip.is_lite and not chip.is_megacore
+        assert chip.is_matmul_supported(F32, F32) and not chip.is_matmul_supported(I32, I32)
+        tiles = [chip.get_sublane_tiling(d) for d in ("float32", "int8", "int4")]
+        assert tiles == [8, 32, 64]
+    both = pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V5P, 2)
+    assert both.is_megacore and not both.is_split_chip
+    with pytest.raises(ValueError, match="do not support Megacore.*others 1 or 2"):
+        pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V5E, 2)
+    with pytest.raises(TypeError, match="a ChipVersion is required"):
+        pltpu.get_tpu_info_for_chip("v5e", 1)
+    with pytest.raises(ValueError, match="Unsupported TPU device kind: cpu"):
+        pltpu.get_tpu_info()
+
 
 def test_cost_and_sizes():
     x = out(8, 16)

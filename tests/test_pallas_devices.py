@@ -15,7 +15,7 @@ from olympus.experimental.pallas import mosaic_gpu, tpu as pltpu, triton
 
 
 @pytest.mark.parametrize(("module", "name", "device"), [
-    (pltpu, "matmul_pop", "a TPU"), (pltpu, "get_tpu_info", "a TPU"),
+    (pltpu, "matmul_pop", "a TPU"), (pltpu, "matmul_push_rhs", "a TPU"),
     (triton, "elementwise_inline_asm", "a GPU"), (mosaic_gpu, "wgmma", "a GPU"),
     (mosaic_gpu, "Barrier", "a GPU")])
 def test_a_name_that_needs_a_device_imports_and_says_so(module: Any, name: str, device: str

@@ -283,6 +283,28 @@ def test_plans_are_ranked_and_name_what_was_refused(tmp_path):
         _ = Plans(plans=(), refused={"data=3": "9"}).best
 
 
+def test_a_search_keeps_what_is_possible_and_names_what_failed(monkeypatch):
+    def compiled(run, sizes, label):
+        if sizes["a"] == 2:
+            raise planning._NotDivided("2 does not divide 7")
+        if sizes["a"] in failing:
+            raise TypeError("dot_general:\n  shapes")
+        return recorded(mesh=sizes)
+
+    monkeypatch.setattr(planning._Run, "on", compiled)
+    failing = {1}
+    sizes = [{"a": 1}, {"a": 2}, {"a": 4}]
+    run_ = planning._Run(None, (), {}, FOUR, None, None)
+    found = planning._searched(run_, sizes)
+    assert [p.mesh for p in found.plans] == [{"a": 4}] and found.refused == {
+        "a=1": "TypeError: dot_general: shapes", "a=2": "2 does not divide 7"}
+    failing |= {4}
+    with pytest.raises(ValueError, match="possible:\n  a=1: TypeError: .*\n  a=2: 2 does"):
+        planning._searched(run_, sizes)
+    with pytest.raises(TypeError, match="dot_general"):     # the only mesh: the function's own
+        planning._searched(run_, sizes[:1])
+
+
 # The command line --------------------------------------------------------------------------------
 
 @pytest.fixture
@@ -322,7 +344,11 @@ def test_the_command_prints_a_report_and_says_by_its_status_whether_it_fits(
     (["--for", "v5e", "--mesh", "a=b"], "as data=4,model=2"),
     (["--for", "v5e", "--mesh", "a=3"], "as many are required: a=1"),
     (["--for", "v5e", "--arguments", "planned_model.py:types"], "one of both is required"),
-    (["--for", "v5e", "--search"], "no argument names an axis")])
+    (["--for", "v5e", "--search"], "no argument names an axis"),
+    (["--for", "v5e", "-o", "a.pdf"], "named .html, .json, .txt is required"),
+    (["--for", "v5e", "-o", "none/a.html"], "there is no folder 'none'"),
+    (["--for", "v5e", "f32[9]", "3"], "takes (x, n=2), and 3 arguments are given"),
+    (["--for", "v5e", "n=f32[3@rows]", "--mesh", "rws=1"], "or write 'rws'")])
 def test_mistakes_on_the_command_line_are_said_in_words(model, capsys, arguments, wrong):
     status, out, err = run(capsys, "-q", model, "f32[8]", *arguments)
     assert status == 2 and not out and wrong in err and "Traceback" not in err

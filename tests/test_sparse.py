@@ -621,12 +621,52 @@ def test_mistakes(row):
     ([[0], [-2]], {}, "indices of 0 or more are required"),
     ([[3], [1]], {"indices_sorted": True}, "indices in lexicographic order are required"),
     ([[2], [2]], {"unique_indices": True}, "an index twice"),
+    ([[5], [1]], {}, r"index 5 at indices\[0, 0\] given.*at most 4 for axis 0"),
 ])
 def test_checks_of_indices(indices, promise, words):
     make = lambda: sparse.BCOO((onp.ones(2), onp.array(indices)), shape=(4,), **promise)
     make()
     with olympus.enable_checks(True), pytest.raises(ValueError, match=words):
         make()
+
+
+@pytest.mark.parametrize("kind, parts, words", [
+    ("BCSR", ([0, 1], [0, 2, 1]), "pointers that ascend"),
+    ("BCSR", ([0, 4], [0, 1, 2]), r"index 4 at indices\[1, 1\] given"),
+    ("CSC", ([0, 3], [0, 1, 2, 2]), r"CSC: index 3 at indices\[1, 1\] given"),
+    ("COO", ([0, 1], [-1, 0]), r"COO: index -1 at indices\[0, 1\] given"),
+])
+def test_checks_of_rows_and_pointers(kind, parts, words):
+    args = (onp.ones(2), *map(onp.array, parts))
+    make = lambda: getattr(sparse, kind)(args, shape=(2, 3))
+    make()
+    with olympus.enable_checks(True), pytest.raises(ValueError, match=words):
+        make()
+
+
+def test_elements_behind_the_last_pointer_are_padding_to_checks():
+    parts = onp.ones(3), onp.array([2, 0, 9]), onp.array([0, 2, 2])
+    with olympus.enable_checks(True):
+        assert sparse.BCSR(parts, shape=(2, 3)).todense().tolist() == [[1, 0, 1], [0, 0, 0]]
+        with pytest.raises(ValueError, match=r"index \[0 0\] at 1 after \[0 2\]"):
+            sparse.BCSR(parts, shape=(2, 3), indices_sorted=True)
+
+
+MAT = sparse.BCOO.fromdense(M)
+
+
+@pytest.mark.parametrize("run", [
+    lambda: sparse.BCOO((V, onp.zeros((2, 1), int)), shape=(6,)),
+    lambda: sparse.CSR((V, onp.zeros(2, int), onp.zeros(7, int)), shape=(6, 6)),
+    lambda: sparse.COO((V, onp.zeros(6, int), onp.zeros(2, int)), shape=(6, 6)),
+    lambda: MAT @ onp.ones(99), lambda: onp.ones(99) @ MAT, lambda: MAT + onp.ones((9, 9)),
+    lambda: MAT.transpose((0, 0)), lambda: MAT.update_layout(n_batch=1),
+    lambda: sparse.CSR.fromdense(M) @ onp.ones(99), lambda: sparse.bcoo_reduce_sum(MAT, axes=(9,)),
+    lambda: linalg.spsolve(V, V, V, V)])
+def test_errors_arrive_at_the_users_line(run):
+    with pytest.raises(Exception) as caught:
+        run()
+    assert caught.traceback[-1].frame.code.path == caught.traceback[0].frame.code.path
 
 
 def test_inefficient_layouts_warn_or_are_made():

@@ -14,6 +14,8 @@ import pytest
 
 import olympus
 from olympus import jacfwd, jacrev, lax, nn, numpy as onp
+from olympus.example_libraries import optimizers
+from olympus.scipy import special
 
 NAN, INF = np.nan, np.inf
 HOLES = [NAN, 1.0, 2.0]
@@ -60,12 +62,33 @@ FIRST: list[tuple[Callable[..., Any], tuple[Any, ...], tuple[Any, ...]]] = [
     (olympus.jit(lax.div), (1e300, 1e200), (1e-200, -1e-100)),
     (lambda x, a: onp.interp(x, onp.stack([a, 3 * a]), np.full(2, 2.0)), (2e-200, 1e-200),
      (0.0, 0.0)),
+    *[(lambda x: onp.power(x, onp.zeros(())), (x,), (0.0,)) for x in (INF, 0.0, -2.0)],
+    (lambda x: onp.power(x, np.arange(3, dtype=np.uint8)).sum(), (0.0,), (1.0,)),
+    (lambda x: special.rel_entr(x, 1e-200), (1e200,), (1 + 400 * np.log(10),)),
+    (lambda x: special.kl_div(x, -0.0), (2.0,), (INF,)),
+    (nn.logsumexp, ([-INF, -INF],), ([0.0, 0.0],)), (nn.squareplus, (-0.0,), (0.5,)),
+    (nn.squareplus, (-1e200, 4.0), (0.0, 5e-201)),
+    (onp.arctan2, (3e200, 4e200), (1.6e-201, -1.2e-201)),
 ]
+# Functions whose rules square: they are compared with those of a wider format.
+SQUARING: dict[str, Callable[..., Any]] = {
+    "gelu": nn.gelu, "squareplus": nn.squareplus, "sparse_plus": nn.sparse_plus,
+    "arcsinh": onp.arcsinh, "hypot": lambda x: onp.hypot(x, x / 3),
+    "arctan2": lambda x: onp.arctan2(x, 2 * lax.stop_gradient(x)),
+    "arctan2 in x": lambda x: onp.arctan2(lax.stop_gradient(x), x),
+    "arctan2 beside 1": lambda x: onp.arctan2(x, onp.ones_like(x)),
+    "angle": lambda x: onp.angle(lax.complex(x, 3 * lax.stop_gradient(x))),
+    "norm": lambda x: onp.linalg.norm(onp.stack([x, x / 3])),
+    "l2_norm": lambda x: optimizers.l2_norm([x, x / 3]).astype(x.dtype)}
 SECOND: list[tuple[Callable[..., Any], float, float]] = [
     (onp.i0, 0.0, 0.5), (onp.i0, 1.0, 0.7009067737595234), (onp.sinc, 0.0, -np.pi ** 2 / 3),
     (lambda x: onp.hypot(x, 4.0), 3.0, 0.128), (lambda x: onp.hypot(x, 2.0), 0.0, 0.5),
     (lambda x: onp.logaddexp(x, x), 0.3, 0.0), (fraction, -2.0, 0.0), (mantissa, 3.0, 0.0),
     (lambda x: onp.nanvar(onp.stack([x, NAN, 0.0])), 0.7, 0.5), (onp.abs, -2.0, 0.0),
+    (onp.arcsinh, 2.0, -2 / 5 ** 1.5), (onp.arcsinh, 0.0, 0.0),
+    (lambda x: onp.arctan2(x, 2.0), 1.0, -0.16), (lambda x: onp.arctan2(3.0, x), 3.0, 1 / 18),
+    (lambda x: onp.power(3.0, x), 0.0, np.log(3.0) ** 2), (lambda x: onp.power(x, 0.0), 0.0, 0.0),
+    (nn.squareplus, 0.5, 2 / 4.25 ** 1.5), (nn.squareplus, -0.5, 2 / 4.25 ** 1.5),
 ]
 
 
@@ -88,6 +111,34 @@ def test_second_derivatives(fun: Any, x: float, wanted: float) -> None:
     for inner in (jacfwd, jacrev):
         for outer in (jacfwd, jacrev):
             np.testing.assert_allclose(outer(inner(fun))(x), wanted, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("y", [0.0, -0.0, 1.0, 2.0, -1.0, 2.5])
+def test_mixed_derivatives_of_powers(y: float) -> None:
+    """Regression: at y = 0 the slope in x was that of another power, whose slope in y was x."""
+    for x in (0.3, 1.0, 2.0):
+        for first, second in ((0, 1), (1, 0)):
+            got = jacrev(jacfwd(onp.power, first), second)(x, y)
+            np.testing.assert_allclose(got, x ** (y - 1) * (1 + y * np.log(x)), rtol=1e-12)
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+@pytest.mark.parametrize("name", SQUARING)
+def test_slopes_where_squares_overflow_are_those_of_a_wider_format(name: str, dtype: str) -> None:
+    """Regression: NaN, 0 or 0.5, as in JAX; of gelu in float16 from 256 on."""
+    if name == "angle" and dtype != "float32":
+        pytest.skip("no complex numbers of 16 bits")
+    limits = onp.finfo(dtype)
+    # A norm itself overflows, and is 0, where its squares do not fit float32.
+    most = 19 if "norm" in name and dtype != "float16" else int(np.log10(float(limits.max) / 4))
+    least = -18 if "norm" in name and dtype != "float16" else int(np.log10(float(limits.tiny))) + 1
+    sizes = 10.0 ** np.arange(least, most + 1)
+    xs = np.concatenate([-sizes, sizes]).astype(limits.dtype)
+    slope = olympus.jit(olympus.vmap(jacrev(SQUARING[name])))
+    got, want = [np.asarray(slope(x), float) for x in (xs, xs.astype(float))]
+    fits = np.abs(want) < float(limits.max) / 4
+    np.testing.assert_allclose(got[fits], want[fits], 8 * float(limits.eps), 4 * float(limits.eps)
+                               if name in ("gelu", "squareplus") else float(limits.tiny))
 
 
 def test_what_is_no_maximum_is_not_multiplied_by_0() -> None:

@@ -10,6 +10,7 @@ import pytest
 import olympus
 import olympus.numpy as onp
 from olympus import grad, jit, lax, nn, ops, vmap
+from olympus.scipy import stats
 
 DTYPES = ["bfloat16", "float16"]
 # Ones stick at 256 in bfloat16, at 2048 in float16.
@@ -110,3 +111,27 @@ def test_16_bit_sums_are_rounded_once() -> None:
         np.testing.assert_allclose(found.astype("float32"), wanted, eps / 2 * 1.001)
         mean = grad(lambda w: wide(nn.relu(given * w)))(onp.ones(40, dtype))
         np.testing.assert_allclose(mean.astype("float32"), wanted, eps * 0.51)
+
+
+# What overflows in float16 on the way to a number that fits.
+LARGE: dict[str, Any] = {
+    "norm": lambda x: onp.linalg.norm(x, axis=-1), "matrix_norm": onp.linalg.matrix_norm,
+    "vector_norm": lambda x: onp.linalg.vector_norm(x, ord=3), "std": onp.std,
+    "nanstd": lambda x: onp.nanstd(x, 0), "corrcoef": onp.corrcoef,
+    "average": lambda x: onp.average(x, axis=0, weights=abs(x[::-1]), returned=True),
+    "standardize": nn.standardize,
+    "standardize, stable": lambda x: nn.standardize(x, (0, 1), algorithm="stable"),
+    "standardize, given": lambda x: nn.standardize(x, mean=x.mean(), variance=300 + 0 * x[:, :1]),
+    "cauchy": stats.cauchy.logpdf, "t": lambda x: stats.t.logpdf(x, 3),
+    "norm.logpdf": lambda x: stats.norm.logpdf(x, x[::-1] * 0.5, 300),
+    "gamma.sf": lambda x: stats.gamma.sf(abs(x), 2.5, 1, 200)}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_squares_and_products_of_float16_do_not_overflow(name: str) -> None:
+    """Regression: NaN, inf, or zeros (`standardize`), as in JAX."""
+    x = onp.asarray(np.random.default_rng(0).normal(size=(6, 5)) * 300, "float16")
+    for got, want in zip(*map(olympus.tree.leaves, map(
+            jit(LARGE[name]), (x, x.astype("float32")))), strict=True):
+        assert got.dtype == "float16" and want.dtype == "float32"
+        np.testing.assert_allclose(got, want, 2e-3, 2e-3)

@@ -151,3 +151,28 @@ ERRORS: list[tuple[Callable[[], Any], type, str]] = [
 def test_errors(call: Callable[[], Any], error: type, text: str) -> None:
     with pytest.raises(error, match=re.escape(text)):
         call()
+
+
+def _rows(*dtypes: str) -> list[Any]:
+    return [np.ones((2, 2), dtype) for dtype in dtypes]
+
+
+@pytest.mark.parametrize("fun, args", [
+    (lambda x: lax.fft(x, "fft", 2), [np.ones(2, "c8")]),
+    (lax.linalg.lu, _rows("f4")), (lax.linalg.qr, _rows("f4")), (lax.linalg.svd, _rows("f4")),
+    (lax.linalg.eig, _rows("f4")), (lax.linalg.hessenberg, _rows("f4")),
+    (lax.linalg.tridiagonal, _rows("f4")), (lax.linalg.triangular_solve, _rows("f4", "f4")),
+    (lambda b: lax.linalg.triangular_solve(np.eye(2, dtype="f4"), b), [np.ones(2, "f4")]),
+    (lax.linalg.symmetric_product, _rows("f4", "f4")),
+    (lax.linalg.cholesky_update, [np.ones((2, 2), "f4"), np.ones(2, "f4")]),
+    (lambda x: lax.linalg.lu_pivots_to_permutation(x, 2), [np.ones(2, "i4")]),
+    (lambda c: lax.polynomial(np.float32(2), c), [np.ones(2, "f4")]),
+    (lambda x: lax.bitcast_convert_type(x, "int32"), [np.ones(4, "u1")]),
+    (olympus.random.wrap_key_data, [np.ones(2, "u4")]),
+    (olympus.random.normal, [np.ones(2, "u4")])])
+def test_the_mapped_axis_is_not_taken_for_an_axis_that_the_elements_lack(fun, args):
+    with pytest.raises((TypeError, ValueError)) as one:
+        fun(*(x[0] for x in args))
+    for mapped in (olympus.vmap(fun), olympus.jit(olympus.vmap(fun))):
+        with pytest.raises(one.type, match="required"):
+            mapped(*args)

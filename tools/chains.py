@@ -36,11 +36,14 @@ OPERATIONS: dict[str, Operation] = {
         ("bitwise_and", "iub"), ("bitwise_or", "iub"), ("bitwise_xor", "iub"))},
     **{name: Operation(f"lax.{name}({{0}}, {{1}} & {{bits}})", 2, "iu") for name in (
         "shift_left", "shift_right_logical", "shift_right_arithmetic")},
+    **{f"{name}_any": Operation(f"lax.{name}({{0}}, {{1}})", 2, "iu") for name in (
+        "shift_left", "shift_right_logical", "shift_right_arithmetic")},
     **{name: Operation(f"lax.{name}({{0}})", 1, kinds) for name, kinds in (
-        ("neg", "fciu"), ("abs", "fi"), ("square", "fciu"), ("sqrt", "f"), ("rsqrt", "f"),
-        ("cbrt", "f"), ("exp", "f"), ("exp2", "f"), ("expm1", "f"), ("log", "f"), ("log1p", "f"),
-        ("tanh", "f"), ("logistic", "f"), ("sin", "f"), ("cos", "f"), ("sign", "fiu"),
-        ("floor", "f"), ("ceil", "f"), ("round", "f"), ("bitwise_not", "iub"), ("conj", "c"))},
+        ("neg", "fciu"), ("abs", "fi"), ("square", "fciu"), ("sqrt", "fc"), ("rsqrt", "f"),
+        ("cbrt", "f"), ("exp", "fc"), ("exp2", "f"), ("expm1", "f"), ("log", "fc"), ("log1p", "f"),
+        ("tanh", "fc"), ("logistic", "f"), ("sin", "f"), ("cos", "f"), ("sign", "fiu"),
+        ("floor", "f"), ("ceil", "f"), ("round", "f"), ("bitwise_not", "iub"), ("conj", "c"),
+        ("clz", "iu"), ("population_count", "iu"))},
     "log2": Operation("onp.log2({0})", 1, "f"),
     "reciprocal": Operation("1 / {0}", 1, "fc"),
     "cube": Operation("lax.integer_pow({0}, 3)", 1, "fciu"),
@@ -50,6 +53,10 @@ OPERATIONS: dict[str, Operation] = {
     "clamp": Operation("lax.clamp({1}, {0}, {2})", 3, "fiu"),
     "lt": Operation("{0} < {1}", 2, "fiu", "bool"), "eq": Operation("{0} == {1}", 2, "fiu", "bool"),
     "select": Operation("lax.select({0} > 0, {1}, {2})", 3, "fi"),
+    "cond": Operation(
+        "lax.cond(onp.ravel({0})[0] > 0, lambda p, q: p, lambda p, q: q, {1}, {2})", 3, "fiu"),
+    "cond of constants": Operation(
+        "lax.cond(onp.ravel({0})[0] > 0, lambda: {1} + 0, lambda: {2} * 1)", 3, "fiu"),
     "ldexp": Operation("onp.ldexp({0}, 100)", 1, "f"),
     "float32": Operation("lax.convert_element_type({0}, 'float32')", 1, "fiu", "float32"),
     "float16": Operation("lax.convert_element_type({0}, 'float16')", 1, "f", "float16"),
@@ -75,7 +82,16 @@ ARRAYS: dict[str, tuple[tuple[int, ...], tuple[int, ...], str, str]] = {
     "max": ((8,), (), "lax.reduce_max({0}, (0,))", "fiu"),
     "min": ((8,), (), "lax.reduce_min({0}, (0,))", "fiu"),
     "prod": ((8,), (), "lax.reduce_prod({0}, (0,))", "f"),
-    "cumsum": ((8,), (8,), "lax.cumsum({0}, 0)", "f"),
+    "cumsum": ((8,), (8,), "lax.cumsum({0}, 0)", "fiu"),
+    "cumsum back": ((8,), (8,), "lax.cumsum({0}, 0, reverse=True)", "fiu"),
+    "cumprod": ((8,), (8,), "lax.cumprod({0}, 0)", "fiu"),
+    "cummax": ((8,), (8,), "lax.cummax({0}, 0)", "fiu"),
+    "sort": ((8,), (8,), "lax.sort({0})", "fiu"),
+    "sums": ((4, 2), (4, 2), "lax.broadcast(lax.reduce_sum({0}, (0,)), (4,))", "fiu"),
+    "reduce": ((8,), (), "lax.reduce({0}, onp.asarray(-0., {0}.dtype), lax.add, (0,))", "f"),
+    "window": ((8,), (8,), "lax.reduce_window({0}, onp.asarray(0, {0}.dtype), lax.add, (2,), (1,), "
+               "'SAME')", "f"),
+    "dense": ((4, 2), (4, 2), "lax.dot({0}, {0}[:2]) + lax.broadcast({0}[0], (4,))", "f"),
     "dot": ((8,), (), "lax.dot({0}, {0})", "f"),
     "matmul": ((4, 2), (4, 2), "lax.dot({0}, {0}[:2])", "f")}
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The style caps that no linter knows: sizes, façades, hidden imports, raw shape arithmetic.
+"""The style caps that no linter knows: sizes, façades, hidden imports, worn names, raw shapes.
 
     python tools/check_style.py [ROOT]     one breach a line, `path:line: what; what to do`
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 FILE_CAP, FUNCTION_CAP, LINE_CAP, FACADE_CAP = 900, 80, 100, 350
+MEANINGS_CAP = 6  # of one private name, over all modules
 SHORT = 5  # lines: a file up to this long needs no docstring (an __init__.py, say)
 SEAM = "olympus/_src/base/lib"
 FOLDERS = ("olympus", "tests", "tools", "examples", "benchmarks")
@@ -270,6 +271,35 @@ def check_names(tree: ast.Module, refused: frozenset[str]) -> Iterator[Breach]:
                 yield node.lineno, f"{name} says nothing of what it is; see docs/glossary.md"
 
 
+def private_definitions(tree: ast.Module) -> Iterator[tuple[str, int, str]]:
+    """(name, line, definition) of each private function and constant of a module."""
+    for node in tree.body:
+        if isinstance(node, FUNCTIONS):
+            named = [(node.name, node)]
+        else:
+            targets = getattr(node, "targets", [getattr(node, "target", None)])
+            named = [(t.id, node.value) for t in targets
+                     if isinstance(t, ast.Name) and getattr(node, "value", None)]
+        for name, definition in named:
+            if re.match(r"_[a-zA-Z]", name):
+                yield name, node.lineno, ast.unparse(definition)
+
+
+def check_meanings(trees: dict[str, ast.Module]) -> Iterator[str]:
+    """Private names that too many modules define, each as something else.
+
+    Equal definitions count once: `_lock = threading.Lock()` is the same thing everywhere.
+    """
+    places: dict[str, dict[str, str]] = {}
+    for path, tree in trees.items():
+        for name, line, definition in private_definitions(tree):
+            places.setdefault(name, {}).setdefault(definition, f"{path}:{line}")
+    for name, found in sorted(places.items()):
+        if len(found) > MEANINGS_CAP:
+            yield (f"{max(found.values())}: {name} has {len(found)} meanings (cap {MEANINGS_CAP}); "
+                   f"name the thing itself; the others: {', '.join(sorted(found.values())[:-1])}")
+
+
 def check(root: Path, path: Path, refused: frozenset[str] = frozenset()) -> list[Breach]:
     """Every breach in one file, by line."""
     name = path.relative_to(root).as_posix()
@@ -298,6 +328,11 @@ def main(arguments: list[str]) -> int:
         for line, what in check(root, path, refused):
             print(f"{path.relative_to(root)}:{line}: {what}")
             count += 1
+    trees = {path.relative_to(root).as_posix(): ast.parse(path.read_text(encoding="utf-8"))
+             for path in files if path.is_relative_to(root / "olympus/_src")}
+    for breach in check_meanings(trees):
+        print(breach)
+        count += 1
     print(f"check_style: {len(files)} files, {count} breaches")
     return 1 if count else 0
 

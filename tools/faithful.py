@@ -13,6 +13,7 @@ finite what overflows step by step, are no difference. The classes:
     integer                               an integer or boolean that no rounding decides changed
     nan-lost, inf-lost                    NaN or inf became a number that no evaluation gives
     slightly                              outside of the bounds, by less than 1 %; listed apart
+    zero-sign                             a zero that no rounding made has the other sign; apart
     rounding                              IEEE results of steps that nothing contracts differ; apart
     kept-finite                           inf or NaN by overflow stays finite; allowed
     eager                                 an operation alone is outside of its bounds; apart
@@ -49,7 +50,7 @@ from olympus._src.lowering.context import ModuleContext
 
 FAULTS = ("finite-inf", "finite-nan", "finite-zero", "sign", "far", "integer", "nan-lost",
           "inf-lost")
-APART = ("slightly", "rounding", "kept-finite", "eager")
+APART = ("zero-sign", "slightly", "rounding", "kept-finite", "eager")
 MODULE = 60     # programs in one module
 
 
@@ -138,6 +139,8 @@ def judge(value: Value, got: Any) -> list[Difference]:
         far = rest & ~zero & ~sign & (abs(j - near) > .01 * abs(near))
         found += first("far", far, x, got)
         found += first("slightly", rest & ~zero & ~sign & ~far, x, got)
+        zeros = (r.lo == 0) & (r.hi == 0) & ~r.nan & (j == 0)
+        found += first("zero-sign", zeros & (np.signbit(e) != np.signbit(j)), x, got)
         found += first("kept-finite", ~outside & ~np.isfinite(e) & np.isfinite(j), x, got)
         if value.rounds < 3:
             differs = (e != j) & ~(nan & np.isnan(e)) & ~(abs(e - j) < of.tiny)

@@ -378,6 +378,31 @@ def summed(a: Range, of: Format, axes: tuple[int, ...], total: Callable[..., Any
                  (total(a.nan.astype(int), axes) > 0) | loose, certain)
 
 
+def of_sum(name: str, params: Any, a: Range, of: Format) -> Range:
+    if name == "reduce_sum":
+        return summed(a, of, tuple(params["axes"]), lambda v, i: np.sum(v, i))
+    axis, back = params["axis"], params["reverse"]
+
+    def running(v: Any, _: Any) -> Any:
+        return np.flip(np.cumsum(np.flip(v, axis), axis), axis) if back else np.cumsum(v, axis)
+
+    return summed(a, of, (axis,), running)
+
+
+def ordered(name: str, a: Range, params: Any) -> Range | None:
+    """The least and the greatest results, in order; NaN comes last."""
+    if params.get("reverse") or (a.nan & ~a.must).any():
+        return None
+    if name == "cummax":
+        lo, hi = (np.maximum.accumulate(each, params["axis"]) for each in (a.lo, a.hi))
+        must = np.logical_or.accumulate(a.must, params["axis"])
+    else:
+        lo, hi = (np.sort(np.where(a.must, np.inf, each), params["dimension"])
+                  for each in (a.lo, a.hi))
+        must = np.sort(a.must, params["dimension"])
+    return Range(np.where(must, -np.inf, lo), np.where(must, np.inf, hi), must, must)
+
+
 def over(f: Callable[[Range, Range], Range], a: Range, axes: tuple[int, ...]) -> Range:
     """A reduction by a function of two Ranges."""
     shape = [n for i, n in enumerate(np.shape(a.lo)) if i not in axes]
@@ -598,7 +623,8 @@ def bounded(eqn: Any, ins: list[Value], x: Any) -> Value:
         most = format_of(ins[0].x.dtype).most
         return Value(x, (), (r.lo >= -most) & (r.hi <= most) & ~r.nan | ins[0].exact)
     if not is_inexact(x.dtype):
-        if any(each.parts for each in ins) or np.ndim(x) != max(np.ndim(i.x) for i in ins):
+        ranks = [np.ndim(each.x) for each in ins]
+        if any(each.parts for each in ins) or np.ndim(x) != max(ranks, default=0):
             return near(ins, x)
         return Value(x, (), np.broadcast_to(
             functools.reduce(np.logical_and, [each.known for each in ins]), x.shape))
@@ -646,22 +672,15 @@ def real(name: str, params: Any, ranges: list[Range], of: Format, x: Any, ins: l
              if away else np.rint)
         return increasing(f)(ranges[0])
     if name in ("reduce_sum", "cumsum"):
-        if name == "reduce_sum":
-            axes = tuple(params["axes"])
-            return settled(summed(ranges[0], of, axes, lambda v, i: np.sum(v, i)), of, ROUNDED)
-        axis = params["axis"]
-        back = params["reverse"]
-
-        def running(v: Any, _: Any) -> Any:
-            return np.flip(np.cumsum(np.flip(v, axis), axis), axis) if back else np.cumsum(v, axis)
-
-        return settled(summed(ranges[0], of, (axis,), running), of, ROUNDED)
+        return settled(of_sum(name, params, ranges[0], of), of, ROUNDED)
     if name in ("reduce_max", "reduce_min", "reduce_prod"):
         axes = tuple(params["axes"])
         if name == "reduce_prod":
             found = over(lambda p, q: settled(multiply(p, q), of, ROUNDED), ranges[0], axes)
             return in_any_order(found, ranges[0], of, axes)
         return over(maximum if name == "reduce_max" else minimum, ranges[0], axes)
+    if name in ("cummax", "sort"):
+        return ordered(name, ranges[0], params)
     if name == "dot_general":
         return settled(contraction(ranges[0], ranges[1], of, x, params["dimension_numbers"]), of,
                        ROUNDED)
@@ -755,7 +774,16 @@ class Walk:
 
     def of_cond(self, params: Any, ins: list[Value]) -> list[Value]:
         index = int(np.clip(ins[0].x, 0, len(params["branches"]) - 1))
-        return self.body(params["branches"][index], ins[1:])
+        outs = self.body(params["branches"][index], ins[1:])
+        return outs if np.all(ins[0].known) else [*map(unbounded, outs)]
+
+
+def unbounded(value: Value) -> Value:
+    """A value that may be any other."""
+    x = value.x
+    if not value.parts:
+        return value._replace(known=np.zeros(x.shape, bool))
+    return value._replace(parts=tuple(anything(x, format_of(x.dtype)) for _ in value.parts))
 
 
 LANES = 16      # elements of an operation alone

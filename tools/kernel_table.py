@@ -233,7 +233,16 @@ def largest(n: int) -> Iterator[Case]:
         yield f"top_k, one of {part}, int32", lambda x, k=k: lax.top_k(x, k), (whole,)
         if k >= 100:
             yield f"top_k, one of {part}, rows", lambda x, k=k: lax.top_k(x, k // 100), (
-                x.reshape(100, -1),)
+                x[:n // 100 * 100].reshape(100, -1),)
+
+
+@case
+def places(n: int) -> Iterator[Case]:
+    """Of true elements: half of all, one of a hundred, and as many as a tenth of all."""
+    x = uniform(n)
+    for part, size in ((0.5, n), (0.01, n), (0.5, n // 10)):
+        yield f"nonzero, {part:.0%}, {'all' if size == n else 'a tenth'}", (
+            lambda x, size=size: onp.nonzero(x, size=size)), (x < part,)
 
 
 @case
@@ -346,6 +355,8 @@ def elementwise(n: int) -> Iterator[Case]:
             ("arcsin", onp.arcsin, (part,)), ("arccos", onp.arccos, (part,)),
             ("arctan", onp.arctan, (x,)), ("arctan2", onp.arctan2, (x, y)),
             ("cbrt", onp.cbrt, (x,)), ("exp2", onp.exp2, (x,)), ("sinh", onp.sinh, (x,)),
+            ("arcsinh", onp.arcsinh, (x,)), ("arccosh", onp.arccosh, (abs(x) + 1,)),
+            ("arctanh", onp.arctanh, (part,)),
             ("x % y", lambda x, y: x % y, (x, y)), ("x // y", lambda x, y: x // y, (x, y)),
             ("x ** 2.5", lambda x: x ** 2.5, (part + 1,)),
             ("x ** y", lambda x, y: x ** y, (part + 1, y)),

@@ -28,6 +28,8 @@ PROCESSES = [
     ["asdex", "jaxscape", "mpax", "sparsejac", "tatva"],
     ["ejkernel", "gdn2_pallas", "pallas_forge"],
     ["dm_pix", "einshape", "finitediffx", "kernex", "matfree", "tree_math"],
+    ["coordax", "cuthbert", "jaxdp", "jaxkd", "jmp", "penzai"],
+    ["exponax", "lyapax", "orthax", "paramax", "quadax", "sympy2jax", "traceax"],
 ]
 PROGRAMS = sorted(path.stem.removeprefix("uses_") for path in FOLDER.glob("uses_*.py"))
 # Of the others the program has the name.

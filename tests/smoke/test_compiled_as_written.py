@@ -19,7 +19,7 @@ import pytest
 
 import olympus
 import olympus.numpy as onp
-from olympus import lax, nn
+from olympus import export, lax, nn
 from olympus.sharding import Mesh, PartitionSpec
 
 FLOATS = ("float16", "bfloat16", "float32", "float64")
@@ -466,6 +466,17 @@ def test_a_sum_of_elements_is_no_negative_zero(name):
         found = olympus.jit(f)(onp.asarray(x, name))
         assert not onp.signbit(found).any(), key
         assert not found.any(), key
+
+
+def test_a_sum_in_a_module_of_several_platforms_is_no_negative_zero(monkeypatch):
+    """Where a platform has a rule of its own, the sum is lowered once for each platform."""
+    sums = lax.reduce_sum_p
+    monkeypatch.setattr(sums, "platform_rules", {"cuda": sums.lower})
+    f = olympus.jit(lambda x: onp.sum(lax.broadcast(x, (8,)), 0))
+    both = export.export(f, platforms=("cpu", "cuda"))(np.float32([-0.0, 1]))
+    found = both.call(np.float32([-0.0, 1]))
+    np.testing.assert_array_equal(found, [0, 8])
+    assert not onp.signbit(found).any()
 
 
 def test_the_angle_of_zeros_from_comparisons():

@@ -81,7 +81,7 @@ def device_put(x: PyTree, device: DeviceLike | Format | PartitionSpec | Space | 
                          "array that is given up has no second owner; leave one of them out.")
     with lib.explicit_transfers():
         return tree.unflatten([
-            _put(x, leaf, i, target, bool(d), d is False and a is False)
+            _put_leaf(x, leaf, i, target, bool(d), d is False and a is False)
             for i, (leaf, target, d, a) in enumerate(zip(leaves, targets, given_up, shared))])
 
 
@@ -119,14 +119,15 @@ def _target(where: object) -> _Target:
                      "olympus.devices().")
 
 
-def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, copy: bool) -> PyTree:
+def _put_leaf(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool,
+              copy: bool) -> PyTree:
     device, memory, parts, layout = target
     if HIGH and not isinstance(x, Tracer) and type(x) in FOREIGN_AVALS and typeof(x).is_high:
         aval: Any = typeof(x)       # of a user's type: its parts
-        return aval.raise_val(*[_put(tree, part, index, target, donate, copy)
+        return aval.raise_val(*[_put_leaf(tree, part, index, target, donate, copy)
                                 for part in aval.lower_val(x)])
     if layout is not None:
-        found = _put(tree, x, index, target._replace(layout=None), donate, copy)
+        found = _put_leaf(tree, x, index, target._replace(layout=None), donate, copy)
         if isinstance(found, Tracer):
             return lay_out("device_put", found, layout)
         layout.check_compatible_aval(found.shape)
@@ -140,18 +141,18 @@ def _put(tree: PyTree, x: PyTree, index: int, target: _Target, donate: bool, cop
             return x
         return move(x, Space.Host if memory == Space.Host.value else Space.Device)
     if type(x) in WRAPPERS:
-        return x._with(_put(tree, stored(x), index, target, donate, copy))
+        return x._with(_put_leaf(tree, stored(x), index, target, donate, copy))
     if (current.num_processes > 1 and device is not None and not getattr(x, "_committed", False)
             and device.process_index != current.process_id):    # no part of it is here
         aval = typeof(x)
         where = lib.single_device_sharding(device)
         return lib.make_array(make_aval(aval.shape, aval.dtype, aval.weak_type), where, [])
     if type(x) is not ArrayImpl:
-        return _in_memory(_made(tree, x, index, device), memory)
+        return _in_memory(_array_of_foreign(tree, x, index, device), memory)
     return _transferred(x, device, memory, donate, copy)
 
 
-def _made(tree: PyTree, x: PyTree, index: int, device: Device | None) -> Array:
+def _array_of_foreign(tree: PyTree, x: PyTree, index: int, device: Device | None) -> Array:
     """An array of a value that is none of ours."""
     try:
         aval: Any = None if device is None else typeof(x)

@@ -57,7 +57,7 @@ def _bytes_of_all(mine: np.ndarray) -> np.ndarray:
         restore_mesh(around)
 
 
-def _values(name: str, leaves: Sequence[object]) -> list[np.ndarray]:
+def _host_values(name: str, leaves: Sequence[object]) -> list[np.ndarray]:
     values = []
     for x in leaves:
         value = np.asarray(x)
@@ -100,7 +100,7 @@ def broadcast_one_to_all(in_tree: PyTree, is_source: bool | None = None) -> PyTr
     {'seed': array(3)}
     """
     leaves, tree = tree_flatten(in_tree)
-    values = _values("broadcast_one_to_all", leaves)
+    values = _host_values("broadcast_one_to_all", leaves)
     if process_count() == 1:
         return tree.unflatten(values)
     source = process_index() == 0 if is_source is None else bool(is_source)
@@ -141,7 +141,7 @@ def process_allgather(in_tree: PyTree, tiled: bool = False) -> PyTree:
             gathered[i] = _whole(x)
         else:
             local.append(i)
-    values = _values("process_allgather", [leaves[i] for i in local])
+    values = _host_values("process_allgather", [leaves[i] for i in local])
     every = _all_values(values) if process_count() > 1 else [[v] for v in values]
     for i, parts in zip(local, every, strict=True):
         gathered[i] = np.concatenate(parts) if tiled and parts[0].ndim else np.stack(parts)
@@ -185,7 +185,7 @@ def assert_equal(in_tree: PyTree, fail_message: str = "") -> None:
     """
     leaves = [x.addressable_data(0) if type(x) is lib.ArrayImpl and not x.is_fully_addressable
               else x for x in tree_flatten(in_tree)[0]]
-    values = _values("assert_equal", leaves)
+    values = _host_values("assert_equal", leaves)
     if process_count() == 1:
         return
     for value, every in zip(values, _all_values(values), strict=True):

@@ -100,7 +100,7 @@ class File(ast.NodeVisitor):
 
     def visit_Try(self, node: ast.Try) -> None:
         """Names in a `try` may be missing if its handlers catch that, and so may the handlers'."""
-        expected = any(_names(handler.type) & _CAUGHT or handler.type is None
+        expected = any(_names_in(handler.type) & _CAUGHT or handler.type is None
                        for handler in node.handlers)
         self.optional += expected
         for child in (*node.body, *node.handlers):
@@ -146,13 +146,13 @@ def _is_jax(name: str) -> bool:
     return name == "jax" or name.startswith("jax.")
 
 
-def _names(node: ast.AST | None) -> set[str]:
+def _names_in(node: ast.AST | None) -> set[str]:
     return set() if node is None else {
         n.id if isinstance(n, ast.Name) else n.attr for n in ast.walk(node)
         if isinstance(n, (ast.Name, ast.Attribute))}
 
 
-def _read(path: Path, package: str) -> File:
+def _imports_of(path: Path, package: str) -> File:
     """The names that a file imports and uses; SyntaxError if it is not Python."""
     visitor = File(short_path(str(path)), package)
     text = path.read_bytes()
@@ -187,7 +187,7 @@ def uses(program: Path) -> Iterator[Use]:
     while waiting:
         path, package = waiting.popleft()
         try:
-            found = _read(path, package)
+            found = _imports_of(path, package)
         except (SyntaxError, UnicodeDecodeError, RecursionError):
             if path == program:
                 raise

@@ -31,13 +31,13 @@ def main() -> int:
             return _misused(f"{kind} given alone")
         if kind == "--check":
             return report(rest)
-        return _run(_module if kind == "-m" else _text, *rest)
+        return _exit_status(_module if kind == "-m" else _execute_text, *rest)
     if not kind or kind.startswith("-"):
         return _misused(f"{kind or 'nothing'} given")
-    return _run(_file, kind, *rest)
+    return _exit_status(_file, kind, *rest)
 
 
-def _run(program: Callable[..., None], *arguments: str) -> int:
+def _exit_status(program: Callable[..., None], *arguments: str) -> int:
     """Run a program; an error of its is shown as Python shows it, without frames of this module."""
     try:
         program(*arguments)
@@ -59,7 +59,7 @@ def _module(name: str, *rest: str) -> None:
     runpy.run_module(name, run_name="__main__", alter_sys=True)
 
 
-def _text(code: str, *rest: str) -> None:
+def _execute_text(code: str, *rest: str) -> None:
     sys.argv = ["-c", *rest]
     _first_path("")
     exec(compile(code, "<string>", "exec", dont_inherit=True), vars(_fresh_main()))

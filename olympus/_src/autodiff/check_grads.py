@@ -36,7 +36,7 @@ def _scales(*trees: PyTree) -> dict[np.dtype, tuple[float, float]]:
             for a in map(typeof, tree_leaves(trees)) if has_tangent(a)}
 
 
-def _step(args: PyTree) -> float:
+def _difference_step(args: PyTree) -> float:
     """The step of the least exact dtype."""
     return max([step for _, step in _scales(args).values()], default=_SCALES[52][1])
 
@@ -61,7 +61,7 @@ def _direction(rng: np.random.Generator, x: object) -> np.ndarray:
     return np.asarray(t).astype(aval.dtype)
 
 
-def _wide(x: object) -> np.ndarray:
+def _in_double(x: object) -> np.ndarray:
     """A value in double precision, so that differences and sums are exact enough."""
     x = np.asarray(x)
     return x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
@@ -71,12 +71,13 @@ def _stepped(args: PyTree, tangents: PyTree, step: float) -> PyTree:
     """The arguments `step` along the direction, each of its own dtype."""
     # Arrays of ours again: a function of NumPy's arrays would run NumPy's operators.
     return tree_map(lambda x, t: x if t.dtype == dtypes.float0 else device_put(
-        np.asarray(_wide(x) + step * _wide(t)).astype(typeof(x).dtype)), args, tangents)
+        np.asarray(_in_double(x) + step * _in_double(t)).astype(typeof(x).dtype)), args, tangents)
 
 
 def _difference(up: PyTree, down: PyTree, eps: float) -> PyTree:
     """(up - down) / (2 eps) in double precision; zeros of float0 for values without derivative."""
-    return tree_map(lambda a, b: (_wide(a) - _wide(b)) / (2 * eps) if has_tangent(typeof(a))
+    return tree_map(lambda a,
+                    b: (_in_double(a) - _in_double(b)) / (2 * eps) if has_tangent(typeof(a))
                     else np.zeros(np.shape(a), dtypes.float0), up, down)
 
 
@@ -85,7 +86,7 @@ class _Line:
 
     def __init__(self, args: Sequence[Array], eps: float | None) -> None:
         self.args = device_put(tuple(args))
-        self.eps = _step(self.args) if eps is None else eps
+        self.eps = _difference_step(self.args) if eps is None else eps
         rng = np.random.default_rng(0)      # a check that fails fails again
         wanted = tree_map(partial(_direction, rng), self.args)
         self.up = _stepped(self.args, wanted, self.eps)
@@ -113,7 +114,8 @@ def _close(what: str, actual: PyTree, expected: PyTree, atol: float, rtol: float
             raise AssertionError(f"{what}{keystr(path)}: shape {np.shape(a)} found; "
                                  f"{np.shape(e)} is required. {message}")
         if dtypes.float0 not in (np.asarray(a).dtype, np.asarray(e).dtype):
-            np.testing.assert_allclose(_wide(a), _wide(e), rtol=rtol, atol=atol, equal_nan=nan,
+            np.testing.assert_allclose(_in_double(a), _in_double(e), rtol=rtol, atol=atol,
+                                       equal_nan=nan,
                                        err_msg=f"{what}{keystr(path)} {message}")
 
 
@@ -149,12 +151,12 @@ def check_jvp(f: Callable[..., PyTree], f_jvp: Callable[..., tuple[PyTree, PyTre
            equal_nan)
 
 
-def _product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
+def _inner_product(cotangents: PyTree, tangents: PyTree) -> np.ndarray:
     """The real part of the sum of products, over all arrays that have derivatives."""
     # A derivative that is linear over the reals alone, as conj's is, and its transpose agree in the
     # real part of the product only.
     pairs = zip(tree_leaves(cotangents), tree_leaves(tangents))
-    return np.asarray(sum(float(np.real(np.sum(_wide(c) * _wide(t)))) for c, t in pairs
+    return np.asarray(sum(float(np.real(np.sum(_in_double(c) * _in_double(t)))) for c, t in pairs
                           if dtypes.float0 not in (np.asarray(c).dtype, np.asarray(t).dtype)))
 
 
@@ -183,12 +185,12 @@ def check_vjp(f: Callable[..., PyTree], f_vjp: Callable[..., tuple[PyTree, Calla
     _close("check_vjp: the value", out, expected, atol, rtol, err_msg, True)
     # Not the numbers of the direction t: in t E t an antisymmetric error E would not be seen.
     cotangents = tree_map(partial(_direction, np.random.default_rng(1)), expected)
-    _close("check_vjp: the product", _product(pull(cotangents), line.tangents),
-           _product(cotangents, line.slopes(f)), atol, rtol, err_msg, equal_nan)
+    _close("check_vjp: the product", _inner_product(pull(cotangents), line.tangents),
+           _inner_product(cotangents, line.slopes(f)), atol, rtol, err_msg, equal_nan)
 
 
-def _check(f: Callable[..., PyTree], args: PyTree, order: int, modes: Sequence[str], name: str,
-           how: Mapping[str, Any]) -> None:
+def _check_modes(f: Callable[..., PyTree], args: PyTree, order: int, modes: Sequence[str],
+                 name: str, how: Mapping[str, Any]) -> None:
     for mode, words, check, derive in (("fwd", "forward", check_jvp, jvp),
                                        ("rev", "reverse", check_vjp, vjp)):
         if mode in modes:
@@ -198,7 +200,8 @@ def _check(f: Callable[..., PyTree], args: PyTree, order: int, modes: Sequence[s
                 # with are traced when its own derivative is checked.
                 further = (partial(_pushed, f, _Line(args, None).tangents) if mode == "fwd"
                            else partial(_pulled, f))
-                _check(further, args, order - 1, modes, f"the {words} derivative of {name}", how)
+                _check_modes(further, args, order - 1, modes, f"the {words} derivative of {name}",
+                             how)
 
 
 def _pushed(f: Callable[..., PyTree], tangents: PyTree, *args: PyTree) -> PyTree:
@@ -239,4 +242,4 @@ def check_grads(f: Callable[..., PyTree], args: Sequence[PyTree], order: int,
         raise ValueError(f"check_grads: modes {modes} and order {order} given; 'fwd', 'rev' or "
                          "both, and an order of at least 1, are required.")
     how = {"atol": atol, "rtol": rtol, "eps": eps, "equal_nan": equal_nan}
-    _check(f, args, order, modes, getattr(f, "__name__", "the function"), how)
+    _check_modes(f, args, order, modes, getattr(f, "__name__", "the function"), how)

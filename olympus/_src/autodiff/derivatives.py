@@ -714,10 +714,10 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     """
     check_reduce_axes("vjp", reduce_axes)
     if in_nzs is not None:
-        fun = _constant_in(fun, _flags("in_nzs", in_nzs, primals))
+        fun = _constant_in(fun, _flag_for_each_array("in_nzs", in_nzs, primals))
     out, pullback, *aux = _derivative("vjp", Pullback, fun, primals, has_aux)
     if saveable_args is not True:
-        saved, meta = _flags("saveable_args", saveable_args, primals), pullback.meta
+        saved, meta = _flag_for_each_array("saveable_args", saveable_args, primals), pullback.meta
         # Without the reference, the caller may donate or delete the arguments meanwhile.
         kept = [c if i is None or saved[i] else NotSaved()
                 for c, i in zip(pullback.consts, meta.argument, strict=True)]
@@ -725,7 +725,7 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     return out, pullback, *aux
 
 
-def _flags(what: str, given: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
+def _flag_for_each_array(what: str, given: PyTree, primals: tuple[PyTree, ...]) -> list[bool]:
     """A bool for each array of the arguments."""
     try:
         flags = broadcast_prefix(given, primals)

@@ -95,7 +95,7 @@ def with_refs(pullback: Pullback, wanted: Sequence[PyTree]) -> Callable[..., tup
     tree, avals = pullback.meta.in_tree, pullback.meta.lin.avals
     leaves = _leaves(tree, wanted)
     for i, (x, aval) in enumerate(zip(leaves, avals, strict=True)):
-        _check(tree, i, x, aval)
+        _check_reference(tree, i, x, aval)
     check_aliases("vjp", pullback.meta.name, (), leaves,
                   lambda i: f"with_refs{structure_path(tree, i)}")
 
@@ -123,7 +123,7 @@ def _leaves(tree: PyTreeDef, wanted: Sequence[PyTree]) -> list[Reference]:
     return found
 
 
-def _check(tree: PyTreeDef, index: int, x: Reference, aval: ShapedArray) -> None:
+def _check_reference(tree: PyTreeDef, index: int, x: Reference, aval: ShapedArray) -> None:
     if type(x) in (GradValue, DontWant):
         return
     where = f"with_refs{structure_path(tree, index)}"

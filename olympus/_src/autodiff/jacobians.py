@@ -62,7 +62,7 @@ def jacfwd(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
-    return _jacobian("jacfwd", fun, argnums, has_aux, holomorphic, False, _columns)
+    return _jacobian("jacfwd", fun, argnums, has_aux, holomorphic, False, _jacobian_columns)
 
 
 def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False,
@@ -84,7 +84,7 @@ def jacrev(fun: Callable[P, PyTree], argnums: ArgNums = 0, has_aux: bool = False
     Array([[2., 0.],
            [0., 4.]], dtype=float32)
     """
-    return _jacobian("jacrev", fun, argnums, has_aux, holomorphic, allow_int, _rows)
+    return _jacobian("jacrev", fun, argnums, has_aux, holomorphic, allow_int, _jacobian_rows)
 
 
 jacobian = jacrev
@@ -202,7 +202,7 @@ def _unit_arrays(avals: tuple[ShapedArray, ...]) -> Sequence[Array]:
 _made_units = make_jit(_unit_arrays, {"static_argnums": 0}, library=True)   # by one program
 
 
-def _columns(lin: Linearized) -> Blocks:
+def _jacobian_columns(lin: Linearized) -> Blocks:
     """Forward mode: the tangent program, mapped over the unit tangents."""
     units, total = _units(lin.avals)    # none where the arguments have no elements
     program = lin.program
@@ -210,12 +210,12 @@ def _columns(lin: Linearized) -> Blocks:
         under("vmap", lambda *ts: eval_olympuspr(program.olympuspr, program.consts, *ts)),
         Axis(total), units, [0] * len(units)) if total else ([], [])
     found = iter(zip(outs, dims))
-    return [_split(next(found) if total and active else None, out, lin.avals, total)
+    return [_blocks_of_column(next(found) if total and active else None, out, lin.avals, total)
             for out, active in zip(lin.out_avals, lin.active_out)]
 
 
-def _split(column: tuple[Array, int | None] | None, out: ShapedArray, avals: Sequence[ShapedArray],
-           total: int) -> list[ArrayLike]:
+def _blocks_of_column(column: tuple[Array, int | None] | None, out: ShapedArray,
+                      avals: Sequence[ShapedArray], total: int) -> list[ArrayLike]:
     """The derivatives of one output by each input, from those by all of them along one axis."""
     tangent = out.to_tangent_aval()
     # Zeros of the integer's own dtype, not of float0.
@@ -240,7 +240,7 @@ def _zeros(aval: ShapedArray, before: Shape, behind: Shape) -> ArrayLike:
     return zeros_of(aval)
 
 
-def _rows(lin: Linearized) -> Blocks:
+def _jacobian_rows(lin: Linearized) -> Blocks:
     """Reverse mode: the backward pass, mapped over the unit cotangents."""
     units, total = _units([a.to_cotangent_aval() for a in lin.out_avals])
     places = [i for i, active in enumerate(lin.active_in) if active]

@@ -89,7 +89,8 @@ def jet(fun: Callable[..., PyTree], primals: Sequence[PyTree], series: Sequence[
                          "are required.")
     order = lengths.pop() if lengths else 0
     arrays = as_arrays(leaves)
-    scaled = [_scaled(terms, x, factorial_scaled) for x, terms in zip(arrays, given, strict=True)]
+    scaled = [_derivatives_of_terms(terms, x, factorial_scaled) for x,
+              terms in zip(arrays, given, strict=True)]
 
     def flat(*xs: object) -> tuple[list[ArrayLike], PyTreeDef]:
         outs, out_tree = tree_flatten(fun(*tree_unflatten(tree, xs)))
@@ -112,8 +113,8 @@ def _series_of(i: int, tree: PyTreeDef, terms: object) -> list[Array]:
     return series
 
 
-def _scaled(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
-            factorial_scaled: bool) -> list[Array]:
+def _derivatives_of_terms(terms: Sequence[ArrayLike | ZeroTerm] | ZeroSeries, x: ArrayLike,
+                          factorial_scaled: bool) -> list[Array]:
     """Derivatives in the dtype that tangents of x have; none for values without tangent."""
     aval = typeof(x)
     if isinstance(terms, ZeroSeries) or not has_tangent(aval):
@@ -158,9 +159,6 @@ def fact(n: int) -> float:
     Args:
       n: not negative.
 
-    Returns:
-      a Python float.
-
     >>> from olympus.experimental.jet import fact
     >>> fact(4)
     24.0
@@ -175,9 +173,6 @@ def defzero(prim: Primitive) -> None:
 
     Args:
       prim: the primitive.
-
-    Returns:
-      nothing; `jet_rules` has the rule.
 
     >>> from olympus.experimental.jet import defzero
     >>> from olympus.extend.core import Primitive
@@ -210,9 +205,6 @@ def deflinear(prim: Primitive) -> None:
     Args:
       prim: the primitive, linear in all operands together.
 
-    Returns:
-      nothing; `jet_rules` has the rule.
-
     >>> from olympus.experimental.jet import deflinear
     >>> from olympus.extend.core import Primitive
     >>> deflinear(Primitive("twice"))
@@ -243,9 +235,6 @@ def def_deriv(prim: Primitive, deriv: Callable[..., ArrayLike]) -> None:
 
     Args:
       prim: the primitive; deriv: its derivative, a function of the operand and the params.
-
-    Returns:
-      nothing; `jet_rules` has the rule.
 
     >>> from olympus.experimental.jet import def_deriv
     >>> from olympus.extend.core import Primitive
@@ -289,9 +278,6 @@ def def_comp(prim: Primitive, comp: Callable[..., PyTree], **kwargs: PyTree) -> 
     Args:
       prim: the primitive; comp: a function of the operands that computes the same.
       **kwargs: further arguments of `jet2`.
-
-    Returns:
-      nothing; `jet_rules` has the rule.
 
     >>> from olympus.experimental.jet import def_comp
     >>> from olympus.extend.core import Primitive

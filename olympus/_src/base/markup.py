@@ -26,11 +26,11 @@ def columns(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     2
     """
     style = f'style="{PAPER};border-collapse:collapse;font:13px monospace"'
-    lines = [_row("th", head), *[_row("td", row) for row in rows]]
+    lines = [_table_row("th", head), *[_table_row("td", row) for row in rows]]
     return f"<table {style}>{''.join(lines)}</table>"
 
 
-def _row(tag: str, cells: Sequence[str]) -> str:
+def _table_row(tag: str, cells: Sequence[str]) -> str:
     sides = ["right"] * (len(cells) - 1) + ["left"]
     found = [f'<{tag} style="text-align:{side};padding:1px 8px;'
              f'border-bottom:1px solid #ddd{"" if side == "left" else ";white-space:nowrap"}">'

@@ -21,13 +21,13 @@ _MISSING = object()
 def named_operands(frame: FrameType, at: Location) -> str:
     """`x: float32[4,8], params['w']: float32[16,8]` of the expression that is there, or nothing."""
     try:
-        tree = ast.parse(_text(at).strip(), mode="eval").body
+        tree = ast.parse(_expression_text(at).strip(), mode="eval").body
     except SyntaxError:     # no expression, or the file has changed
         return ""
     return ", ".join([f"{name}: {kind}" for name, kind in dict(_arrays(tree, frame)).items()])
 
 
-def _text(at: Location) -> str:
+def _expression_text(at: Location) -> str:
     if at.end_line - at.line >= _MOST_LINES:
         return ""
     lines = [linecache.getline(at.file, n).encode()      # columns count bytes
@@ -41,7 +41,7 @@ def _arrays(node: ast.AST, frame: FrameType) -> Iterator[tuple[str, str]]:
     """(name, type) of each array that the expression reads, as it is written."""
     if isinstance(node, (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp)):
         return
-    value = _value(node, frame)
+    value = _value_of(node, frame)
     if value is not _MISSING and (kind := _kind(value)):
         yield ast.unparse(node), kind
         return
@@ -59,16 +59,16 @@ def _kind(value: Any) -> str:
     return f"{value.dtype}[{','.join(map(str, value.shape))}]"
 
 
-def _value(node: ast.AST, frame: FrameType) -> object:
+def _value_of(node: ast.AST, frame: FrameType) -> object:
     """The value of a name, a field or an item, if looking it up runs no code of the user's."""
     if isinstance(node, ast.Name):
         return frame.f_locals.get(node.id, frame.f_globals.get(node.id, _MISSING))
     if isinstance(node, ast.Attribute):
-        return _field(_value(node.value, frame), node.attr)
+        return _field(_value_of(node.value, frame), node.attr)
     if isinstance(node, ast.Subscript) and isinstance(node.slice, (ast.Constant, ast.Name)):
         key = (node.slice.value if isinstance(node.slice, ast.Constant)
-               else _value(node.slice, frame))
-        return _item(_value(node.value, frame), key)
+               else _value_of(node.slice, frame))
+        return _item(_value_of(node.value, frame), key)
     return _MISSING
 
 

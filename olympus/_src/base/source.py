@@ -270,7 +270,7 @@ def respell(error: BaseException) -> None:
     if entries and is_internal(entries[-1].tb_frame.f_code.co_filename):
         if (said := miscalled(error, _called_by_user(entries))) is not None:
             error.args = (said,)
-        where = _operands(entries) if plain and len(error.args) == 1 else ""
+        where = _operand_text(entries) if plain and len(error.args) == 1 else ""
         error.args = tuple([_laid_out(a, where) if isinstance(a, str) else a for a in error.args])
     elif plain and entries and (said := in_our_words(error)) is not None:
         last = entries[-1]      # the user's line: Python or NumPy raised it there
@@ -305,7 +305,7 @@ def _laid_out(text: str, where: str) -> str:
     return in_lines(with_where(text, where) if where and where not in text else text)
 
 
-def _operands(entries: list[TracebackType]) -> str:
+def _operand_text(entries: list[TracebackType]) -> str:
     """The arrays in the user's innermost expression, and where that stands."""
     users = [e for e in entries if not is_internal(e.tb_frame.f_code.co_filename)]
     if users:

@@ -1,8 +1,8 @@
-"""The user's code and values, told from those of libraries, and the contents of objects.
+"""Whose code and values these are, the user's or a library's, and the contents of objects.
 
-Keys of functions that hold in other processes, guards, and bodies that are kept ask the same: whose
-code is this, does a function of Python's or NumPy's read more than its arguments, and are the
-attributes of an object all that it is made of.
+Keys of functions that hold in other processes, guards, and kept bodies ask the same questions.
+Whose code is this? Does a function of Python or NumPy read more than its arguments? Is an object
+made of its attributes alone?
 """
 
 from __future__ import annotations

@@ -228,7 +228,7 @@ def chunk_shape(local: Sequence[int], itemsize: int, most: int = _CHUNK_BYTES) -
     return chunk
 
 
-def _metadata(arr: DuckTypedArray, driver: str, remote: bool) -> Spec:
+def _array_metadata(arr: DuckTypedArray, driver: str, remote: bool) -> Spec:
     """The metadata with which a store keeps an array."""
     chunk = chunk_shape(_local_shape(arr), arr.dtype.itemsize)
     if driver == "zarr3":
@@ -284,7 +284,7 @@ def get_tensorstore_spec(ckpt_path: str | os.PathLike[str], ocdbt: bool = True,
     kvstore = {"driver": "ocdbt", "base": base, "path": name} if ocdbt else base
     spec: Spec = {"driver": driver, "kvstore": kvstore}
     if arr is not None:
-        spec["metadata"] = _metadata(arr, driver, scheme is not None)
+        spec["metadata"] = _array_metadata(arr, driver, scheme is not None)
     return spec
 
 
@@ -333,7 +333,7 @@ async def async_serialize(arr_inp: Array | np.ndarray, tensorstore_spec: Spec,
             f"is not allowed, since all would write {tensorstore_spec['kvstore']}; spread it over "
             "all processes with multihost_utils.host_local_array_to_global_array.")
     if not _has_metadata(tensorstore_spec):
-        tensorstore_spec["metadata"] = _metadata(arr_inp, tensorstore_spec["driver"], False)
+        tensorstore_spec["metadata"] = _array_metadata(arr_inp, tensorstore_spec["driver"], False)
     if tensorstore_spec["driver"] == "zarr" and "dtype" not in tensorstore_spec:
         tensorstore_spec["dtype"] = arr_inp.dtype.name      # this format has it there
     how = {"context": new_context() if context is None else context, "transaction": transaction,

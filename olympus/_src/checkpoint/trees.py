@@ -84,9 +84,6 @@ def deserialize_pytreedef(pytreedef_repr: Content) -> PyTreeDef:
     Args:
       pytreedef_repr: its earlier result.
 
-    Returns:
-      A PyTreeDef.
-
     >>> from olympus.experimental.array_serialization import pytree_serialization_utils as utils
     >>> tree = olympus.tree.structure({"a": [1, None]})
     >>> utils.deserialize_pytreedef(utils.serialize_pytreedef(tree)) == tree

@@ -16,6 +16,7 @@ import difflib
 import functools
 import importlib
 import importlib.util
+import inspect
 import re
 import sys
 from collections.abc import Callable, Hashable, Mapping, Sequence
@@ -63,7 +64,10 @@ def function(text: str, static: Sequence[str]) -> Wrapped | Jitted[..., object]:
         return chosen
     numbers = tuple(int(s) for s in static if s.lstrip("-").isdigit())
     names = tuple(s for s in static if not s.lstrip("-").isdigit())
-    return jit(chosen, static_argnums=numbers or None, static_argnames=names or None)
+    try:
+        return jit(chosen, static_argnums=numbers or None, static_argnames=names or None)
+    except ValueError as error:     # the function has no argument of this name
+        raise CommandError(f"--static {' '.join(static)} given: {error}") from None
 
 
 def named(text: str) -> Callable[..., PyTree]:
@@ -79,6 +83,24 @@ def named(text: str) -> Callable[..., PyTree]:
     if not callable(found):
         raise CommandError(f"{text} is of type {type(found).__name__}; a function is required.")
     return found
+
+
+def check_arguments(fun: Callable[..., object], name: str, args: Sequence[PyTree],
+                    kwargs: Mapping[str, PyTree]) -> None:
+    """CommandError if a function does not take so many arguments, or these names."""
+    try:
+        signature = inspect.signature(fun)
+    except (TypeError, ValueError):     # of a function in C that has none
+        return
+    try:
+        signature.bind(*args, **kwargs)
+    except TypeError as error:
+        count = len(args) + len(kwargs)
+        takes = ", ".join(str(p.replace(annotation=p.empty)) for p in signature.parameters.values())
+        raise CommandError(
+            f"{name} takes ({takes}), and {count or 'no'} argument{'s' * (count != 1)} "
+            f"{'is' if count == 1 else 'are'} given: {error}; give a type as f32[8,128], or a "
+            "value, for each that has no default.") from None
 
 
 def _module(home: str) -> object:

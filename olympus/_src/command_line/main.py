@@ -9,6 +9,7 @@ import re
 import statistics
 import sys
 import time
+import traceback
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -28,12 +29,14 @@ from ..export.module import version_of
 from ..export.onnx import to_onnx
 from ..jit.stages import CompilerOptions, Lowered, Traced
 from ..planning.plan import plan
+from ..planning.result import SUFFIXES
 from ..runtime import disk_cache
 from ..types.tree import keystr, tree_flatten_with_path
-from .arguments import CommandError, function, named, specs, values
+from .arguments import CommandError, check_arguments, function, named, specs, values
 
 PROGRAM = "python -m olympus"
 _MOST_NAMES = 10        # of functions whose programs are kept, that `cache` shows
+_MOST_LINES = 10        # of the user's that led to an error
 # The StableHLO version of jaxlibs that Olympus was run with: each reads all older ones.
 _STABLEHLO = {"0.10.2": (1, 17, 0), "0.11.0": (1, 18, 0), "0.11.1": (1, 19, 0),
               "0.11.2": (1, 20, 0), "0.12.0": (1, 22, 0), "0.12.0.1": (1, 22, 0)}
@@ -60,9 +63,31 @@ def main(arguments: Sequence[str] | None = None) -> int:
         except BrokenPipeError:     # of `| head`
             sys.stdout = None       # nothing is flushed at exit
             return 141
-        except Exception as error:      # of the user's function: their lines are shown
+        except Exception as error:      # of the user's file or function
             source.filter_traceback(error)
-            raise
+            if config.traceback_filtering.value == "off":
+                raise
+            print(f"{PROGRAM} {given.command}: {_in_words(error)}", file=sys.stderr)
+            return 1
+
+
+def _in_words(error: BaseException) -> str:
+    """An error with the user's lines that led to it, the innermost last."""
+    text = error.msg if isinstance(error, SyntaxError) else str(error)
+    told = "\n".join([f"{type(error).__name__}: {text}", *getattr(error, "__notes__", ())])
+    places = [(frame.f_code.co_filename, line, frame.f_code.co_name)
+              for frame, line in traceback.walk_tb(error.__traceback__)]
+    if isinstance(error, SyntaxError):
+        places.append((error.filename or "", error.lineno or 0, "<module>"))
+    lines = [f"  {source.short_path(file)}:{line} ({name}): {source.line_text(file, line)}"
+             for file, line, name in places
+             if not (file.startswith("<frozen") or source.is_internal(file))
+             and f"{source.short_path(file)}:{line}" not in told]
+    if len(lines) > _MOST_LINES:
+        lines[:-_MOST_LINES] = ["  …"]
+    if error.__cause__ is not None:
+        lines.append(f"  because of {type(error.__cause__).__name__}: {error.__cause__}")
+    return "\n".join([told, *lines])
 
 
 def _given(arguments: Sequence[str] | None) -> argparse.Namespace:
@@ -169,6 +194,7 @@ def _step(name: str, given: argparse.Namespace) -> contextlib.AbstractContextMan
 def _traced(given: argparse.Namespace) -> Traced:
     args, kwargs = specs(given.arguments, getattr(given, "constraint", ()))
     fun = function(given.target, given.static)
+    check_arguments(fun, given.target, args, kwargs)
     with _step("tracing", given):
         return fun.trace(*args, **kwargs)
 
@@ -251,6 +277,13 @@ def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
     """Report a program's memory and time on devices that need not be here; 3 if it does not fit."""
     if given.emit not in ("summary", "json", "html"):
         raise CommandError(f"--emit {given.emit} given with --for, which has json and html.")
+    if given.output is not None:        # before minutes of compiling
+        if given.output.suffix not in SUFFIXES:
+            raise CommandError(f"-o {given.output} given; a file named {', '.join(SUFFIXES)} is "
+                               "required.")
+        if not given.output.parent.is_dir():
+            raise CommandError(f"-o {given.output} given, and there is no folder "
+                               f"{str(given.output.parent)!r}; make it first.")
     try:    # first: a forgotten target shows in the text behind --for
         parse_target(given.goal)
     except ValueError as error:
@@ -259,9 +292,12 @@ def _planned(given: argparse.Namespace, options: CompilerOptions) -> int:
     if given.given_by is not None:
         if args or kwargs:
             raise CommandError("--arguments given, and arguments; one of both is required.")
-        made = named(given.given_by)()
+        giving = named(given.given_by)
+        check_arguments(giving, given.given_by, [], {})
+        made = giving()
         args = list(made) if type(made) is tuple else [made]
     fun = function(given.target, given.static)
+    check_arguments(fun, given.target, args, kwargs)
     try:
         with _kept_in(given.cache):
             planned = plan(fun, *args, target=given.goal, mesh=_mesh(given.mesh),
@@ -321,8 +357,11 @@ def _types(tree: PyTree) -> str:
 
 def _run(given: argparse.Namespace) -> None:
     args, kwargs = values(given.arguments)
-    fun = _artifact(Path(given.target)).call if Path(given.target).is_file() else function(
-        given.target, given.static)
+    if Path(given.target).is_file():
+        fun = _artifact(Path(given.target)).call
+    else:
+        fun = function(given.target, given.static)
+        check_arguments(fun, given.target, args, kwargs)
     times, result = [], None
     with _kept_in(given.cache), _step("running", given):
         for _ in range(max(given.repeat, 1)):
@@ -367,6 +406,7 @@ def _export(given: argparse.Namespace) -> None:
         raise CommandError("-o FILE is required: the file to write.")
     args, kwargs = specs(given.arguments, given.constraint)
     fun = function(given.target, given.static)
+    check_arguments(fun, given.target, args, kwargs)
     with _step("exporting", given):
         exported = export(fun, platforms=given.platform)(*args, **kwargs)
     if given.to != "olympus":

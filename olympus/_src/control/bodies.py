@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import operator
 import weakref
 from collections.abc import Callable, Hashable, Sequence
 from types import CodeType, FunctionType
@@ -24,6 +25,7 @@ from ..base.typing import Array, ArrayLike, PyTree
 from ..base.util import Memo, Owned, WithAux, lazy_module, name_of
 from ..core import tags
 from ..core.context import current_context
+from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo, Var, derived
 from ..core.staging import all_consts_as_inputs, passing, stage
 from ..core.trace import SCALAR_TYPES, literal, typeof, valid_olympustype
@@ -393,10 +395,21 @@ def bind_while(bind: Callable[..., list[Array]], cond_fun: Callable[[PyTree], Py
         varied = [tags.pvary(x, vma) for x in leaves]
         return bind_while(bind, cond_fun, body_fun, tree_unflatten(tree, varied))
     leaves = [cast(x, a) for x, a in zip(leaves, avals, strict=True)]
-    result = bind(*cond.consts, *body.consts, *leaves, cond_nconsts=len(cond.consts),
-                  cond_olympuspr=cond.program, body_nconsts=len(body.consts),
-                  body_olympuspr=body.program)
+    # They have their own share in the cotangents of constants, too: summed behind the loop.
+    consts, program = [tags.pvary(x, vma) for x in body.consts], body.program
+    if any(map(operator.is_not, consts, body.consts)):
+        program = varied_program(program, vma, (*map(typeof, consts), *avals))
+    result = bind(*cond.consts, *consts, *leaves, cond_nconsts=len(cond.consts),
+                  cond_olympuspr=cond.program, body_nconsts=len(consts), body_olympuspr=program)
     return tree_unflatten(tree, result)
+
+
+@derived
+def varied_program(program: ClosedOlympuspr, vma: frozenset[str], avals: tuple[ShapedArray, ...]
+                   ) -> ClosedOlympuspr:
+    """The program of operands, and with results, that vary along `vma`, too."""
+    return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,
+                 program.olympuspr.debug_info)
 
 
 def _changed(what: str, fun: Callable[..., PyTree], tree: PyTreeDef, found_tree: PyTreeDef,

@@ -111,7 +111,7 @@ class HasBodies(Higher, abstract=True):
                  for i, on in zip(its, _refs.handed_on(body), strict=True) if on}
         return [i in found for i in range(len(xs))]
 
-    # A later pass, of which the content knows nothing, reads and writes the reference itself.
+    # A rule that runs later reads and writes the reference itself, not the content of this pass.
     def with_references(self, ins: Sequence[Reference], params: Params
                         ) -> tuple[Sequence[Reference], Params]:
         """Operands and params with more operands: references that bodies hand on and touch, too."""

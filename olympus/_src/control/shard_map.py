@@ -433,7 +433,7 @@ shard_map_of_any_p = ShardMapOfAny("shard_map")
 
 @derived
 def _by_device(checked: ClosedOlympuspr, names: tuple[Hashable, ...]) -> ClosedOlympuspr:
-    """A checked body whose code and words are those of the first device that failed."""
+    """A checked body that returns the first failed device's code and words on every device."""
     return stage(lambda *xs: _first_of_devices(names, eval_closed(checked, *xs)),
                  checked.in_avals)
 

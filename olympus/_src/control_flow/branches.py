@@ -11,13 +11,10 @@ from ..base.source import api_boundary
 from ..base.typing import Array, ArrayLike, PyTree, R
 from ..control.bodies import (
     Body, Finish, aval_error, cast, check_aliases, check_callable, flatten, leaf_names, same_type,
-    share_consts, stage_body, structure_error,
+    share_consts, stage_body, structure_error, varied_program,
 )
 from ..control.cond import cond_p
 from ..core import tags
-from ..core.evaluate import eval_closed
-from ..core.ir import ClosedOlympuspr
-from ..core.staging import stage
 from ..core.trace import Tracer, literal, typeof
 from ..lax.comparison import clamp, ne
 from ..lax.convert import convert_element_type
@@ -55,9 +52,9 @@ def cond(pred: ArrayLike, true_fun: Callable[..., R], false_fun: Callable[..., R
         on_true, on_false = false_fun, operands[1]
         return cond(pred, lambda x, _: on_true(x), lambda _, y: on_false(y), true_fun, operands[0])
     check_callable("lax.cond", true_fun=true_fun, false_fun=false_fun)
-    operands = _operands("cond", operands, operand)
-    aval = _scalar("cond: Pred type must be either boolean or number" if callable(pred) else
-                   "cond: Pred must be a scalar", pred, f" of type {type(pred)}")
+    operands = _operands_of_call("cond", operands, operand)
+    aval = _aval_of_scalar("cond: Pred type must be either boolean or number" if callable(pred) else
+                           "cond: Pred must be a scalar", pred, f" of type {type(pred)}")
     if aval.shape != ():
         raise TypeError(f"cond: Pred must be a scalar, got {pred!s:.60} of shape {aval.shape}; use "
                         "olympus.numpy.where to choose by element.")
@@ -97,8 +94,8 @@ def switch(index: ArrayLike, branches: Sequence[Callable[..., R]], *operands: Py
         if not callable(branch):
             raise TypeError("lax.switch: branches argument should be a sequence of callables; "
                             f"branches[{i}] is {branch!r}.")
-    operands = _operands("switch", operands, operand)
-    aval = _scalar("switch: Index type must be an integer", index)
+    operands = _operands_of_call("switch", operands, operand)
+    aval = _aval_of_scalar("switch: Index type must be an integer", index)
     if aval.shape != ():
         raise TypeError(f"switch: Branch index must be scalar, got {index!s:.60} of shape "
                         f"{aval.shape}.")
@@ -123,7 +120,7 @@ def _known(x: ArrayLike) -> ArrayLike | None:
     return x._known_value() if isinstance(x, Tracer) else x
 
 
-def _scalar(message: str, x: object, more: str = "") -> ShapedArray:
+def _aval_of_scalar(message: str, x: object, more: str = "") -> ShapedArray:
     """The aval of a value; TypeError with the message if it has none."""
     if x is None and message.startswith("cond"):
         raise TypeError("cond: cond predicate is None; an array or a Python number is required; "
@@ -135,7 +132,7 @@ def _scalar(message: str, x: object, more: str = "") -> ShapedArray:
                         ) from None
 
 
-def _operands(what: str, operands: tuple, operand: object) -> tuple:
+def _operands_of_call(what: str, operands: tuple, operand: object) -> tuple:
     if operand is _unset:
         return operands
     if operands:
@@ -171,16 +168,9 @@ def _branch(what: str, index: Array, functions: Sequence[Callable[..., PyTree]],
     # cotangents of operands.
     if vma := typeof(index).vma:
         operands = tuple([tags.pvary(x, vma) for x in operands])
-        programs = [_varied(p, vma, list(map(typeof, operands))) for p in programs]
+        programs = [varied_program(p, vma, tuple(map(typeof, operands))) for p in programs]
     out = cond_p.bind(index, *operands, branches=tuple(programs))
     return tree_unflatten(bodies[0].out_tree, out)
-
-
-def _varied(program: ClosedOlympuspr, vma: frozenset[str], avals: Sequence[ShapedArray]
-            ) -> ClosedOlympuspr:
-    """The program of operands, and with results, that vary along `vma`, too."""
-    return stage(lambda *xs: [tags.pvary(out, vma) for out in eval_closed(program, *xs)], avals,
-                 program.olympuspr.debug_info)
 
 
 def check_branches(what: str, bodies: Sequence[Body]) -> Sequence[ShapedArray]:

@@ -21,11 +21,12 @@ from ..base.util import cut, merged
 from ..control.bodies import bind_while
 from ..control.groups import Loop
 from ..control.while_primitive import While, while_p
+from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, derived
 from ..core.primitive import Axis, Builder, Cotangent, Higher, Linear, Tangent, Transposed
 from ..core.staging import stage
-from ..core.trace import literal
+from ..core.trace import literal, typeof
 from ..interpreters.batching import batch_flat
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import TapeTrace
@@ -37,11 +38,10 @@ from ..lax.convert import convert_element_type
 from ..lax.families import add
 from ..lax.shape import broadcast, instantiate, zeros_of
 from ..lax.slicing import dynamic_index_in_dim, dynamic_update_index_in_dim
-from ..types.avals import make_aval
+from ..types.avals import Aval, make_aval
 from .branches import cond
 
 INT = np.dtype(np.int32)
-INDEX = make_aval((), INT)
 Values = Sequence[Array]
 
 
@@ -75,30 +75,35 @@ class CheckpointedWhile(While):
     def _counting(self, *args: ArrayLike, cond_nconsts: int, cond_olympuspr: ClosedOlympuspr,
                   body_nconsts: int, body_olympuspr: ClosedOlympuspr, **params: Hashable
                   ) -> list[Array]:
-        """Run the loop with the number of iterations as an additional first carry."""
+        """Run the loop with the number of iterations as an additional first carry.
+
+        It varies along the axes of a mesh along which the condition does.
+        """
         nc, nb = cond_nconsts, body_nconsts
+        start = tags.pvary(_int(0), cond_olympuspr.out_avals[0].vma)
         return self.bind(
-            *args[:nc + nb], _int(0), *args[nc + nb:], cond_nconsts=nc, body_nconsts=nb,
-            cond_olympuspr=_with_count(cond_olympuspr, nc, False),
-            body_olympuspr=_with_count(body_olympuspr, nb, True), **params)
+            *args[:nc + nb], start, *args[nc + nb:], cond_nconsts=nc, body_nconsts=nb,
+            cond_olympuspr=_with_count(cond_olympuspr, nc, typeof(start), False),
+            body_olympuspr=_with_count(body_olympuspr, nb, typeof(start), True), **params)
 
 
 @derived
-def _with_count(program: ClosedOlympuspr, consts: int, counts: bool) -> ClosedOlympuspr:
+def _with_count(program: ClosedOlympuspr, consts: int, count: Aval, counts: bool
+                ) -> ClosedOlympuspr:
     """A condition or a body, behind whose constants is the number of iterations; a body counts it.
     """
     def run(*xs: Array) -> list[Array]:
-        count = [add(xs[consts], _int(1))] if counts else []
-        return [*count, *eval_closed(program, *xs[:consts], *xs[consts + 1:])]
+        counted = [add(xs[consts], _int(1))] if counts else []
+        return [*counted, *eval_closed(program, *xs[:consts], *xs[consts + 1:])]
 
     avals = program.in_avals
-    return stage(run, [*avals[:consts], INDEX, *avals[consts:]])
+    return stage(run, [*avals[:consts], count, *avals[consts:]])
 
 
 @derived
-def _below_count(body: ClosedOlympuspr, consts: int) -> ClosedOlympuspr:
+def _below_count(body: ClosedOlympuspr, consts: int, count: Aval) -> ClosedOlympuspr:
     """The condition i < n on (n, i, the carry of a body)."""
-    return stage(lambda n, i, *carry: [lt(i, n)], [INDEX, INDEX, *body.in_avals[consts:]])
+    return stage(lambda n, i, *carry: [lt(i, n)], [count, count, *body.in_avals[consts:]])
 
 
 class CountedWhile(Loop):
@@ -112,10 +117,12 @@ class CountedWhile(Loop):
 
     def _as_while(self, n: Array, *args: ArrayLike, olympuspr: ClosedOlympuspr, num_consts: int,
                   checkpoints: int) -> list[Array]:
+        count = typeof(n)
         return while_p.bind(
-            n, *args[:num_consts], _int(0), *args[num_consts:], cond_nconsts=1,
-            cond_olympuspr=_below_count(olympuspr, num_consts), body_nconsts=num_consts,
-            body_olympuspr=_with_count(olympuspr, num_consts, True))[1:]
+            n, *args[:num_consts], tags.pvary(_int(0), count.vma), *args[num_consts:],
+            cond_nconsts=1, cond_olympuspr=_below_count(olympuspr, num_consts, count),
+            body_nconsts=num_consts,
+            body_olympuspr=_with_count(olympuspr, num_consts, count, True))[1:]
 
     def step_through(self, run: Callable[..., list[Array]], n: Array, *args: Array,
                      olympuspr: ClosedOlympuspr, num_consts: int, **params: Hashable) -> None:
@@ -136,7 +143,8 @@ class CountedWhile(Loop):
     def transpose(self, cts: Sequence[Tangent], n: Array, *args: Array | Linear,
                   olympuspr: ClosedOlympuspr, num_consts: int, checkpoints: int) -> list[Cotangent]:
         linear = tuple(type(a) is Linear for a in args)
-        back, lin_carry = _walk_back_program(olympuspr, linear, num_consts, checkpoints)
+        back, lin_carry = _walk_back_program(
+            olympuspr, typeof(n), linear, num_consts, checkpoints)
         # A carry may start as known zeros and become linear in the body: the program counts it
         # among the linear ones, but its operand wants no cotangent.
         lin = (*linear[:num_consts], *lin_carry)
@@ -151,8 +159,9 @@ counted_while_p = CountedWhile("counted_while")
 
 
 @derived
-def _walk_back_program(olympuspr: ClosedOlympuspr, linear: tuple[bool, ...], num_consts: int,
-                       checkpoints: int) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
+def _walk_back_program(olympuspr: ClosedOlympuspr, count: Aval, linear: tuple[bool, ...],
+                       num_consts: int, checkpoints: int
+                       ) -> tuple[ClosedOlympuspr, tuple[bool, ...]]:
     """iterations, known consts, known carry, cotangents -> cotangents of the linear ones.
 
     And which carries are linear.
@@ -189,7 +198,7 @@ def _walk_back_program(olympuspr: ClosedOlympuspr, linear: tuple[bool, ...], num
         return [*acc, *ct]
 
     ct_avals = [a.to_cotangent_aval() for a, on in avals[num_consts:] if on]
-    return stage(whole, [INDEX, *(a for a, on in avals if not on), *ct_avals]), lin_carry
+    return stage(whole, [count, *(a for a, on in avals if not on), *ct_avals]), lin_carry
 
 
 def walk_back(n: ArrayLike, start: Sequence[Array], acc: Sequence[ArrayLike], ct: Values,
@@ -212,7 +221,9 @@ def walk_back(n: ArrayLike, start: Sequence[Array], acc: Sequence[ArrayLike], ct
 
         return while_loop(lambda loop: gt(loop[0], _int(0)), undo, (n, acc, ct))[1:]
     stored = [broadcast(x, (checkpoints,)) for x in start]
-    where = zeros_of(make_aval((checkpoints,), INT))
+    # Devices that ran different numbers of iterations have different stacks.
+    zero, where = [tags.pvary(x, typeof(n).vma) for x in (
+        _int(0), zeros_of(make_aval((checkpoints,), INT)))]
 
     #   iterations  0 ──────── begin ──── begin + steps ──── last │ undone
     #   stack       where[0] … where[top]
@@ -245,7 +256,7 @@ def walk_back(n: ArrayLike, start: Sequence[Array], acc: Sequence[ArrayLike], ct
 
         return cond(eq(steps, distance), arrived, store)
 
-    init = (sub(n, _int(1)), _int(0), where, stored, acc, ct)
+    init = (sub(n, _int(1)), zero, where, stored, acc, ct)
     return while_loop(lambda loop: ge(loop[0], _int(0)), round_, init)[4:]
 
 
@@ -262,7 +273,7 @@ def stride(distance: Array, free: Array) -> Array:
     real = np.dtype(np.float32)
 
     def number(x: float) -> Array:
-        return literal(x, real, False)
+        return tags.pvary(literal(x, real, False), typeof(free).vma)
 
     c = convert_element_type(add(free, _int(1)), real)
     length = convert_element_type(add(distance, _int(1)), real)

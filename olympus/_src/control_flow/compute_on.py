@@ -22,7 +22,7 @@ from ..types.tree_registry import PyTreeDef
 _TYPES = ("device_host", "device", "tpu_sparsecore")
 
 
-def _check(what: str, compute_type: str) -> None:
+def _check_compute_type(what: str, compute_type: str) -> None:
     if not isinstance(compute_type, str):
         raise TypeError(f"{what}: `compute_on`'s compute_type argument must be a string: "
                         f"{compute_type!r} given; name one of {', '.join(_TYPES)}.")
@@ -56,7 +56,7 @@ def compute_on(compute_type: str) -> Iterator[None]:
     >>> '_xla_compute_type = "host"' in f.lower(1.0).as_text(), f(1.0)
     (True, Array(3., dtype=float32, weak_type=True))
     """
-    _check("compute_on", compute_type)
+    _check_compute_type("compute_on", compute_type)
     outer, scope = ctx.scope, ComputeScope(compute_type)
     # Also for programs that begin inside: jitted functions that are called there.
     around = outermost.swap_local((outermost.value or ROOT).extend(scope))
@@ -89,7 +89,7 @@ def compute_on2(f: Callable[..., PyTree] | None = None, *, compute_type: str,
     >>> f(onp.zeros(2)).sharding.memory_kind
     'pinned_host'
     """
-    _check("compute_on2", compute_type)
+    _check_compute_type("compute_on2", compute_type)
     if f is None:
         return functools.partial(compute_on2, compute_type=compute_type,
                                  out_memory_spaces=out_memory_spaces,

@@ -62,18 +62,18 @@ def map(f: Callable[[PyTree], PyTree], xs: PyTree, *, batch_size: int | None = N
     if whole or not size:   # with no slices the loop still says what types results have
         chunks = [reshape(slice_in_dim(x, 0, whole), (batches, batch_size,
                                                       *typeof(x).shape[1:])) for x in leaves]
-        body = Derived(lambda _, x: ((), _batched(f, x)), f, "map in batches", "map")
+        body = Derived(lambda _, x: ((), _vmapped(f, x)), f, "map in batches", "map")
         out = scan(body, (), tree_unflatten(tree, chunks))[1]
         parts.append(tree_map(lambda y: reshape(y, (whole, *typeof(y).shape[2:])), out))
     if not definitely_equal(whole, size):
         rest = [slice_in_dim(x, whole, size) for x in leaves]
-        parts.append(_batched(f, tree_unflatten(tree, rest)))
+        parts.append(_vmapped(f, tree_unflatten(tree, rest)))
     if len(parts) == 1:
         return parts[0]
     return tree_map(lambda a, b: concatenate([a, b], 0), *parts)
 
 
-def _batched(f: Callable[[PyTree], PyTree], xs: PyTree) -> PyTree:
+def _vmapped(f: Callable[[PyTree], PyTree], xs: PyTree) -> PyTree:
     """`vmap(f)(xs)` along axis 0."""
     leaves, tree = tree_flatten(xs)
     flat = WithAux(lambda *slices: tree_flatten(f(tree_unflatten(tree, slices))))

@@ -252,7 +252,7 @@ def _flat_places(shape: Dims) -> Array:
 
 @derived
 def _preferred(select: ClosedOlympuspr, dtype: DType) -> ClosedOlympuspr:
-    """Of two values, each with its place: the one that `select` prefers."""
+    """The program that returns the value that `select` prefers among two, and its place."""
     def prefer(x: Array, i: Array, y: Array, j: Array) -> list[Array]:
         first, = eval_closed(select, x, y)
         return [select_n(first, y, x), select_n(first, j, i)]

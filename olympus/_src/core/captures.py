@@ -374,7 +374,7 @@ class _Walk:
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
         for n, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-            if _filled(cell):
+            if _has_content(cell):
                 x = self.expect(cell, "cell_contents")
                 if n in given and type(x) is list:      # it is written only
                     continue
@@ -691,7 +691,7 @@ class _Walk:
             for name in sorted(self.attributes & vars(base).keys()):
                 self.value(vars(base)[name], here.within(f".{name}"))
         for name, item in tuple(vars(base).items()):
-            method = isinstance(item, _METHODS)
+            method = isinstance(item, _METHOD_TYPES)
             # Operators call functions without a name.
             if (name[:2] == "__" and (callable(item) or hasattr(type(item), "__get__"))) or (
                     self.whole and (name in self.attributes if method else name[:1] != "_"
@@ -772,8 +772,8 @@ class _Walk:
             module is None or not self.of_library(module))
 
 
-_METHODS = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property,
-            functools._lru_cache_wrapper, lib.PjitFunction)
+_METHOD_TYPES = (types.FunctionType, staticmethod, classmethod, property, functools.cached_property,
+                 functools._lru_cache_wrapper, lib.PjitFunction)
 # Made by C, and unchanged as long as they live.
 _CONSTANT = frozenset((
     re.Pattern, re.Match, types.CodeType, object))
@@ -823,7 +823,7 @@ def _may_change(x: object) -> bool:
     return callable(x) or isinstance(x, (Tracer, np.ndarray, list, tuple, dict, set))
 
 
-def _filled(cell: types.CellType) -> bool:
+def _has_content(cell: types.CellType) -> bool:
     try:
         return cell.cell_contents is not cell       # True: to read an empty one raises
     except ValueError:

@@ -55,11 +55,11 @@ def check_olympuspr(olympuspr: Olympuspr | ClosedOlympuspr) -> None:
     effects = effects_of_equations([*olympuspr.constvars, *olympuspr.invars], olympuspr.eqns)
     if not effects <= olympuspr.effects:
         raise errors.OlympusprTypeError(
-            f"check_olympuspr: equations have the effects {_names(effects)}, the program "
-            f"{_names(olympuspr.effects)}; it must have its equations' effects.")
+            f"check_olympuspr: equations have the effects {_effect_names(effects)}, the program "
+            f"{_effect_names(olympuspr.effects)}; it must have its equations' effects.")
 
 
-def _names(effects: frozenset[Effect]) -> str:
+def _effect_names(effects: frozenset[Effect]) -> str:
     return "{" + ", ".join(sorted(map(str, effects))) + "}"
 
 

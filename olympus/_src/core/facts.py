@@ -32,8 +32,8 @@ class Indexed(NamedTuple):
     """The indices of an operation.
 
     first: the operand that has them, or the first of several, one for each axis.
-    axes: the axis that each component along the last axis of that operand is of; None: there are
-      several operands.
+    axes: for each component along the last axis of that operand, the axis that it indexes; None:
+      there are several operands.
     window: the size along each axis that is read or written at an index.
     """
 

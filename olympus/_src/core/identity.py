@@ -34,8 +34,8 @@ else:       # with OpenSSL, which an import alone does not need
 
 # A number for each part of a program: equal parts, equal numbers. None is given twice, so where an
 # entry was dropped or two threads made one, equal programs have two identities.
-_numbers: Memo = Memo(65536)
-_next = itertools.count(1)
+_part_numbers: Memo = Memo(65536)
+_next_number = itertools.count(1)
 _EXACT = (int, str, bytes, type(None), np.dtype, enum.Enum, AbstractValue, ExtendedDType, Literal,
           NamedSharding, PartitionSpec, AbstractMesh, Mesh, lib.Device)
 # Classes of params outside of these say by `is_value` that equality says all of an object, or that
@@ -80,11 +80,11 @@ class Firsts:
             return closed
         if None in alike:
             alone = alike.pop(None)
-            alike[_called(alone)] = alone
-        return alike.setdefault(_called(closed), closed)
+            alike[_key_of_called(alone)] = alone
+        return alike.setdefault(_key_of_called(closed), closed)
 
 
-def _called(closed: ClosedOlympuspr) -> Hashable:
+def _key_of_called(closed: ClosedOlympuspr) -> Hashable:
     """A key that programs share if they are equal in all but lines."""
     itself = id(closed.olympuspr), *map(id, closed.consts)
     return identity(closed) or itself, _scopes(closed)
@@ -98,18 +98,18 @@ def _scopes(closed: ClosedOlympuspr) -> int:
         paths.append(eqn.ctx.path)
         for body in eqn.primitive.bodies(eqn.params):
             paths.append(_scopes(_closed(body)))
-    return _number(tuple(paths))
+    return _part_number(tuple(paths))
 
 
 def _closed(program: Any) -> ClosedOlympuspr:
     return ClosedOlympuspr(program) if type(program) is Olympuspr else program
 
 
-def _number(key: object) -> int:
+def _part_number(key: object) -> int:
     """The number of a hashable part that holds nothing of the user's."""
-    found = _numbers.get(key)
+    found = _part_numbers.get(key)
     if found is None:
-        found = _numbers[key] = next(_next)
+        found = _part_numbers[key] = next(_next_number)
     return found
 
 
@@ -121,36 +121,37 @@ def _code(closed: ClosedOlympuspr) -> bytes:
     if pr.effects:
         raise _Unknown
     numbers = array("q", [len(pr.constvars), len(pr.invars), len(pr.eqns), len(pr.outvars)])
-    note, known = numbers.append, _numbers.get
+    note, known = numbers.append, _part_numbers.get
     # Variables are numbered from 0 in the order in which they are bound, literals below 0.
     places: dict[Any, int] = {}
     for v, value in zip(pr.constvars, closed.consts, strict=True):
         places[v] = len(places)
-        note(_number((v.aval, _content(value))))
+        note(_part_number((v.aval, _content(value))))
     for v in pr.invars:
         places[v] = len(places)
-        note(_number(v.aval))
+        note(_part_number(v.aval))
     for eqn in pr.eqns:
         prim, params, ctx = eqn.primitive, eqn.params, eqn.ctx
         if prim.programs != ():
-            params = _parts(prim, params, note)
+            params = _params_without_programs(prim, params, note)
         note(_operation(prim, params))
         note(len(eqn.invars))
         for atom in eqn.invars:
-            note(-_number(atom.key) if type(atom) is Literal else places[atom])
+            note(-_part_number(atom.key) if type(atom) is Literal else places[atom])
         for v in eqn.outvars:
             places[v] = len(places)
-            note(known(v.aval) or _number(v.aval))
+            note(known(v.aval) or _part_number(v.aval))
         if ctx.compute_type is None and ctx.metadata is None:   # of what XLA is told
             note(0)
         else:
-            note(_number((ctx.compute_type, ctx.metadata)))
+            note(_part_number((ctx.compute_type, ctx.metadata)))
     for atom in pr.outvars:
-        note(-_number(atom.key) if type(atom) is Literal else places[atom])
+        note(-_part_number(atom.key) if type(atom) is Literal else places[atom])
     return hashlib.blake2b(numbers, digest_size=20).digest()
 
 
-def _parts(prim: Primitive, params: Params, note: Callable[[int], None]) -> Params:
+def _params_without_programs(prim: Primitive, params: Params,
+                             note: Callable[[int], None]) -> Params:
     """Note the programs that a primitive carries; the params that are left, of those that count."""
     if prim.programs is None:
         raise _Unknown
@@ -168,7 +169,7 @@ def _parts(prim: Primitive, params: Params, note: Callable[[int], None]) -> Para
             if code is None:
                 raise _Unknown
             note(1)
-            note(_number(code))
+            note(_part_number(code))
     return {name: params[name] for name in read if name not in prim.programs}
 
 
@@ -182,13 +183,13 @@ def _operation(prim: Primitive, params: Params) -> int:
     # and (1,) is not (1.0,).
     key = (prim.lower, *params, kinds, bit_key(values) if tuple in kinds else values)
     try:
-        found = _numbers.get(key)
+        found = _part_numbers.get(key)
     except TypeError:       # not hashable
         raise _Unknown from None
     if found is None:
         if type(prim.lower) is not MethodType:
             raise _Unknown
-        found = _number(key if _is_exact(values) else (prim.lower, *params, bit_key(values)))
+        found = _part_number(key if _is_exact(values) else (prim.lower, *params, bit_key(values)))
     return found
 
 

@@ -252,16 +252,16 @@ class Primitive(TagRules):
     jvp: Any
     transpose: Any
     vmap: Any
-    vmap_named: Any     # of collectives: the rule along the axis of their own
-    on_tape: Any        # of calls of functions with rules of the user's, which `what` names
+    vmap_named: Any     # for collectives: the rule where the mapped axis is the axis they name
+    on_tape: Any        # for calls of functions with users' rules; `what` names the kind of rule
     what: str
-    # Of checks, for `interpreters.checks`: (checks, operands, params) -> results, with checked
-    # bodies; None where no body can fail.
+    # For `interpreters.checks`: (checks, operands, params) -> results, with checked bodies; None
+    # where no body can fail.
     checked: Any = None
     # For users' types, for `interpreters.parts`: (objects and arrays, params) -> results.
     in_parts: Any = None
-    # For primitives with bodies, or with such rules of others: without the parts that only unused
-    # results need, and (tape, operands, which are unknown, params) -> results.
+    # For primitives with bodies, and outsiders' primitives with such rules: `dce` drops the parts
+    # that only unused results need; (tape, operands, which are unknown, params) -> results.
     dce: Any = None
     partial_eval: Any = None
     # For random keys, in `core.reuse`: (use, cells of operands, eqn) -> cells of results.
@@ -269,18 +269,18 @@ class Primitive(TagRules):
     # For references: (operands, params) -> results, on cells (`core/cells.py`) in place of
     # references. `on_cells` is the rule of operations on references, `on_set` of writes whose
     # result nobody reads; `discharged` of primitives with bodies, which takes references off the
-    # bodies and binds again. `hands_references_on(params, operands)` flags those that a rule gets
-    # which runs later, if they are references.
+    # bodies and binds again. `hands_references_on(params, operands)` flags the operands that, if
+    # they are references, reach a rule that runs later.
     on_cells: Any = None
     on_set: Any = None
     discharged: Any = None
     hands_references_on: Any = None
     # (trace, operands, params) -> results, where a class of a user's says what is recorded of it.
     recorded_as: Any = None
-    # (params, count) -> for which operands `transpose` takes, in place of `Linear`, a reference to
-    # which it adds the cotangent.
+    # (params, count) -> flags of operands for which `transpose` takes a reference in place of
+    # `Linear`, and adds the cotangent to it.
     adds: Any = None
-    # Of an operation that reads a window of its first operand: (x, ct, *other operands, **params)
+    # For operations that read a window of their first operand: (x, ct, *other operands, **params)
     # -> x with the window's cotangent added there.
     grown: Any = None
 

@@ -122,7 +122,7 @@ def _open(program: Any) -> Olympuspr:
     return getattr(program, "olympuspr", program)
 
 
-def _called(eqn: OlympusprEqn) -> Olympuspr | None:
+def _called_program(eqn: OlympusprEqn) -> Olympuspr | None:
     """The program that the equation calls by its name; None if it is another kind."""
     prim = eqn.primitive
     return _open(prim.bodies(eqn.params)[0]) if getattr(prim, "called", False) else None
@@ -135,7 +135,7 @@ def _shared(pr: Olympuspr) -> list[tuple[Olympuspr, str]]:
 
     def visit(program: Olympuspr) -> None:
         for eqn in program.eqns:
-            called = _called(eqn)
+            called = _called_program(eqn)
             for inner in map(_open, eqn.primitive.bodies(eqn.params)):
                 seen = uses.get(id(inner), 0)
                 # Visited once each, however often they are called: the pass stays linear. A body
@@ -206,7 +206,7 @@ def _atom(atom: Any, names: Names) -> str:
 
 def _eqn(eqn: OlympusprEqn, names: Names, settings: Settings) -> pretty.Doc:
     outs = _fill([_binder(v, names, settings) for v in eqn.outvars])
-    called = _called(eqn)
+    called = _called_program(eqn)
     # A program that is called once is printed in place, in the words of its caller; one that is
     # shared stands above, in its own, since its callers would disagree.
     if called is not None and id(called) not in names.programs:

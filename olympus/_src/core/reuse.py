@@ -86,7 +86,7 @@ class Use:
         self.name, self.lines = name, lines
         self.captured: dict[int, tuple[Any, np.ndarray]] = {}
         self.log: list[Cell] = []       # cells that were used, in order
-        self.known: dict[Any, Any] = {}     # values of variables, where places are of interest
+        self.known: dict[Any, Any] = {}     # values of variables, for rules that ask for places
         self.chooses = False
 
     def _mark(self, uses: Sequence[tuple[Cell, Lines]]) -> None:
@@ -166,7 +166,7 @@ class Use:
         """Keep an equation's results on known operands."""
         values = self._values(eqn)
         if self.known and values is not None and not eqn.effects:
-            self.known.update(zip(eqn.outvars, _run(eqn, values), strict=True))
+            self.known.update(zip(eqn.outvars, _evaluate_now(eqn, values), strict=True))
 
     def _values(self, eqn: OlympusprEqn, given: Sequence[object] = ()) -> list[object] | None:
         """An equation's operands, but `given` where it is not None; None if not known."""
@@ -197,7 +197,7 @@ class Use:
         every = np.concatenate(keys)
         return [_reshaped(every[np.asarray(x).reshape(-1)], v.aval.shape)
                 if _is_key(v.aval) else None
-                for v, x in zip(eqn.outvars, _run(eqn, values), strict=True)]
+                for v, x in zip(eqn.outvars, _evaluate_now(eqn, values), strict=True)]
 
     def rows(self, cells: Cells, shape: Sequence[object]) -> Cells:
         """New cells for the results of all iterations, used if one iteration's are."""
@@ -213,7 +213,7 @@ class Use:
                             for cell in x.reshape(len(x), -1)[:, position]])
 
 
-def _run(eqn: OlympusprEqn, values: Sequence[object]) -> Sequence[Array]:
+def _evaluate_now(eqn: OlympusprEqn, values: Sequence[object]) -> Sequence[Array]:
     """An equation's results, computed now: a rule may ask while a function is traced."""
     outer = enter(ThreadState.trace)
     try:
@@ -379,14 +379,14 @@ def _moves_cells(move: Callable[..., np.ndarray]) -> Callable[..., list[Cells]]:
     return rule
 
 
-def _broadcast(params: Params, shape: Shape, x: np.ndarray) -> np.ndarray:
+def _broadcast_in_dim(params: Params, shape: Shape, x: np.ndarray) -> np.ndarray:
     whole = [1] * len(shape)
     for n, d in zip(x.shape, params["broadcast_dimensions"], strict=True):
         whole[d] = n
     return np.broadcast_to(x.reshape(whole), shape)
 
 
-broadcast = _moves_cells(_broadcast)
+broadcast = _moves_cells(_broadcast_in_dim)
 reshaped = _moves_cells(lambda params, shape, x: x.reshape(shape))
 transposed = _moves_cells(lambda params, shape, x: x.transpose(params["permutation"]))
 reversed_ = _moves_cells(lambda params, shape, x: np.flip(x, params["dimensions"]))

@@ -34,7 +34,7 @@ from .trace import (
 _user_frame = source.user_frame
 new: Any = object.__new__
 _UNLEAKED = 2           # references to a trace without tracers: `stage`'s, and the count's own
-ASK: Any = object()     # for a source: that of the user's line
+ASK: Any = object()     # given as a source: look for the user's line
 
 
 class JitTracer(Tracer):

@@ -61,7 +61,7 @@ class TagRules(Facts):
     settled_by = ""     # where to say how the result is sharded, if types leave it open
     refuses = ""        # how operands must be sharded, for errors: "…: "
     spread: Any = None      # (operands, outs, params) -> entries per result
-    varying: Any = None     # (axes along which an operand varies, params) -> those of the results
+    varying: Any = None     # (axes along which an operand varies, params) -> the results' axes
     memory: Any = None  # (operands, outs) -> the space of each result; None: the operands' space
 
 
@@ -275,7 +275,7 @@ def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], ou
     try:
         results = prim.spread(operands, outs, params)
         for a, entries in zip(outs, results, strict=True):
-            _check(prim.name, mesh, a.shape, entries)
+            _check_entries(prim.name, mesh, a.shape, entries)
     except ShardingTypeError as error:
         if type(error) is _IncompatibleError:
             given = given.replace(":", " got incompatible shardings for broadcasting:", 1)
@@ -337,7 +337,7 @@ def _listed(avals: Sequence[Aval]) -> str:
     return ", ".join(map(str, avals))
 
 
-def _check(name: str, mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None:
+def _check_entries(name: str, mesh: AbstractMesh, shape: tuple[int, ...], entries: Entries) -> None:
     """Whether an array can be cut so: each axis of the mesh is used once and divides its axis."""
     names = [n for e in entries for n in axes_of(e)]
     twice = dict.fromkeys([n for n in names if names.count(n) > 1])

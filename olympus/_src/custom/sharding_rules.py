@@ -222,7 +222,7 @@ def rule_attribute(rule: SdyShardingRule, operands: Sequence[Sequence[int]],
              *(f"{i}th result" for i in range(len(results)))]
     shapes = [*operands, *results]
     batch: dict[str, int] = {}      # how many axes an ellipsis stands for
-    axes = [_axes(mapping, len(shape), name, batch) for mapping, shape, name in zip(
+    axes = [_factors_by_axis(mapping, len(shape), name, batch) for mapping, shape, name in zip(
         (*rule.operand_mappings, *rule.result_mappings), shapes, names, strict=True)]
     sizes: dict[str, int] = {}
     for factors, shape in zip(axes, shapes, strict=True):
@@ -257,8 +257,8 @@ def rule_attribute(rule: SdyShardingRule, operands: Sequence[Sequence[int]],
         result_mappings=tensors[len(operands):], is_custom=True, **special)
 
 
-def _axes(mapping: ArrayMapping, rank: int, name: str, batch: dict[str, int]
-          ) -> list[str | CompoundFactor]:
+def _factors_by_axis(mapping: ArrayMapping, rank: int, name: str, batch: dict[str, int]
+                     ) -> list[str | CompoundFactor]:
     """The factors of each axis of an array, with a factor for each that an ellipsis stands for."""
     own = list(mapping)
     count = 0

@@ -246,7 +246,7 @@ class _StagedVjp(Rules):
     def stage(self, rules: Rules, avals: Sequence[ShapedArray]) -> list[Array]:
         """Stage the rules for arguments of these avals; the tracers that they close over."""
         # One program serves all calls: every argument may have a tangent.
-        forward = _forward(rules, [True] * len(avals))
+        forward = _forward_rules(rules, [True] * len(avals))
         self.fwd, of_fwd = closure_convert(stage(forward, avals))
         # After `forward`: only then are the number and the structure of residuals known.
         self.num_outs, bwd = forward.aux
@@ -282,7 +282,7 @@ class _StagedVjp(Rules):
         return outs, [*primals[:n], *res], bwd
 
 
-def _forward(rules: Callable[..., Forward], perturbed: Sequence[bool]) -> WithAux:
+def _forward_rules(rules: Callable[..., Forward], perturbed: Sequence[bool]) -> WithAux:
     """The rules as a function of primals to outs and residuals; aux: how many outs, and bwd."""
     def forward(*primals: Array) -> tuple[list[ArrayLike], tuple[int, Backward]]:
         outs, res, bwd = rules(primals, perturbed)
@@ -310,7 +310,7 @@ class _BatchedVjp(Batched):
 
     def __call__(self, primals: Sequence[Array], perturbed: Sequence[bool]) -> Forward:
         self.check_axes()
-        forward = _forward(self.rules, perturbed)
+        forward = _forward_rules(self.rules, perturbed)
         vals, dims = run_batched(self.trace, forward, primals, self.dims)
         num_outs, bwd = forward.aux
         res_dims = dims[num_outs:]
@@ -400,7 +400,7 @@ class CustomVjpCall(CustomCall):
 def _apart(fun: Callable[..., list[Array]], rules: Rules, primals: Sequence[Array],
            perturbed: Sequence[bool]) -> Forward:
     """The rules, with outputs and residuals from an equation that can be cut (`CustomFwd`)."""
-    forward = _forward(rules, perturbed)
+    forward = _forward_rules(rules, perturbed)
     avals = list(map(typeof, primals))
     whole, of_whole = closure_convert(stage(forward, avals))
     alone, of_alone = closure_convert(stage(fun, avals))

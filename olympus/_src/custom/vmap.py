@@ -280,7 +280,7 @@ class _Differentiated(_Derived):
         """`pairs` by the rule for these mapped operands, mapped over the others."""
         n, k = len(self.nonzero), len(self.program.out_avals)
         wanted = [*mapped, *(m for m, nz in zip(mapped, self.nonzero, strict=True) if nz)]
-        flat = [_mapped(x, have, want, size)
+        flat = [_axis_in_front(x, have, want, size)
                 for x, have, want in zip(args, batched, wanted, strict=True)]
         run, flags = self.function(size, mapped)
 
@@ -338,12 +338,12 @@ class _Cotangent(_Tangent):
         # Every element has cotangents of its own: operands that have one are taken as mapped.
         mapped = [m or nz for m, nz in zip(batched[:n], self.nonzero, strict=True)]
         run, flags = self.function(size, mapped)
-        primals = [_mapped(x, have, want, size)
+        primals = [_axis_in_front(x, have, want, size)
                    for x, have, want in zip(args[:n], batched[:n], mapped, strict=True)]
         program, consts = closure_convert(stage(run, list(map(typeof, primals))))
         moving = [f for a, f in zip(program.out_avals, flags, strict=True) if has_tangent(a)]
         # An output that the rule leaves unmapped is shared: its cotangent is the sum over elements.
-        cts = [_mapped(ct, have, True, size)
+        cts = [_axis_in_front(ct, have, True, size)
                for ct, have in zip(args[n:], batched[n:], strict=True)]
         cts = [ct if f else reduce_sum(ct, (0,)) for ct, f in zip(cts, moving, strict=True)]
         back = cotangent_program(program, (*(False,) * len(consts), *self.nonzero))
@@ -374,7 +374,7 @@ class _Within(_VmapRule):
         return self.rule.decides(mapped)
 
 
-def _mapped(x: ArrayLike, have: bool, want: bool, size: int) -> ArrayLike:
+def _axis_in_front(x: ArrayLike, have: bool, want: bool, size: int) -> ArrayLike:
     """`x` with the mapped axis in front if it is wanted there."""
     return to_axis(x, None, 0, size) if want and not have else x
 

@@ -291,7 +291,7 @@ def _to_array(self: Array, dtype: DTypeLike | None = None, copy: bool | None = N
     return value.copy() if copy else value
 
 
-def _number(kind: Callable[[Any], Any], check: Callable[[ShapedArray], None]) -> Any:
+def _number_method(kind: Callable[[Any], Any], check: Callable[[ShapedArray], None]) -> Any:
     """The method that makes a Python number of an array whose type passes the check."""
     def method(self: Array) -> Any:
         try:
@@ -343,9 +343,6 @@ def _len(self: Array) -> int:
 
 def _devices(self: Array) -> set[Device]:
     """The devices that hold the array.
-
-    Returns:
-      A set of devices.
 
     >>> import olympus.numpy as onp
     >>> len(onp.ones(2).devices())
@@ -469,11 +466,11 @@ def _removed(name: str, instead: str) -> Callable[[Array], NoReturn]:
 # Results of compiled calls are instances of C++'s class itself, so methods are set on that: there
 # is no subclass to put them in.
 METHODS: dict[str, Callable[..., Any]] = {
-    "__array__": _to_array, "__bool__": _number(bool, check_truth),
-    "__int__": _number(int, functools.partial(_check_real, "int")),
-    "__float__": _number(float, functools.partial(_check_real, "float")),
-    "__complex__": _number(complex, functools.partial(check_scalar, "complex")),
-    "__index__": _number(int, check_index), "__len__": _len, "__repr__": _format,
+    "__array__": _to_array, "__bool__": _number_method(bool, check_truth),
+    "__int__": _number_method(int, functools.partial(_check_real, "int")),
+    "__float__": _number_method(float, functools.partial(_check_real, "float")),
+    "__complex__": _number_method(complex, functools.partial(check_scalar, "complex")),
+    "__index__": _number_method(int, check_index), "__len__": _len, "__repr__": _format,
     "__str__": _text, "_repr_html_": _html,
     "__format__": lambda self, spec: (
         format(_text(self), spec) if not _shown(self) else

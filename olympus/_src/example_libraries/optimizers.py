@@ -17,6 +17,7 @@ from ..core.trace import typeof
 from ..numpy import arithmetic as uf, elementary as el, reductions
 from ..numpy.creation import asarray, zeros, zeros_like
 from ..numpy.selection import where
+from ..types import dtypes
 from ..types.tree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_registry import PyTreeDef, register_pytree_node
 
@@ -464,12 +465,13 @@ def l2_norm(tree: PyTree) -> Array:
       tree: a pytree of real arrays.
 
     Returns:
-      An array without axes.
+      An array without axes; squares of 16-bit floats are taken in float32.
 
     >>> print(optimizers.l2_norm({"a": 3.0, "b": [4.0]}))
     5.0
     """
-    return el.sqrt(sum((reductions.sum(uf.square(x)) for x in tree_leaves(tree)), asarray(0.0)))
+    squares = (uf.square(asarray(x, dtypes.wide_dtype(typeof(x).dtype))) for x in tree_leaves(tree))
+    return el.sqrt(sum(map(reductions.sum, squares), asarray(0.0)))
 
 
 def clip_grads(grad_tree: PyTree, max_norm: ArrayLike) -> PyTree:

@@ -377,7 +377,7 @@ def Dropout(rate: float, mode: str = "train") -> Layer:
 
 # Combinators -------------------------------------------------------------------------------------
 
-def _keys(kwargs: dict[str, Any], count: int) -> list[None] | list[Array]:
+def _split_keys(kwargs: dict[str, Any], count: int) -> list[None] | list[Array]:
     key = kwargs.pop("rng", None)
     return [None] * count if key is None else list(split(key, count))
 
@@ -405,7 +405,7 @@ def serial(*layers: Layer) -> Layer:
         return input_shape, params
 
     def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Array:
-        for (_, apply), found, key in zip(layers, params, _keys(kwargs, len(layers))):
+        for (_, apply), found, key in zip(layers, params, _split_keys(kwargs, len(layers))):
             inputs = apply(found, inputs, rng=key, **kwargs)
         return inputs
 
@@ -432,7 +432,7 @@ def parallel(*layers: Layer) -> Layer:
         return tuple([shape for shape, _ in made]), tuple([params for _, params in made])
 
     def apply_fn(params: Any, inputs: Array, **kwargs: object) -> Any:
-        keys = _keys(kwargs, len(layers))
+        keys = _split_keys(kwargs, len(layers))
         return [apply(p, x, rng=key, **kwargs)
                 for (_, apply), p, x, key in zip(layers, params, inputs, keys)]
 

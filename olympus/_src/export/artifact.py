@@ -28,10 +28,10 @@ def encode(exported: ExportedProgram, vjp_order: int) -> bytearray:
         raise ValueError(f"serialize: vjp_order={vjp_order!r} given; an int of 0 or more is "
                          "required.")
     blobs: list[bytes] = []
-    return pack(_metadata(exported, vjp_order, blobs), blobs)
+    return pack(_artifact_metadata(exported, vjp_order, blobs), blobs)
 
 
-def _metadata(exported: ExportedProgram, vjp_order: int, blobs: list[bytes]) -> Fields:
+def _artifact_metadata(exported: ExportedProgram, vjp_order: int, blobs: list[bytes]) -> Fields:
     derivative = None
     if vjp_order and not exported.has_vjp():
         raise ValueError(f"serialize: serialization of an Exported that does not have vjps of "
@@ -40,7 +40,7 @@ def _metadata(exported: ExportedProgram, vjp_order: int, blobs: list[bytes]) -> 
     blobs.append(exported.mlir_module_serialized)
     module = len(blobs) - 1
     if vjp_order:
-        derivative = _metadata(exported.vjp(), vjp_order - 1, blobs)
+        derivative = _artifact_metadata(exported.vjp(), vjp_order - 1, blobs)
     scope = next((d.scope for a in exported.in_avals for d in a.shape
                   if isinstance(d, Dimension)), None)
     return {
@@ -71,8 +71,8 @@ def decode(blob: object) -> Fields:
                          f"{error}); write it anew.") from None
 
 
-def _check(written: Fields, blobs: list[bytes]) -> None:
-    """ValueError unless an artifact's metadata have the kinds that `_metadata` writes."""
+def _check_metadata(written: Fields, blobs: list[bytes]) -> None:
+    """ValueError unless an artifact's metadata have the kinds that `_artifact_metadata` writes."""
     kept, platforms = written["module_kept_var_idx"], written["platforms"]
     wrong = [name for name, kind in _SIMPLE.items() if type(written[name]) is not kind]
     wrong += [name for name in ("constraints", "platforms", "disabled_safety_checks",
@@ -93,7 +93,7 @@ def _of_xla(sharding: NamedSharding | None, aval: Aval) -> object:
 
 
 def _fields(written: Fields, blobs: list[bytes]) -> Fields:
-    _check(written, blobs)
+    _check_metadata(written, blobs)
     ins = tuple(map(decode_sharding, written["in_shardings"]))
     outs = tuple(map(decode_sharding, written["out_shardings"]))
     scope = SymbolicScope(written["constraints"])

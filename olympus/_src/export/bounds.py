@@ -39,7 +39,7 @@ def _guard_gather(op: IrOperation) -> None:
     if -1 in (shape[i] for i in axes) or _fit(op.operands[1], numbers.index_vector_dim, last):
         return
     with op.location, mlir.ir.InsertionPoint(op):
-        op.operands[1] = _clamp(_wide(op.operands[1]), numbers.index_vector_dim, [0] * len(axes),
+        op.operands[1] = _clamp(_as_wide(op.operands[1]), numbers.index_vector_dim, [0] * len(axes),
                                 last)
 
 
@@ -58,7 +58,7 @@ def _guard_scatter(op: IrOperation) -> None:
         return
     hlo, none = mlir.hlo, i64s([0] * len(shape))
     with op.location, mlir.ir.InsertionPoint(op):
-        where = _wide(op.operands[count])
+        where = _as_wide(op.operands[count])
         inside = _clamp(where, numbers.index_vector_dim, [0] * len(axes), last)
         ends = [shape[i] for i in axes]
         outside = _clamp(where, numbers.index_vector_dim, ends, ends)
@@ -90,7 +90,7 @@ def _on_axis(axis: int, values: Sequence[int], shape: Sequence[int]) -> np.ndarr
     return np.array(values).reshape([n if i == axis else 1 for i, n in enumerate(shape)])
 
 
-def _wide(indices: IrValue) -> IrValue:
+def _as_wide(indices: IrValue) -> IrValue:
     """Indices in a type that has every size."""
     if int(element_of(indices).lstrip("ui")) >= 32:
         return indices

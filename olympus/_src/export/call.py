@@ -58,7 +58,7 @@ class CallExported(Primitive):
 
     def infer(self, *avals: ShapedArray, exported: ExportedProgram) -> list[ShapedArray]:
         for i, (want, have) in enumerate(zip(exported.in_avals, avals, strict=True)):
-            _check(exported.in_tree, i, want, have)
+            _check_operand(exported.in_tree, i, want, have)
         values = exported._dimensions.check([getattr(a, "shape", ()) for a in avals])
         return [a.update(shape=tuple([evaluated(d, values) for d in a.shape]))
                 if values and isinstance(a, ShapedArray) else a for a in exported.out_avals]
@@ -102,12 +102,12 @@ class CallExported(Primitive):
         if len(exported.platforms) > 1:
             index = make_aval((), INT32)
             given.insert(0, b.constant(number, index))
-        given = [_converted(b, x, kind) for x, kind in zip(given, linked.inputs, strict=True)]
+        given = [_cast_sizes(b, x, kind) for x, kind in zip(given, linked.inputs, strict=True)]
         callee = {"callee": mlir.ir.FlatSymbolRefAttr.get(linked.symbol)}
         tokens, outs = cut(list(b.ops("func.call", given, callee, linked.results).results), ordered)
         if ordered:
             b.join_tokens(tokens)
-        outs = [_converted(b, x, b.type(a)) for x, a in zip(outs, b.avals_out, strict=True)]
+        outs = [_cast_sizes(b, x, b.type(a)) for x, a in zip(outs, b.avals_out, strict=True)]
         return [_sharded(b, *each) for each in zip(
             outs, b.avals_out, exported._out_named_shardings, strict=True)]
 
@@ -139,7 +139,7 @@ def as_exported(x: Array, want: ShapedArray) -> Array:
     return reshard(x, NamedSharding(have.sharding.mesh, want.sharding.spec))
 
 
-def _check(in_tree: PyTreeDef, i: int, want: ShapedArray, have: ShapedArray) -> None:
+def _check_operand(in_tree: PyTreeDef, i: int, want: ShapedArray, have: ShapedArray) -> None:
     """ValueError unless an operand has the type that the program was exported for."""
     if len(want.shape) != len(have.shape):
         raise ValueError(f"Rank mismatch for {argument_path(in_tree, i)}: expected {want.shape} "
@@ -223,7 +223,7 @@ def _may_be(kind: IrType, aval: ShapedArray) -> bool:
                     for i, n in enumerate(aval.shape)))
 
 
-def _converted(b: Builder, x: IrValue, kind: IrType) -> IrValue:
+def _cast_sizes(b: Builder, x: IrValue, kind: IrType) -> IrValue:
     """The value, converted to a type with more or fewer static sizes."""
     return x if x.type == kind else b.ops("stablehlo.convert", [x], None, [kind]).result
 

@@ -15,12 +15,12 @@ def encode_sites(sites: tuple[Site, ...]) -> bytes:
     """The meaning of codes as bytes, with source lines as text."""
     entries = [[site.kind, site.what, place_of(site),
                 [[f.shape, dtypes.long_name(f.dtype), f.size] for f in site.fields],
-                _names(site) if site.kind == "user" else site.details, site.around]
+                _field_names(site) if site.kind == "user" else site.details, site.around]
                for site in sites]
     return json.dumps(entries, default=str).encode()     # symbolic sizes
 
 
-def _names(site: Site) -> tuple[int, list[str]]:
+def _field_names(site: Site) -> tuple[int, list[str]]:
     """How many fields of a message go by place, and the names of the others."""
     args, kwargs = tree_unflatten(site.details, site.fields)
     if not all(type(x) is Field for x in (*args, *kwargs.values())):

@@ -158,7 +158,7 @@ _SINE = -1.9515295891e-4, 8.3321608736e-3, -1.6666654611e-1
 _COSINE = 2.443315711809948e-5, -1.388731625493765e-3, 4.166664568298827e-2
 
 
-def _turns() -> tuple[np.ndarray, np.ndarray]:
+def _turn_fractions() -> tuple[np.ndarray, np.ndarray]:
     """The fraction of a turn that 2**(e - 150) is, for each e: 64 bits, and the 32 after them."""
     fraction = [int(fractions.Fraction(2)**(e - 150) / (2 * _PI) % 1 * 2**96) for e in range(256)]
     return (np.array([n >> 32 for n in fraction], np.uint64).view(np.int64),
@@ -174,7 +174,7 @@ def _wave(op: IrOperation, quarters: int) -> Term | None:
     size = abs(x)
     pattern = bits(size)
     mantissa = ((pattern & 0x7fffff) | 0x800000).to("i64")
-    high, low = (_looked_up(table, pattern >> 23) for table in _turns())
+    high, low = (_looked_up(table, pattern >> 23) for table in _turn_fractions())
     turn = mantissa * high + ((mantissa * low) >> 32)
     quarter = (turn + 2**61) >> 62
     rest = turn - (quarter << 62)
@@ -291,8 +291,8 @@ def _sort(op: IrOperation) -> Sequence[IrValue] | None:
             "to_iree: stablehlo.sort along an axis of unknown size, which IREE does not compile; "
             "export it with that size known.")
     known = [i for i, x in enumerate(given) if _counts(x, axis)]
-    # IREE takes a sort of integers beside their places, of which the first ones are cut, for its
-    # own `topk`, which has other ties, and orders integers without a sign as if they had one.
+    # IREE replaces a sort of integers with their places, whose first results are sliced, by its own
+    # `topk`. That breaks ties otherwise, and orders unsigned integers as if they were signed.
     if not known or (len(given) == 2 and not _is_float(element_of(given[0]))):
         known = []
         given.append(places(given[0], axis))
@@ -315,7 +315,7 @@ def _sort(op: IrOperation) -> Sequence[IrValue] | None:
 
 
 def _reverse(op: IrOperation) -> Sequence[IrValue] | None:
-    """Of integers without a sign, which IREE does not reverse: their bits."""
+    """Reverse the bits of unsigned integers, which IREE does not reverse as integers."""
     x, = op.operands
     element, ir, hlo = element_of(x), mlir.ir, mlir.hlo
     if element[:2] != "ui":

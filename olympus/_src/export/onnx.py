@@ -105,7 +105,7 @@ def _factor(op: IrOperation) -> str:
     return "f32" if widest == "bf16" else WIDER.get(widest, widest)
 
 
-def _count(sizes: Sequence[int]) -> int:
+def _element_count(sizes: Sequence[int]) -> int:
     return -1 if -1 in sizes else prod(sizes)
 
 
@@ -489,7 +489,7 @@ class _Converter(Elementwise):
         sizes = [shape[i] for i in order]
         given = self.transpose(given, order)
         if len(others) != 2:
-            count = _count([shape[i] for i in others])
+            count = _element_count([shape[i] for i in others])
             given = self.reshape(given, [count, 1, *(shape[i] for i in axes)])
         kernel = [window[i] for i in axes]
         options = {"kernel_shape": kernel, "strides": [strides[i] for i in axes],
@@ -540,10 +540,10 @@ class _Converter(Elementwise):
             free = [i for i in range(len(shape)) if i not in (*contracting, *batch)]
             order = [*batch, *free, *contracting] if first else [*batch, *contracting, *free]
             sides.append((value, order, [shape[i] for i in batch], [shape[i] for i in free],
-                          _count([shape[i] for i in contracting])))
+                          _element_count([shape[i] for i in contracting])))
         names = []
         for first, (value, order, batch, free, inner) in zip((True, False), sides, strict=True):
-            size = _count(free)
+            size = _element_count(free)
             wanted = [*batch, *([size, inner] if first else [inner, size])]
             name = self.transpose(self.cast(self.of(value), kind, element_of(value)), order)
             names.append(name if [shape_of(value)[i] for i in order] == wanted

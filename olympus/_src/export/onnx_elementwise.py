@@ -16,7 +16,7 @@ UNARY = {"abs": "Abs", "exponential": "Exp", "log": "Log", "sqrt": "Sqrt", "tanh
          "round_nearest_even": "Round"}
 BINARY = {"add": "Add", "subtract": "Sub", "multiply": "Mul", "divide": "Div", "maximum": "Max",
           "minimum": "Min", "power": "Pow"}
-# Of bools; integers have operations of their own.
+# For bools; integers have operations of their own.
 _LOGICAL = {"and": "And", "or": "Or", "xor": "Xor", "add": "Or", "multiply": "And",
             "maximum": "Or", "minimum": "And"}
 _BITWISE = {"and": "BitwiseAnd", "or": "BitwiseOr", "xor": "BitwiseXor"}

@@ -34,7 +34,7 @@ class Term:
             return other
         hlo, ir, shape = mlir.hlo, mlir.ir, shape_of(self.value)
         kind = ir.RankedTensorType(self.value.type)
-        scalar = _scalar(other, self.element)
+        scalar = _scalar_constant(other, self.element)
         if not shape:
             return Term(scalar)
         if -1 not in shape:
@@ -135,7 +135,7 @@ def negative(x: Term) -> Term:
     return (x < 0) | (1 / x < 0) if x.element == "f64" else bits(x) < 0
 
 
-def _scalar(value: Number, element: str) -> IrValue:
+def _scalar_constant(value: Number, element: str) -> IrValue:
     constant = mlir.hlo.constant(constant_attr(np.array(value, NUMPY_OF[element])))
     if element == "bf16":       # NumPy has none
         constant = mlir.hlo.convert(typed(constant, element), constant)

@@ -119,9 +119,6 @@ def register_vmappable(data_type: type, spec_type: type, axis_size_type: type,
       spec_type: the class of their entries of `in_axes`.
       axis_size_type, to_elt, from_elt, make_iota: how elements are taken and put together.
 
-    Returns:
-      Nothing: it raises NotImplementedError.
-
     >>> from olympus.interpreters import batching
     >>> batching.register_vmappable(dict, int, int, max, max, None)
     Traceback (most recent call last):

@@ -81,9 +81,6 @@ def create_call_primitive(name: str, inline_olympus_late: bool = True) -> CallPr
       inline_olympus_late: whether the program is emitted in place of the equation when a program is
         lowered, instead of as a function.
 
-    Returns:
-      The primitive.
-
     >>> from olympus.extend import core
     >>> program = olympus.make_olympuspr(lambda x: x * x)(1.0)
     >>> tagged_p = core.create_call_primitive("tagged")

@@ -54,9 +54,6 @@ def new_olympuspr_eqn(invars: Sequence[Atom], outvars: Sequence[Var], primitive:
       source_info: where it is from: the `source_info` of another equation, or None.
       ctx: the naming context of another equation, or None.
 
-    Returns:
-      The equation.
-
     >>> from olympus.extend.core import gensym, new_olympuspr_eqn, no_effects
     >>> var, aval = gensym(), olympus.typeof(1.0)
     >>> new_olympuspr_eqn([var(aval)], [var(aval)], olympus.lax.sin_p, {}, no_effects).primitive

@@ -113,9 +113,6 @@ def wrap_init(f: Callable[..., PyTree], params: dict[str, PyTree] | None = None,
       params: keyword arguments that it is always given.
       debug_info: what programs made of it are called; kept as given.
 
-    Returns:
-      A `WrappedFun`.
-
     >>> wrap_init(lambda x, y: x + y, {"y": 2}).call_wrapped(1)
     3
     """
@@ -127,8 +124,8 @@ def wrap_init(f: Callable[..., PyTree], params: dict[str, PyTree] | None = None,
 
 def _driven(gen: Steps, f: Callable[..., PyTree], *args: PyTree, **kwargs: PyTree) -> PyTree:
     """The last thing that a generator yields, which gets the result of `f` in between."""
-    # The generator is left at its second yield. Of the code after that, only `finally` blocks run,
-    # when it is collected.
+    # The generator stops at its second yield. The code behind it does not run, except `finally`
+    # blocks, which run when the generator is collected.
     steps = gen(*args, **kwargs)
     inner_args, inner_kwargs = next(steps)
     return steps.send(f(*inner_args, **inner_kwargs))

@@ -293,9 +293,6 @@ def lower_olympuspr_to_module(
       replicated_args, in_layouts, out_layouts, propagated_out_mem_kinds: refused, if given.
       lowering_parameters: how it is lowered.
 
-    Returns:
-      A `LoweringResult`.
-
     >>> program = olympus.make_olympuspr(lambda x: x * x)(1.0)
     >>> found = mlir.lower_olympuspr_to_module(
     ...     "square", program, num_const_args=0, in_avals=program.in_avals, ordered_effects=[],

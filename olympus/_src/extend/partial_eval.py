@@ -263,9 +263,6 @@ def new_eqn_recipe(trace: object, in_tracers: Sequence[Array], out_tracers: Sequ
       in_tracers, out_tracers: the operands and results of an equation.
       primitive, params, effects, source_info, ctx: the equation.
 
-    Returns:
-      Nothing: it raises NotImplementedError.
-
     >>> new_eqn_recipe(None, [], [], olympus.lax.sin_p, {}, None, None)
     Traceback (most recent call last):
         ...

@@ -71,8 +71,10 @@ def register_lowering(prim: Primitive, rule: LoweringRule, platform: str | None 
 
 
 def lower_with_sharding_in_types(ctx: Builder, op: IrValue, aval: ShapedArray) -> IrValue:
-    """A value of a lowering rule, sharded as its type says. Args:
-      ctx: what the rule is given.
+    """A value of a lowering rule, sharded as its type says.
+
+    Args:
+      ctx: the first argument of the rule.
       op: the value.
       aval: its type.
 
@@ -125,9 +127,6 @@ def lower_fun(fun: Callable[..., Array | Sequence[Array]], multiple_results: boo
 def make_ir_context() -> ir.Context:
     """The MLIR context, which has every dialect; there is one in a process.
 
-    Returns:
-      The context.
-
     >>> mlir.make_ir_context() is mlir.make_ir_context()
     True
     """
@@ -178,9 +177,6 @@ def dtype_to_ir_type(dtype: DTypeLike) -> IrType:
     Args:
       dtype: anything that names a dtype.
 
-    Returns:
-      An MLIR type.
-
     >>> print(mlir.dtype_to_ir_type("bfloat16"))
     bf16
     """
@@ -193,9 +189,6 @@ def token_type(*args: ir.Context, **kwargs: ir.Context) -> IrType:
     Args:
       *args, **kwargs: `context`, by position or name.
 
-    Returns:
-      An MLIR type.
-
     >>> print(mlir.token_type())
     !stablehlo.token
     """
@@ -207,9 +200,6 @@ def i32_attr(i: int) -> IrAttribute:
 
     Args:
       i: an int of 32 bits.
-
-    Returns:
-      An MLIR attribute.
 
     >>> print(mlir.i32_attr(3))
     3 : i32
@@ -236,9 +226,6 @@ def dense_int_array(*args: Any, **kwargs: Any) -> IrAttribute:
     Args:
       *args, **kwargs: a sequence of ints; `context`, by default the process's.
 
-    Returns:
-      An MLIR attribute.
-
     >>> print(mlir.dense_int_array([1, 2]))
     array<i64: 1, 2>
     """
@@ -250,9 +237,6 @@ def dense_int_elements(xs: Sequence[int]) -> IrAttribute:
 
     Args:
       xs: ints.
-
-    Returns:
-      An MLIR attribute.
 
     >>> print(mlir.dense_int_elements([1, 2]))
     dense<[1, 2]> : tensor<2xi64>
@@ -460,9 +444,6 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
       module: an MLIR module.
       enable_debug_info: whether locations are printed; None: they are not.
 
-    Returns:
-      The text.
-
     >>> with mlir.make_ir_context():
     ...     print(mlir.module_to_string(mlir.ir.Module.parse("module @m {}")).split())
     ['module', '@m', '{', '}']
@@ -473,9 +454,6 @@ def module_to_string(module: Any, enable_debug_info: bool | None = None) -> str:
 @described_like(module_to_string)
 def module_to_bytecode(module: IrModule) -> bytes:
     """A module as MLIR bytecode, which other versions need not be able to read.
-
-    Returns:
-      The bytes.
 
     >>> with mlir.make_ir_context():
     ...     mlir.module_to_bytecode(mlir.ir.Module.parse("module {}"))[:4]

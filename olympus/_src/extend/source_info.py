@@ -63,9 +63,6 @@ def new_name_stack(name: str = "") -> NameStack:
     Args:
       name: the scope's.
 
-    Returns:
-      A `NameStack`.
-
     >>> print(source_info_util.new_name_stack("layer"))
     layer
     """
@@ -74,9 +71,6 @@ def new_name_stack(name: str = "") -> NameStack:
 
 def current_name_stack() -> NameStack:
     """The scopes around, in this thread.
-
-    Returns:
-      A `NameStack`.
 
     >>> with olympus.named_scope("layer"):
     ...     print(source_info_util.current_name_stack())
@@ -87,9 +81,6 @@ def current_name_stack() -> NameStack:
 
 def current() -> SourceInfo:
     """Where an operation would come from that was traced now: the user's line, the scopes.
-
-    Returns:
-      A `SourceInfo`.
 
     >>> source_info_util.current().name_stack.names
     ()

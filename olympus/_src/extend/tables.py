@@ -604,9 +604,6 @@ def close_olympuspr(olympuspr: Olympuspr) -> ClosedOlympuspr:
     Args:
       olympuspr: an open program that needs no constants.
 
-    Returns:
-      A `ClosedOlympuspr`.
-
     >>> from olympus.interpreters import partial_eval as pe
     >>> program = olympus.make_olympuspr(lambda x: x + 1)(1).olympuspr
     >>> pe.close_olympuspr(program).consts

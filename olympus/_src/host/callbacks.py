@@ -207,7 +207,7 @@ def _by_transfers(b: Builder, callback: Callable[..., tuple[np.ndarray, ...]],
                            for avals in (operand_avals, result_avals)]
     whole = [a for a in avals_out if 0 not in a.shape]      # none without elements is received
     sent, received = avals_in or [mark], whole or [mark]
-    # 1 is of collectives.
+    # Channel 1 belongs to collectives.
     start = 2 + sum(len(h.transfers.sent) + len(h.transfers.received)
                     for h in module.host_callbacks if h.transfers is not None)
     channels = range(start, start + len(sent) + len(received))

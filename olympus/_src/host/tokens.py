@@ -87,9 +87,6 @@ def after_all(*operands: Token) -> Token:
     Args:
       *operands: any number of tokens, also none.
 
-    Returns:
-      A token.
-
     >>> token = olympus.lax.after_all(olympus.lax.create_token(), olympus.lax.create_token())
     >>> olympus.typeof(token) is olympus.core.abstract_token
     True

@@ -546,7 +546,7 @@ def explained(site: Site, words: np.ndarray) -> str:
     values = site.values(words)
     lines = [_headline(site, values), f"  at {place_of(site)}"]
     if site.kind in ("nan", "div") and values:
-        lines += _operands(site, values)
+        lines += _operand_lines(site, values)
     runs = [what.format(words[word].astype(np.int32)) for what, word in site.around]
     if runs:
         lines.append(f"  in {', of '.join(runs)}")
@@ -583,7 +583,7 @@ def _coordinates(place: int, shape: Sequence[int]) -> list[int]:
     return list(map(int, np.unravel_index(place, shape)))
 
 
-def _operands(site: Site, values: Sequence[np.ndarray]) -> list[str]:
+def _operand_lines(site: Site, values: Sequence[np.ndarray]) -> list[str]:
     """The place, and the operands there."""
     shown = []
     if site.details:

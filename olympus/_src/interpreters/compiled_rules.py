@@ -99,7 +99,7 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: 
     """
     tape = parent if type(parent) is TapeTrace else None
     trace: Any = parent if tape is None else tape.parent
-    types = _types(trace, prim, primals)
+    types = _operand_types(trace, prim, primals)
     if types is None:
         return None
     given = []
@@ -131,7 +131,7 @@ def vmap_at_once(trace: Trace, prim: Primitive, axis: Axis, vals: list[Array],
 
     None where the rule has to run in Python.
     """
-    types = _types(trace, prim, vals)
+    types = _operand_types(trace, prim, vals)
     if types is None or axis.mesh_axis is not None:
         return None
     key = ("vmap", prim, axis.size, current_context(), *types, *dims, *params.items())
@@ -148,7 +148,7 @@ def _firsts(values: Sequence[object]) -> tuple[int, ...]:
     return tuple([places.setdefault(id(x), i) for i, x in enumerate(values)])
 
 
-def _types(trace: Trace, prim: Primitive, values: Sequence[object]) -> list[Any] | None:
+def _operand_types(trace: Trace, prim: Primitive, values: Sequence[object]) -> list[Any] | None:
     """The types of operands that a compiled rule takes; None if it takes them not."""
     if not trace.evaluates or prim.effectful:
         return None

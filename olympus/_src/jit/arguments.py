@@ -24,7 +24,7 @@ from ..types.tree_registry import PyTreeDef
 
 _cells: Any = lazy_module("olympus._src.core.cells")        # where there are references
 
-_ARRAYS = (Tracer, lib.ArrayImpl)      # as nearly all leaves are
+_ARRAY_TYPES = (Tracer, lib.ArrayImpl)      # as nearly all leaves are
 _WRAPPERS = 8       # around a function; one may be around itself
 
 
@@ -178,9 +178,9 @@ def evaluating() -> bool:
 def as_arrays(leaves: list[ArrayLike]) -> list[ArrayLike]:
     """Python numbers and NumPy arrays put on the device once, if operations run at once."""
     for x in leaves:
-        if not isinstance(x, _ARRAYS):
+        if not isinstance(x, _ARRAY_TYPES):
             if evaluating():
-                return [x if isinstance(x, _ARRAYS) or type(x) in REFERENCES else
+                return [x if isinstance(x, _ARRAY_TYPES) or type(x) in REFERENCES else
                         argument_array(x) for x in leaves]
             break
     return leaves
@@ -214,7 +214,7 @@ def check_results(what: str, fun: object, out: object, leaves: Sequence[ArrayLik
     for i, x in enumerate(leaves):
         if MUTABLE and type(getattr(x, "aval", None)) in MUTABLE:
             raise _cells.returned_reference(what, name_of(fun), x, leaf_path(out, i))
-        if not isinstance(x, _ARRAYS) and not valid_olympustype(x):
+        if not isinstance(x, _ARRAY_TYPES) and not valid_olympustype(x):
             raise TypeError(
                 f"{what}: {name_of(fun)} returned a value of type {type(x)} at "
                 f"result{leaf_path(out, i)}, which is not a valid Olympus type: {clipped(x)}; "

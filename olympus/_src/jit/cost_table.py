@@ -107,7 +107,7 @@ class Costs:
         found = self.programs.get(pr)
         if found is None:
             parts = [self._equation(eqn) for eqn in pr.eqns]
-            found = self.programs[pr] = _sum(parts)
+            found = self.programs[pr] = _sum_by_line(parts)
         return found
 
     def total(self, eqn: OlympusprEqn) -> Cost:
@@ -131,7 +131,8 @@ class Costs:
         times = prim.times(params)
         if times is None:       # of a loop or of devices: once
             times = 1
-        return {line or eqn.source: cost.times(times) for line, cost in _sum(bodies).items()}
+        return {line or eqn.source: cost.times(times)
+                for line, cost in _sum_by_line(bodies).items()}
 
     def _operation(self, eqn: OlympusprEqn) -> Cost:
         # By the types of operands: no estimate depends on a literal's value.
@@ -173,7 +174,7 @@ def operation_cost(eqn: OlympusprEqn, platform: str | None = None) -> Cost:
                   for name in ("flops", "transcendentals", "bytes accessed")])
 
 
-def _sum(parts: Iterable[Lines]) -> Lines:
+def _sum_by_line(parts: Iterable[Lines]) -> Lines:
     total: Lines = {}
     for part in parts:
         for line, cost in part.items():

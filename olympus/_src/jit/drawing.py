@@ -158,9 +158,9 @@ class _Picture:
         nodes = self.nodes(pr, shown, depth)
         yield _note(f"{label}: program {number}") if label else ""
         yield f'<div class="program" data-program="{number}"><svg class="edges">'
-        yield from _edges(nodes, self.names)
+        yield from _edge_lines(nodes, self.names)
         yield "</svg>"
-        for row in _rows(nodes):
+        for row in _rows_by_depth(nodes):
             yield '<div class="row">'
             for node in row:
                 yield from node.write(node.number)
@@ -217,7 +217,7 @@ class _Picture:
                            *[f"{k}={clipped(v, 80)}" for k, v in plain.items()]])
         # Twenty of them, since a concatenation or a loop may have thousands.
         operands = shortened(", ".join(map(self.atom, eqn.invars[:20])), 40)
-        text = (f"<b>{escape(_called(eqn))}</b> <i>{escape(operands)}</i>{_cost(cost)}"
+        text = (f"<b>{escape(_label_of_call(eqn))}</b> <i>{escape(operands)}</i>{_cost(cost)}"
                 f"{''.join(map(_type, eqn.outvars[:20]))}"
                 f'<div class="bar" style="width:{100 * share:.0f}%"></div>')
         if not bodies:
@@ -243,7 +243,7 @@ def _note(text: str) -> str:
     return f'<p class="note">{escape(text)}</p>'
 
 
-def _called(eqn: OlympusprEqn) -> str:
+def _label_of_call(eqn: OlympusprEqn) -> str:
     """The primitive, the function that is called, how often."""
     name, length = eqn.params.get("name"), eqn.params.get("length")
     return "".join([eqn.primitive.name, f" {shortened(str(name), 40)}" if name else "",
@@ -266,7 +266,7 @@ def _work(cost: Cost) -> float:
     return cost.flops + cost.transcendentals + _FLOPS_A_BYTE * cost.bytes
 
 
-def _edges(nodes: Sequence[_Node], names: Names) -> Iterator[str]:
+def _edge_lines(nodes: Sequence[_Node], names: Names) -> Iterator[str]:
     """An edge for each value that is read; its type is written where it leaves its box."""
     labelled: set[Var] = set()
     for node in nodes:
@@ -279,7 +279,7 @@ def _edges(nodes: Sequence[_Node], names: Names) -> Iterator[str]:
                    f"<title>{escape(text)}</title><path/>{label}</g>")
 
 
-def _rows(nodes: Sequence[_Node]) -> list[list[_Node]]:
+def _rows_by_depth(nodes: Sequence[_Node]) -> list[list[_Node]]:
     """The boxes by how far they are from the inputs, in a row as their operands are.
 
     What reads nothing, or only such boxes, stands one row above its first reader.

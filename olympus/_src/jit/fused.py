@@ -218,7 +218,7 @@ def fused(fun: Callable[..., PyTree] | None = None, *, static: tuple[str, ...] =
     def general(trace: object, args: tuple, kwargs: dict[str, PyTree]) -> object:
         if seen and (len(args) > first_seen or not kwargs.keys().isdisjoint(seen)):
             return fun(*args, **kwargs)
-        args = _operands(args, fixed if trace is BASE else range(len(args)))
+        args = _operands_for_cpp(args, fixed if trace is BASE else range(len(args)))
         try:
             return compiled(*args, **kwargs)
         except FAILURES as error:
@@ -240,7 +240,7 @@ def _otherwise(fun: Callable[..., PyTree], failures: list[Exception], args: tupl
     return fun(*args, **kwargs)     # runs operation by operation, or names the accepted types
 
 
-def _operands(args: tuple, fixed: Container[int]) -> tuple:
+def _operands_for_cpp(args: tuple, fixed: Container[int]) -> tuple:
     """Arguments as C++ takes them, numbers on the device except for the `fixed` ones."""
     operands = list(args)
     for i, a in enumerate(args):

@@ -50,9 +50,9 @@ class CacheMemory(NamedTuple):
 
     Attributes:
       name: the module and the name there, or the object that keeps it.
-      caches: how many there are of that name.
-      entries: in all of them.
-      nbytes: of the tables, keys and arrays; not of other objects' contents.
+      caches: the number of caches with that name.
+      entries: the number of entries in all of them.
+      nbytes: the bytes of tables, keys and arrays; other objects' contents are not counted.
 
     >>> import olympus
     >>> y = olympus.jit(olympus.numpy.sin)(1.0)     # which is traced, lowered and compiled
@@ -97,13 +97,14 @@ class MemoryReport(NamedTuple):
     def __str__(self) -> str:
         return "\n".join([
             f"compiled programs: {self.executables}, {binary_size(self.code)}",
-            *_table(("jitted functions", "programs", "executables", "code", "constants"),
-                    [(f.name, f.programs, f.executables, binary_size(f.code),
-                      binary_size(f.constants)) for f in self.functions]),
-            *_table(("caches", "number", "entries", "size"),
-                    [(c.name, c.caches, c.entries, binary_size(c.nbytes)) for c in self.caches]),
-            *_table(("arrays", "number", "size"),
-                    [(name, n, binary_size(size)) for name, (n, size) in self.arrays.items()]),
+            *_in_columns(("jitted functions", "programs", "executables", "code", "constants"),
+                         [(f.name, f.programs, f.executables, binary_size(f.code),
+                           binary_size(f.constants)) for f in self.functions]),
+            *_in_columns(("caches", "number", "entries", "size"),
+                         [(c.name, c.caches, c.entries,
+                           binary_size(c.nbytes)) for c in self.caches]),
+            *_in_columns(("arrays", "number", "size"),
+                         [(name, n, binary_size(size)) for name, (n, size) in self.arrays.items()]),
             f"MLIR: {binary_size(self.mlir)}", f"kept for new arrays: {binary_size(self.kept)}"])
 
 
@@ -217,7 +218,7 @@ def _longest(kind: Callable[..., Row], rows: Sequence[Row], most: int, by: int) 
     return [*rows[:most], kind(f"… {len(rows) - most} others", *rest)]
 
 
-def _table(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
+def _in_columns(head: Sequence[str], rows: Sequence[Sequence[object]]) -> list[str]:
     """Lines of columns: names to the left, numbers to the right, at most 100 columns."""
     texts = [[f"  {str(row[0])[-48:]}", *map(str, row[1:])] for row in rows]
     widths = [max(map(len, column)) for column in zip(head, *texts, strict=True)]

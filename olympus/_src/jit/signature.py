@@ -127,7 +127,7 @@ class Signature:
         if argnums is None and argnames is None:
             return (), ()
         nums = indices(argnums, "jit", f"{what}_argnums")
-        names = _names(argnames, f"{what}_argnames")
+        names = _parameter_names(argnames, f"{what}_argnames")
         # The library says both itself: to read a signature is half the cost of its decorator.
         parameters = self.parameters if (nums or names) and not self.library else None
         if parameters is None:
@@ -381,7 +381,7 @@ def named_twice(parameters: Sequence[inspect.Parameter], nums: Sequence[int] | N
     return tuple(dict.fromkeys(nums)), tuple(dict.fromkeys(names or ()))
 
 
-def _names(value: str | Sequence[str] | None, what: str) -> tuple[str, ...]:
+def _parameter_names(value: str | Sequence[str] | None, what: str) -> tuple[str, ...]:
     if value is None:
         return ()
     values = (value,) if isinstance(value, str) or not isinstance(value, Iterable) else tuple(value)

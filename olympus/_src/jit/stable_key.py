@@ -437,7 +437,7 @@ _ADDERS: tuple[tuple[Any, Any], ...] = (
     ((staticmethod, classmethod), _of("__func__")),
     (functools.cached_property, _of("func", "attrname")),
     (functools._lru_cache_wrapper, StableKey._cached),
-    # As a decorator it makes itself anew for each call.
+    # Used as a decorator, such a manager is made anew for each call.
     (contextlib._GeneratorContextManager, _of("func", "args", "kwds")),
     (slice, _of("start", "stop", "step")),
     (type(_Pair.x), lambda key, x, where: key.note("field", x.__reduce__()[1])),

@@ -74,7 +74,7 @@ xla_metadata_call_p = MetadataCall("xla_metadata_call")
 xla_metadata_value_p = MetadataValue("xla_metadata_value")
 
 
-def _text(value: object) -> str | None:
+def _attribute_text(value: object) -> str | None:
     if value is None:
         return None
     # The spelling of booleans in XLA.
@@ -138,7 +138,7 @@ def set_xla_metadata(x: PyTree = None, **kwargs: PyTree) -> Any:
     True
     """
     # Sorted: the order in which they are written makes no other program.
-    items = tuple(sorted((k, _text(v)) for k, v in kwargs.items()))
+    items = tuple(sorted((k, _attribute_text(v)) for k, v in kwargs.items()))
     if x is None:
         return _Within(Metadata(items))
     # None takes back a block's value; around a value there is nothing to take back.

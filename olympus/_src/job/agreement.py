@@ -1,7 +1,7 @@
-"""The duties of a job's processes: to run the same programs, and to live.
+"""Checks that a job's processes run the same programs and are alive.
 
-XLA checks neither. Where one process runs another program, the others wait for ever or, worse, get
-wrong numbers; where one has gone, the error says only that a connection was closed.
+XLA checks neither. If one process runs a different program, the others wait for ever or, worse, get
+wrong numbers. If one has ended, XLA's error says only that a connection was closed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ else:       # with OpenSSL, sockets and JSON, which a process alone does not nee
     futures = lazy_module("concurrent.futures")
     rollcall = lazy_module("olympus._src.job.rollcall")
 
-LEFT = "olympus/left"       # where a process says in the job's store that it takes part no more
+LEFT = "olympus/left"       # the key under which a process tells the job's store that it has left
 
 _MOMENT = 5.0       # seconds within which all processes see that a program on them failed
 _START_ANEW = ("all processes are required; look at the log there, and start the job anew from "

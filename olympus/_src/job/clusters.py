@@ -200,15 +200,15 @@ class GceTpu(_Tpu):
     def present(self) -> bool:
         # The server last: where there is none, it takes six tries to learn that.
         return (_has_tpu() and "TPU_SKIP_MDS_QUERY" not in os.environ
-                and _metadata("agent-worker-number") is not None)
+                and _google_metadata("agent-worker-number") is not None)
 
     def _hosts(self) -> list[str]:
         # Entries are a host each, or, of old, name:id:address.
-        listed = _metadata("worker-network-endpoints") or ""
+        listed = _google_metadata("worker-network-endpoints") or ""
         return [entry.split(":")[-1] for entry in listed.split(",")]
 
     def _process_in_slice(self) -> int:
-        return int(_metadata("agent-worker-number") or 0)
+        return int(_google_metadata("agent-worker-number") or 0)
 
 
 def _has_tpu() -> bool:
@@ -222,7 +222,7 @@ def _has_tpu() -> bool:
                for path in Path("/sys/bus/pci/devices").glob("*/vendor"))
 
 
-def _metadata(key: str) -> str | None:
+def _google_metadata(key: str) -> str | None:
     """The answer of the metadata server of a Google virtual machine; None if the key is unknown.
     """
     server = os.environ.get("GCE_METADATA_IP", "metadata.google.internal")
@@ -247,7 +247,7 @@ def _tpu_setting(name: str) -> str | None:
     value = os.environ.get(name)
     if value is not None or "TPU_SKIP_MDS_QUERY" in os.environ:
         return value
-    for line in (_metadata("tpu-env") or "").splitlines():
+    for line in (_google_metadata("tpu-env") or "").splitlines():
         key, colon, text = line.partition(":")
         if colon and key.strip() == name:
             return text.strip().strip("'")

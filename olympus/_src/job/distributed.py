@@ -74,9 +74,9 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
 
     env = os.environ.get
     coordinator_address = coordinator_address or env("OLYMPUS_COORDINATOR_ADDRESS")
-    num_processes = _number("num_processes", num_processes, "OLYMPUS_NUM_PROCESSES")
-    process_id = _number("process_id", process_id, "OLYMPUS_PROCESS_ID")
-    partition_index = _number("partition_index", partition_index, "OLYMPUS_PARTITION_INDEX")
+    num_processes = _whole_number("num_processes", num_processes, "OLYMPUS_NUM_PROCESSES")
+    process_id = _whole_number("process_id", process_id, "OLYMPUS_PROCESS_ID")
+    partition_index = _whole_number("partition_index", partition_index, "OLYMPUS_PARTITION_INDEX")
     if isinstance(local_device_ids, int):
         local_device_ids = [local_device_ids]
     listed = env("OLYMPUS_LOCAL_DEVICE_IDS")
@@ -111,7 +111,7 @@ def initialize(coordinator_address: str | None = None, num_processes: int | None
     current.partition_index = partition_index
 
 
-def _number(name: str, given: int | None, variable: str) -> int | None:
+def _whole_number(name: str, given: int | None, variable: str) -> int | None:
     """An argument that is a whole number, or the environment's value in its place."""
     if given is None:
         text = os.environ.get(variable)

@@ -82,7 +82,7 @@ def _listen(address: str) -> socket.socket:
             "this host is required; end what uses it, or choose another port.") from None
 
 
-def _read(connection: socket.socket) -> object:
+def _receive_line(connection: socket.socket) -> object:
     """One line of JSON; None if something else comes, or nothing."""
     with contextlib.suppress(OSError, ValueError), connection.makefile("rb") as lines:
         return json.loads(lines.readline(1 << 24))      # a stranger may send without end
@@ -129,7 +129,7 @@ def gather(bind_address: str, mine: Member, timeout: float
                 break
             # Nobody else is heard meanwhile: a stranger that says nothing does not hold up all.
             connection.settimeout(_GREETING)
-            greeting = _read(connection)
+            greeting = _receive_line(connection)
             # All but `address`, which is seen from here.
             if not isinstance(greeting, list) or len(greeting) != len(Member._fields) - 1:
                 connection.close()      # no process of ours: what scans ports, say
@@ -178,7 +178,7 @@ def report(address: str, mine: Member, timeout: float) -> list[Member]:
                 _say(c, mine[:-1])
                 # Process 0 may have begun to wait later, and it knows who is missing.
                 c.settimeout(max(end - time.monotonic(), 0) + _GREETING)
-                heard = _read(c)
+                heard = _receive_line(c)
                 why = "it closed the connection, or is no coordinator that waits"
         except OSError as error:
             why = str(error)

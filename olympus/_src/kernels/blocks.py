@@ -27,7 +27,7 @@ from ..lax.creation import broadcasted_iota, full
 from ..lax.families import add
 from ..lax.refs import View
 from ..lax.shape import as_array, broadcast, expand_dims, squeeze
-from ..lax.slicing import dynamic_slice, dynamic_update_slice, pad, slice as lax_slice
+from ..lax.slicing import dynamic_slice, dynamic_update_slice, slice as lax_slice
 from ..numpy.index_plan import Slice
 from ..numpy.indexing import take, write
 from ..types import dtypes
@@ -36,6 +36,7 @@ from ..types.dtypes import DType
 from ..types.refs import RefAval, ref_aval
 from ..types.shape import SymbolicDim, definitely_equal, floor_div, known_less, maximum
 from .grid import around, memory_is_zero
+from .padding import pad_blocks_p
 from .specs import (
     INT32, BlockDim, Blocked, BlockSpec, BoundedSlice, Element, IndexMap, Indirect, NoBlockSpec,
     Squeezed, squeezed,
@@ -307,7 +308,8 @@ class BlockMapping:
         """The array with its padding."""
         if not self._padded:
             return as_array(x)
-        return pad(x, blank((), self.aval.dtype), [(lo, hi, 0) for lo, hi in self.padding])
+        return pad_blocks_p.bind(x, blank((), self.aval.dtype), padding_config=tuple([
+            (lo, hi, 0) for lo, hi in self.padding]))
 
     def cut(self, x: Array) -> Array:
         """A padded array without its padding."""

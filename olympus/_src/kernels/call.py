@@ -24,10 +24,11 @@ from ..control.call import Call
 from ..core import tags
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, DebugInfo
-from ..core.primitive import Builder
+from ..core.primitive import Builder, Tangent
 from ..core.staging import closure_convert, stage
 from ..core.trace import typeof
 from ..interpreters.discharge import discharge, written
+from ..interpreters.partial_eval import TapeTrace
 from ..jit.jit import jit
 from ..lax.comparison import select
 from ..lax.shape import as_array
@@ -41,6 +42,7 @@ from ..types.tree_registry import PyTreeDef
 from .aliases import is_array, shared
 from .blocks import BlockMapping, not_taken, written_at
 from .grid import around, interpreted
+from .padding import with_ends_repeated
 from .semaphores import content_aval, first_content
 from .specs import GENERATOR, INT32, CostEstimate, Grid, GridSpec, NoBlockSpec, no_block_spec
 from .steps import Steps, as_index, over_grid
@@ -50,6 +52,17 @@ class PallasCall(Call):
     """params: olympuspr, the loop over the grid; name; interpret; cost_estimate; metadata."""
 
     exchanges = True
+
+    def jvp(self, primals: Sequence[Array], tangents: Sequence[Tangent], *,
+            olympuspr: ClosedOlympuspr, **params: Hashable
+            ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        return super().jvp(primals, tangents, olympuspr=with_ends_repeated(olympuspr), **params)
+
+    def linearize(self, tape: TapeTrace, primals: Sequence[Array], tangents: Sequence[Tangent], *,
+                  olympuspr: ClosedOlympuspr, **params: Hashable
+                  ) -> tuple[Sequence[Array], Sequence[Tangent]]:
+        return super().linearize(tape, primals, tangents, olympuspr=with_ends_repeated(olympuspr),
+                                 **params)
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, name: str,
               interpret: bool, **params: Hashable) -> Sequence[IrValue]:

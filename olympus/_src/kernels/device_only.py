@@ -16,10 +16,10 @@ from ..base.typing import PyTree
 #: module of `olympus.experimental.pallas`: the device, names that need it
 _ONLY = {
     "tpu": ("a TPU", (
-        "ChipVersion LoweringException PipelineStep "
-        "Tiling TpuInfo annotate conv core_barrier "
+        "LoweringException PipelineStep "
+        "Tiling annotate conv core_barrier "
         "emit_pipeline_with_async_prefetch "
-        "get_tpu_info get_tpu_info_for_chip has_memory_space join_bits "
+        "has_memory_space join_bits "
         "matmul_acc_lhs matmul_lhs_fifo matmul_pop matmul_pop_fifo "
         "matmul_push_rhs pack_fp6 "
         "split_bits "

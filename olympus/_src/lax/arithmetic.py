@@ -495,10 +495,10 @@ class Abs(Elementwise):
         out = super().lower(b, x)
         if not dtypes.is_complex(b.avals_in[0].dtype):
             return out
-        return b.by_rule(_size, [x, out], [b.avals_in[0], b.avals_out[0]])[0]
+        return b.by_rule(_infinite_if_part_is, [x, out], [b.avals_in[0], b.avals_out[0]])[0]
 
 
-def _size(z: Array, size: Array) -> Array:
+def _infinite_if_part_is(z: Array, size: Array) -> Array:
     infinite = [eq(abs(part), math.inf) for part in (real(z), imag(z))]
     return select(bitwise_or(*infinite), operand(math.inf, size), size)
 

@@ -217,9 +217,9 @@ def conv_general_permutations(dimension_numbers: ConvGeneralDilatedDimensionNumb
     return spec.lhs_spec, spec.rhs_spec, spec.out_spec
 
 
-def _shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
-           pads: Sequence[tuple[int, int]], lhs_dilation: Sequence[int], spec: ConvDimensionNumbers,
-           batches: int = 1) -> Dims:
+def _convolved_shape(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
+                     pads: Sequence[tuple[int, int]], lhs_dilation: Sequence[int],
+                     spec: ConvDimensionNumbers, batches: int = 1) -> Dims:
     kind = dtypes.as_dtype("float32")
     batches = static_int(batches, "conv", "batch_group_count")
     groups, left = divmod(lhs_shape[spec.lhs_spec[1]], max(rhs_shape[spec.rhs_spec[1]], 1))
@@ -263,7 +263,7 @@ def conv_general_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int],
     """
     spec = conv_dimension_numbers(lhs_shape, rhs_shape, dimension_numbers)
     pads = _pads(padding, lhs_shape, rhs_shape, window_strides, spec)
-    return _shape(lhs_shape, rhs_shape, window_strides, pads, (1,) * len(pads), spec)
+    return _convolved_shape(lhs_shape, rhs_shape, window_strides, pads, (1,) * len(pads), spec)
 
 
 def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides: Sequence[int],
@@ -284,7 +284,8 @@ def conv_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int], strides
     """
     spec = conv_dimension_numbers(lhs_shape, rhs_shape, None)
     pairs = _pads(pads, lhs_shape, rhs_shape, strides, spec)
-    return _shape(lhs_shape, rhs_shape, strides, pairs, (1,) * len(pairs), spec, batch_group_count)
+    return _convolved_shape(lhs_shape, rhs_shape, strides, pairs, (1,) * len(pairs), spec,
+                            batch_group_count)
 
 
 @described_like(conv_general_shape_tuple)
@@ -306,4 +307,4 @@ def conv_transpose_shape_tuple(lhs_shape: Sequence[int], rhs_shape: Sequence[int
     pads = _transposed_pads(
         "conv_transpose_shape_tuple", padding, [lhs_shape[d] for d in spec.lhs_spec[2:]],
         [rhs_shape[d] for d in spec.rhs_spec[2:]], window_strides, False)
-    return _shape(lhs_shape, rhs_shape, (1,) * len(pads), pads, window_strides, spec)
+    return _convolved_shape(lhs_shape, rhs_shape, (1,) * len(pads), pads, window_strides, spec)

@@ -19,7 +19,7 @@ from ..types.shape import definitely_equal, is_static, static_int
 from ..types.sharding import ShardingLike
 from .bits import shift_left, shift_right_logical
 from .families import FLOATING, Elementwise, operand as as_literal
-from .shape import broadcast_in_dim, move_axis, reduce_sum
+from .shape import broadcast_in_dim, check_element, move_axis, reduce_sum
 
 
 class ConvertElementType(Primitive):
@@ -168,6 +168,7 @@ class BitcastConvertType(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, new_dtype: DType
              ) -> tuple[Array, int | None]:
+        check_element(self, axis, args, dims, {"new_dtype": new_dtype})
         return self.bind(move_axis(args[0], dims[0], 0), new_dtype=new_dtype), 0
 
 

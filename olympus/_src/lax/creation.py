@@ -128,7 +128,8 @@ def full(shape: Shape, fill_value: ArrayLike, dtype: DTypeLike | None = None, *,
         shape = (*shape, *kind.physical_shape)
         out = kind.of_physical(full(shape, fill_value, kind.physical_dtype))
         return constrain("full", out, sharding)
-    out = broadcast_in_dim_p.bind(_scalar("full", fill_value, aval, kind, weak), shape=shape,
+    out = broadcast_in_dim_p.bind(_scalar_literal("full", fill_value, aval, kind, weak),
+                                  shape=shape,
                                   broadcast_dimensions=(), sharding=None)
     return constrain("full", out, sharding)
 
@@ -138,7 +139,8 @@ def _aval(value: ArrayLike) -> ShapedArray:
     return scalar_aval(int) if type(value) is int else typeof(value)
 
 
-def _scalar(name: str, value: ArrayLike, aval: ShapedArray, dtype: Any, weak: bool) -> ArrayLike:
+def _scalar_literal(name: str, value: ArrayLike, aval: ShapedArray, dtype: Any,
+                    weak: bool) -> ArrayLike:
     """A scalar at the dtype: a literal if it is one, so that no conversion is recorded."""
     if is_literal(value) and not dtypes.is_extended(dtype):
         return fill_literal(name, value, dtype, weak)
@@ -194,7 +196,8 @@ def full_like(x: ArrayLike | DuckTypedArray, fill_value: ArrayLike, dtype: DType
     dims = like.shape if shape is None else canonical_shape(shape, "full_like")
     if dtypes.is_extended(dtype):
         return full(dims, fill_value, dtype, sharding=where)
-    out = broadcast_in_dim_p.bind(_scalar("full_like", fill_value, aval, dtype, weak), shape=dims,
+    out = broadcast_in_dim_p.bind(_scalar_literal("full_like", fill_value, aval, dtype, weak),
+                                  shape=dims,
                                   broadcast_dimensions=(), sharding=None)
     out = constrain("full_like", tags.pvary(out, like.vma), where)
     return move(out, like.memory_space) if like.tagged and sharding is None else out

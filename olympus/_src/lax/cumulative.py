@@ -143,7 +143,7 @@ class CumulativeSum(Cumulative):
         return [self.bind(ct, axis=axis, reverse=not reverse)]
 
 
-def _product(p: Elements, q: Elements) -> Elements:
+def _dual_product(p: Elements, q: Elements) -> Elements:
     (x, s), (y, t) = p, q
     return mul(x, y), add(mul(s, y), mul(x, t))
 
@@ -192,7 +192,7 @@ class CumulativeExtremum(Cumulative):
 
 
 cumsum_p = CumulativeSum("cumsum", add, lambda dtype: 0, None, "iufc")
-cumprod_p = Cumulative("cumprod", mul, lambda dtype: 1, _product, "iufc")
+cumprod_p = Cumulative("cumprod", mul, lambda dtype: 1, _dual_product, "iufc")
 cummax_p = CumulativeExtremum("cummax", largest, lowest, _extremum(largest), "iufc")
 cummin_p = CumulativeExtremum("cummin", smallest, highest, _extremum(smallest), "iufc")
 cumlogsumexp_p = Cumulative("cumlogsumexp", _logaddexp,

@@ -28,7 +28,7 @@ from ..types.avals import ShapedArray, make_aval
 from ..types.shape import canonical_shape, prod, static_int
 from .arithmetic import conj, mul
 from .convert import convert_element_type
-from .shape import broadcast_in_dim, move_axis
+from .shape import broadcast_in_dim, check_element, move_axis
 
 Dims = tuple[int, ...]
 MAX_AXES = 3
@@ -117,6 +117,7 @@ class Fft(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Array, int | None]:
+        check_element(self, axis, args, dims, params)
         return self.bind(move_axis(args[0], dims[0], 0), **params), 0
 
 

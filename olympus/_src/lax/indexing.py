@@ -158,7 +158,7 @@ class Gather(Physical):
     pace = 4.0
 
     def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
-        """Of each window, and each element that is copied: the others are not read."""
+        """The work for each window and each copied element; other elements are not read."""
         return self.pace * prod(ins[1][:-1]) + 0.25 * prod(outs[0])
 
     def indexed(self, avals: Sequence[ShapedArray], params: Params) -> Indexed:
@@ -760,9 +760,14 @@ def read_back(x: ArrayLike, indices: ArrayLike, updates: ShapedArray, params: Pa
     numbers = GatherDimensionNumbers(
         dn.update_window_dims, dn.inserted_window_dims, dn.scatter_dims_to_operand_dims,
         dn.operand_batching_dims, dn.scatter_indices_batching_dims)
+    shape = typeof(x).shape
+    window: Any = _window_sizes(len(shape), updates, dn)
+    # A batching axis may be empty, and has windows of size 0 then.
+    window = tuple([0 if d in dn.operand_batching_dims and definitely_equal(n, 0) else size
+                    for d, (size, n) in enumerate(zip(window, shape, strict=True))])
     return gather_p.bind(
         x, indices, dimension_numbers=numbers, unique_indices=params["unique_indices"],
-        slice_sizes=_window_sizes(typeof(x).ndim, updates, dn), mode=mode,
+        slice_sizes=window, mode=mode,
         indices_are_sorted=params["indices_are_sorted"], fill_value=0 if mode is FILL else None)
 
 

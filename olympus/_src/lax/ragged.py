@@ -81,8 +81,8 @@ class RaggedDotDimensionNumbers(ByKey):
 BASIC = RaggedDotDimensionNumbers((((1,), (1,)), ((), ())), (0,), (0,))
 
 
-def _check(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray,
-           numbers: RaggedDotDimensionNumbers) -> None:
+def _check_operands(lhs: ShapedArray, rhs: ShapedArray, sizes: ShapedArray,
+                    numbers: RaggedDotDimensionNumbers) -> None:
     if not isinstance(numbers, RaggedDotDimensionNumbers):
         raise TypeError(f"{NAME}: ragged_dot_dimension_numbers {numbers!r} given; "
                         "RaggedDotDimensionNumbers are required.")
@@ -140,8 +140,8 @@ def roles_of(x_ndim: int, y_ndim: int, numbers: RaggedDotDimensionNumbers) -> Ro
                  ragged, group[0] if group else None)
 
 
-def _numbers(contracting: tuple[Dims, Dims], batch: tuple[Dims, Dims], ragged: int,
-             group: int | None) -> RaggedDotDimensionNumbers:
+def _ragged_numbers(contracting: tuple[Dims, Dims], batch: tuple[Dims, Dims], ragged: int,
+                    group: int | None) -> RaggedDotDimensionNumbers:
     return RaggedDotDimensionNumbers((contracting, batch), (ragged,),
                                      () if group is None else (group,))
 
@@ -199,7 +199,7 @@ class RaggedDot(Primitive):
               precision: CanonicalPrecision, preferred_element_type: DType | None) -> IrValue:
         (x, y, counts), out = b.avals_in, b.avals_out[0]
         roles = roles_of(x.ndim, y.ndim, ragged_dot_dimension_numbers)
-        rule = _dense
+        rule = _product_of_all_groups
         if b.platform == "tpu" and counts.ndim == 1 and not roles.batch[0] and (
                 precision is None or type(precision) is tuple) and all(
                 dtypes.scalar_kind(a.dtype) in "fiu" and is_static(a.shape) and a.size
@@ -243,7 +243,7 @@ class RaggedDot(Primitive):
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, **params: Hashable
              ) -> tuple[Array, int | None]:
-        return _mapped(axis, args, dims, ragged_dot_dimension_numbers, params)
+        return _map_groups(axis, args, dims, ragged_dot_dimension_numbers, params)
 
 
 ragged_dot_p = RaggedDot("ragged_dot_general")
@@ -256,11 +256,11 @@ def _cotangent_of_places(ct: Array, lhs: Transposed, rhs: Transposed, sizes: Arr
     batch, rows = tuple(range(len(lb))), tuple(range(len(lb), len(lb) + len(lf)))
     columns = tuple(range(len(lb) + len(lf), len(lb) + len(lf) + len(rf)))
     if type(lhs) is Linear:     # rows of the cotangent, each by the matrix of its group
-        out = ragged_dot_p.bind(ct, rhs, sizes, ragged_dot_dimension_numbers=_numbers(
+        out = ragged_dot_p.bind(ct, rhs, sizes, ragged_dot_dimension_numbers=_ragged_numbers(
             (columns, rf), (batch, rb), rows[lf.index(roles.ragged)], roles.group), **params)
         axes = (*lb, *lf, *[c for _, c in sorted(zip(rc, lc, strict=True))])
     else:                       # a sum of products of rows for each group
-        out = ragged_dot_p.bind(lhs, ct, sizes, ragged_dot_dimension_numbers=_numbers(
+        out = ragged_dot_p.bind(lhs, ct, sizes, ragged_dot_dimension_numbers=_ragged_numbers(
             (lf, rows), (lb, batch), roles.ragged, None), **params)
         assert roles.group is not None
         axes = (roles.group, *rb, *[c for _, c in sorted(zip(lc, rc, strict=True))], *rf)
@@ -282,7 +282,7 @@ def _cotangent_of_rows(ct: Array, lhs: Transposed, rhs: Transposed, sizes: Array
     behind = 1 + first + (len(roles.free[0]) if other else 0)
     summed = tuple(range(behind, behind + len(free)))
     ragged = first + roles.contracting[0].index(roles.ragged)
-    out = ragged_dot_p.bind(given, ct, sizes, ragged_dot_dimension_numbers=_numbers(
+    out = ragged_dot_p.bind(given, ct, sizes, ragged_dot_dimension_numbers=_ragged_numbers(
         (places, summed), (paired, tuple([1 + i for i in paired])), ragged, 0), **params)
     return _put_back(out, (*roles.batch[wanted], *roles.contracting[wanted], *roles.free[wanted]))
 
@@ -292,8 +292,8 @@ def _put_back(x: Array, axes: Dims) -> Array:
     return transpose(x, tuple([axes.index(i) for i in range(len(axes))]))
 
 
-def _mapped(axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
-            numbers: RaggedDotDimensionNumbers, params: Params) -> tuple[Array, int]:
+def _map_groups(axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
+                numbers: RaggedDotDimensionNumbers, params: Params) -> tuple[Array, int]:
     """The rule of vmap: a batch axis of both operands, or a free axis of one."""
     (x, y, sizes), (dx, dy, ds) = args, dims
     a, c = typeof(x), typeof(y)
@@ -320,7 +320,7 @@ def _mapped(axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
                                      (*kept, len(kept) + len(outer)))
         if ds is None and dx is not None and dy is not None:
             sizes = to_front(axis, sizes, None)
-        elif ds is not None and dy is None:                 # a free axis, behind those of batches
+        elif ds is not None and dy is None:                 # a free axis, behind the batch axes
             sizes = move_axis(sizes, 0, batches)
     more = ((0,), (0,)) if dx is not None and dy is not None else ((), ())
 
@@ -329,7 +329,7 @@ def _mapped(axis: Axis, args: Sequence[Array], dims: Sequence[int | None],
 
     (lc, rc), (lb, rb) = roles.contracting, roles.batch
     group = put(() if roles.group is None else (roles.group,), dy)
-    out = ragged_dot_p.bind(x, y, sizes, ragged_dot_dimension_numbers=_numbers(
+    out = ragged_dot_p.bind(x, y, sizes, ragged_dot_dimension_numbers=_ragged_numbers(
         (put(lc, dx), put(rc, dy)), ((*more[0], *put(lb, dx)), (*more[1], *put(rb, dy))),
         put((roles.ragged,), dx)[0], group[0] if group else None), **params)
     if dx is not None and dy is not None:
@@ -368,9 +368,10 @@ def only(mask: Array, x: Array) -> Array:
     return select(mask, x, zeros_of(typeof(x)))
 
 
-def _dense(lhs: Array, rhs: Array, sizes: Array, *,
-           ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, skipped: int,
-           precision: CanonicalPrecision, preferred_element_type: DType | None) -> Array:
+def _product_of_all_groups(lhs: Array, rhs: Array, sizes: Array, *,
+                           ragged_dot_dimension_numbers: RaggedDotDimensionNumbers, skipped: int,
+                           precision: CanonicalPrecision,
+                           preferred_element_type: DType | None) -> Array:
     """Every place multiplied for every group; the group's places are taken then."""
     shape, other = typeof(lhs).shape, typeof(rhs).shape
     roles = roles_of(len(shape), len(other), ragged_dot_dimension_numbers)
@@ -414,7 +415,7 @@ def _of_matrices(lhs: Array, rhs: Array, sizes: Array, *,
     if roles.group is None:
         paired = [rc[lc.index(i)] for i in rows]
         rhs = reshape(transpose(rhs, (*paired, *rf)), (typeof(lhs).shape[0], n))
-        out = ragged_dot_p.bind(lhs, rhs, sizes, ragged_dot_dimension_numbers=_numbers(
+        out = ragged_dot_p.bind(lhs, rhs, sizes, ragged_dot_dimension_numbers=_ragged_numbers(
             ((0,), (0,)), ((), ()), 0, None), skipped=0, **options)
         return reshape(slice_in_dim(out, skipped, None), (
             typeof(out).shape[0] - skipped, *[x.shape[i] for i in lf], *[y.shape[i] for i in rf]))
@@ -497,7 +498,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
     """
     x, y, sizes = map(typeof, (lhs, rhs, group_sizes))
     numbers = ragged_dot_dimension_numbers
-    _check(x, y, sizes, numbers)
+    _check_operands(x, y, sizes, numbers)
     (lc, rc), (lb, rb) = numbers.dot_dimension_numbers
     (ragged,), group = numbers.lhs_ragged_dimensions, numbers.rhs_group_dimensions
     if group_offset is not None and not group:
@@ -527,7 +528,7 @@ def ragged_dot_general(lhs: ArrayLike, rhs: ArrayLike, group_sizes: ArrayLike,
 
 
 def _from_offset(sizes: ArrayLike, offset: Array, count: DimSize) -> Array:
-    """The sizes of all groups before the offset together, then those of `count` groups."""
+    """The total size of the groups before the offset, then the sizes of `count` groups."""
     aval = typeof(sizes)
     last = aval.ndim - 1
     starts, _ = group_bounds(sizes, 0)

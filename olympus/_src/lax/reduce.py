@@ -152,9 +152,14 @@ class Extremum(Reduction):
 
     def lower(self, b: Builder, x: IrValue, *, axes: Dims) -> IrValue:
         module, aval, out = b.module, b.avals_in[0], b.avals_out[0]
-        if dtypes.scalar_kind(aval.dtype) != "f" or module.platform not in ("cpu", None):
+        kind = dtypes.scalar_kind(aval.dtype)
+        if kind not in "fiu" or module.platform not in ("cpu", None):
             return super().lower(b, x, axes=axes)
         alone = module.keeps_calls and b.block.sizes is None
+        if kind != "f":     # along rows, XLA:CPU has vectors of bytes alone
+            rows = aval.ndim - 1 in axes and dtypes.itemsize_bits(aval.dtype) > 8
+            return (self._by_levels(b, x, axes, aval.dtype) if alone and rows
+                    else super().lower(b, x, axes=axes))
         apart = module.places.apart and not module.exported
         if not (alone or apart):
             return self._checked(b, x, axes)
@@ -272,7 +277,7 @@ class Product(Reduction):
         x, t = [_reduced_first(v, axes) for v in (primals[0], tangents[0])]
         while (n := typeof(x).shape[0]) > 1:
             half = (n + 1) // 2
-            (x, x2), (t, t2) = [_halves(v, half, fill) for v, fill in ((x, 1), (t, 0))]
+            (x, x2), (t, t2) = [_split_in_half(v, half, fill) for v, fill in ((x, 1), (t, 0))]
             x, t = mul(x, x2), add(mul(t, x2), mul(x, t2))
         out = self.bind(primals[0], axes=axes)
         tangent: Any = reshape(t, typeof(out).shape) if n else zeros_of(typeof(out))
@@ -287,7 +292,7 @@ def _reduced_first(x: Array, axes: Dims) -> Array:
     return reshape(moved, (prod([shape[a] for a in axes]), *[shape[d] for d in kept]))
 
 
-def _halves(x: Array, half: int, fill: int) -> tuple[Array, Array]:
+def _split_in_half(x: Array, half: int, fill: int) -> tuple[Array, Array]:
     """The first and second half along axis 0, the second filled up to the first's size."""
     aval = typeof(x)
     n = aval.shape[0]

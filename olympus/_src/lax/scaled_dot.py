@@ -30,7 +30,8 @@ def _default_numbers(lhs: ShapedArray, rhs: ShapedArray) -> DotDimensionNumbers:
     return ((lhs.ndim - 1,), (lhs.ndim - 2,)), (batch, batch)
 
 
-def _scaled(x: ArrayLike, scale: ArrayLike | None, contracting: Sequence[int | None]) -> Array:
+def _times_scales(x: ArrayLike, scale: ArrayLike | None,
+                  contracting: Sequence[int | None]) -> Array:
     """`x` times its scales, in bfloat16; None is 1."""
     aval = typeof(x)
     x = convert_element_type(x, BFLOAT16)
@@ -83,5 +84,6 @@ def scaled_dot(lhs: ArrayLike, rhs: ArrayLike, *, lhs_scale: ArrayLike | None = 
                         "contracting, rhs contracting), (lhs batch, rhs batch)) is required."
                         ) from None
     preferred = BFLOAT16 if preferred_element_type is None else preferred_element_type
-    return dot_general(_scaled(lhs, lhs_scale, lc), _scaled(rhs, rhs_scale, rc), dimension_numbers,
+    return dot_general(_times_scales(lhs, lhs_scale, lc), _times_scales(rhs, rhs_scale, rc),
+                       dimension_numbers,
                        preferred_element_type=preferred)

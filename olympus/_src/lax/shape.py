@@ -152,7 +152,7 @@ class Transpose(Structural):
         return b.op("stablehlo.transpose", [x], {"permutation": b.i64s(permutation)})
 
     def transpose(self, ct: Array, x: Linear, *, permutation: Dims) -> list[Array | None]:
-        return [self.bind(ct, permutation=_inverse(permutation))]
+        return [self.bind(ct, permutation=_inverse_permutation(permutation))]
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, permutation: Dims
              ) -> tuple[Array, int | None]:
@@ -317,7 +317,7 @@ tile_p = Tile("tile")
 reduce_sum_p = ReduceSum("reduce_sum")
 
 
-def _inverse(permutation: Sequence[int]) -> Dims:
+def _inverse_permutation(permutation: Sequence[int]) -> Dims:
     inverse = [0] * len(permutation)
     for i, p in enumerate(permutation):
         inverse[p] = i
@@ -642,6 +642,17 @@ def align(axis: Axis, args: Sequence[ArrayLike], dims: Sequence[int | None], dst
     dim = next(d for d in dims if d is not None) if dst is None else dst
     return [broadcast_axis(x, axis.size, dim) if d is None else move_axis(x, d, dim)
             for x, d in zip(args, dims, strict=True)], dim
+
+
+def check_element(prim: Primitive, axis: Axis, args: Sequence[ArrayLike],
+                  dims: Sequence[int | None], params: Params) -> None:
+    """Raise what `prim` raises for the operands of one element.
+
+    A primitive that counts axes from the last takes the mapped axis for one that the element lacks.
+    """
+    avals = [typeof(x) if d is None else typeof(x).without_axis(d, axis.size)
+             for x, d in zip(args, dims, strict=True)]
+    prim.infer(*avals, **params)
 
 
 def zeros_of(aval: ShapedArray) -> ArrayLike:

@@ -29,7 +29,7 @@ from ..types.sharding import (
 from ..types.tree import flatten_axes, tree_flatten, tree_leaves, tree_map
 from .layout import lay_out
 
-_parts: Any = lazy_module("olympus._src.lax.parts")     # where there are users' types
+_lax_parts: Any = lazy_module("olympus._src.lax.parts")     # where there are users' types
 
 
 class ShardingConstraint(Primitive):
@@ -116,8 +116,8 @@ class PartsConstraint(ShardingConstraint):
 
     def impl(self, x: Value, *, sharding: ShardingLike) -> Value:
         parts = [constrain("with_sharding_constraint", part, sharding)
-                 for part in _parts.parts_of([x])]
-        return _parts.raised([typeof(x)], parts)[0]
+                 for part in _lax_parts.parts_of([x])]
+        return _lax_parts.raised([typeof(x)], parts)[0]
 
     def in_parts(self, args: Sequence[Value], params: Params) -> Value:
         return self.impl(*args, **params)
@@ -277,7 +277,7 @@ def _asserted(x: Array, sharding: ShardingLike | Format) -> Array:
     if isinstance(sharding, PartitionSpec) and not get_abstract_mesh().manual_axes:
         wanted = over_mesh_around(what, sharding)
     mesh = wanted.mesh if type(wanted) is NamedSharding else NO_MESH
-    if mesh.auto_axes and set(mesh.explicit_axes) & _axes(wanted.spec):
+    if mesh.auto_axes and set(mesh.explicit_axes) & _mesh_axes(wanted.spec):
         raise ValueError(f"{what}: {wanted} given; a specification of Auto axes is required: "
                          "along explicit ones the type says it; use olympus.reshard.")
     if not isinstance(aval, ShapedArray) or not aval.sharding.mesh.are_all_axes_explicit:
@@ -306,7 +306,7 @@ def _cut_further(what: str, x: Array, aval: ShapedArray, sharding: NamedSharding
         spec=sharding.spec.update(partitions=merged)))
 
 
-def _axes(spec: PartitionSpec) -> set[str]:
+def _mesh_axes(spec: PartitionSpec) -> set[str]:
     """The axes of a mesh that a specification names."""
     return {name for entry in spec for name in axes_of(entry)} | spec.unreduced | spec.reduced
 
@@ -344,7 +344,7 @@ def _resharded(x: Array, given: ShardingLike) -> Array:
     if type(sharding) is not NamedSharding:
         raise TypeError(f"reshard: {given!r} of type {type(given).__name__} given; a NamedSharding "
                         "or a PartitionSpec is required.")
-    other = _axes(sharding.spec) - set(sharding.mesh.explicit_axes)
+    other = _mesh_axes(sharding.spec) - set(sharding.mesh.explicit_axes)
     if other or PartitionSpec.UNCONSTRAINED in sharding.spec.partitions:
         raise ValueError(f"reshard: {sharding} given; a specification of explicit axes only is "
                          "required; use lax.with_sharding_constraint along others.")
@@ -381,7 +381,7 @@ def settled(what: str, f: Callable[..., Array], out_sharding: Any, *operands: Ar
     around = get_abstract_mesh()
     spec = out_sharding if isinstance(out_sharding, PartitionSpec) else (
         out_sharding.spec if type(out_sharding) is NamedSharding else PartitionSpec())
-    if other := _axes(spec) & {*around.auto_axes, *around.manual_axes}:
+    if other := _mesh_axes(spec) & {*around.auto_axes, *around.manual_axes}:
         raise ValueError(f"{what}: PartitionSpec passed to {what} cannot contain axis names that "
                          f"are of type Auto or Manual: {spec} names "
                          f"{quoted(other)} of {around}; use "
@@ -616,7 +616,7 @@ def _within_manual(what: str, given: object) -> NamedSharding:
             type(given) is NamedSharding and given.mesh.shape_tuple != mesh.shape_tuple):
         raise ValueError(f"{what}: {given} given within shard_map over {mesh}; a PartitionSpec of "
                          "that mesh is required.")
-    if manual := _axes(spec) & set(mesh.manual_axes):
+    if manual := _mesh_axes(spec) & set(mesh.manual_axes):
         raise ValueError(f"{what}: {spec} given, which contains a manual axes "
                          f"({quoted(manual)}) of mesh {mesh}; values are parts along "
                          "those already; name others, of those that shard_map leaves out of "
@@ -625,7 +625,7 @@ def _within_manual(what: str, given: object) -> NamedSharding:
 
 
 def sharding_like(x: Any) -> Sharding | None:
-    """The sharding of an array created like `x`: that of `x` if `x` is committed."""
+    """The sharding of an array created like `x`: x's own sharding if `x` is committed."""
     if isinstance(x, Tracer):
         return x.aval.sharding if getattr(x.aval, "explicit", False) else None
     if type(x) is ShapeDtypeStruct:

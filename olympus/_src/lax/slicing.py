@@ -644,10 +644,11 @@ def _starts(name: str, operand: ArrayLike, indices: Any, negative: bool | Sequen
     size = largest(shape)
     if dtypes.iinfo(dtype).max < size:      # whatever x64 says: the program is wrong with less
         dtype = dtypes.as_dtype("int64" if size > dtypes.iinfo("int32").max else "int32")
-    return [_start(i, n, dtype, wrap) for i, n, wrap in zip(indices, shape, negatives, strict=True)]
+    return [_start_index(i, n, dtype, wrap) for i, n,
+            wrap in zip(indices, shape, negatives, strict=True)]
 
 
-def _start(index: ArrayLike, size: int, dtype: DType, wrap: bool) -> Any:
+def _start_index(index: ArrayLike, size: int, dtype: DType, wrap: bool) -> Any:
     if is_literal(index):
         given: Any = getattr(index, "val", index)
         limits = dtypes.iinfo(dtype)
@@ -688,7 +689,7 @@ def dynamic_slice(operand: ArrayLike, start_indices: ArrayLike | Sequence[ArrayL
                                 slice_sizes=canonical_shape(slice_sizes, "dynamic_slice"))
 
 
-def _along(ndim: int, axis: int, index: ArrayLike) -> list[ArrayLike]:
+def _starts_along(ndim: int, axis: int, index: ArrayLike) -> list[ArrayLike]:
     starts: list[Any] = [0] * ndim
     starts[axis] = index
     return starts
@@ -713,7 +714,7 @@ def dynamic_slice_in_dim(operand: ArrayLike, start_index: ArrayLike, slice_size:
     shape = typeof(operand).shape
     axis = canonical_axis(axis, len(shape), "dynamic_slice_in_dim")
     sizes = (*shape[:axis], slice_size, *shape[axis + 1:])
-    return dynamic_slice(operand, _along(len(shape), axis, start_index), sizes,
+    return dynamic_slice(operand, _starts_along(len(shape), axis, start_index), sizes,
                          allow_negative_indices=allow_negative_indices)
 
 
@@ -776,7 +777,7 @@ def dynamic_update_slice_in_dim(operand: ArrayLike, update: ArrayLike, start_ind
     """
     ndim = typeof(operand).ndim
     axis = canonical_axis(axis, ndim, "dynamic_update_slice_in_dim")
-    return dynamic_update_slice(operand, update, _along(ndim, axis, start_index),
+    return dynamic_update_slice(operand, update, _starts_along(ndim, axis, start_index),
                                 allow_negative_indices=allow_negative_indices)
 
 

@@ -13,7 +13,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from ..base.typing import Array, ArrayLike, DType, IrValue, Params
+from ..base.typing import Array, ArrayLike, DimSize, DType, IrValue, Params
 from ..base.util import lazy_module
 from ..core import reuse, tags
 from ..core.facts import Shapes
@@ -32,10 +32,11 @@ from .bits import (
 )
 from .comparison import eq, gt, lt, ne, select
 from .convert import bitcast_convert_type_p, convert_element_type_p
-from .creation import broadcasted_iota, full_like
-from .indexing import take_along
+from .creation import broadcasted_iota, full, full_like
+from .cumulative import cumsum
+from .indexing import ScatterDimensionNumbers, scatter_add, take_along
 from .reduce import check_kind, reduce_or_p, smallest
-from .shape import Dims, align, move_axis
+from .shape import Dims, align, move_axis, reshape
 from .slicing import slice_in_dim
 
 BOOL, INT32, INT64, UINT32, UINT64, FLOAT32, FLOAT64 = map(dtypes.as_dtype, (
@@ -100,7 +101,7 @@ class Sort(Primitive):
 
         def less(*args: IrValue) -> list[IrValue]:
             pairs = [pair for i in range(num_keys)
-                     for pair in _parts(b, args[2 * i], args[2 * i + 1], scalars[i])]
+                     for pair in _real_comparisons(b, args[2 * i], args[2 * i + 1], scalars[i])]
             return [_lexicographic(b, pairs)]
 
         b.region(op, 0, [b.type(a) for a in scalars for _ in range(2)], less)
@@ -123,13 +124,13 @@ class Sort(Primitive):
         return outs, [dim] * len(outs)
 
 
-def _parts(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray
-           ) -> list[tuple[IrValue, IrValue, str]]:
+def _real_comparisons(b: Builder, x: IrValue, y: IrValue, aval: ShapedArray
+                      ) -> list[tuple[IrValue, IrValue, str]]:
     """The real pairs to compare for one pair of keys, with the comparison's kind."""
     kind = dtypes.scalar_kind(aval.dtype)
     if kind == "c":
         part = make_aval((), dtypes.to_real_dtype(aval.dtype))
-        return [pair for op in ("stablehlo.real", "stablehlo.imag") for pair in _parts(
+        return [pair for op in ("stablehlo.real", "stablehlo.imag") for pair in _real_comparisons(
             b, b.op(op, [x], None, part), b.op(op, [y], None, part), part)]
     if kind == "f":
         return [(_canonical(b, x, aval), _canonical(b, y, aval), "TOTALORDER")]
@@ -176,7 +177,7 @@ def _may_sort_words(b: Builder, axis: int) -> bool:
 
 def _key_bits(dtype: np.dtype) -> int:
     kind, bits = dtypes.scalar_kind(dtype), dtypes.itemsize_bits(dtype)
-    return 1 if kind == "b" else max(bits, 32) if kind == "f" else bits
+    return 1 if kind == "b" else 32 if kind == "f" and bits < 16 else bits
 
 
 def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
@@ -184,11 +185,14 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     shape = typeof(xs[0]).shape
     below = bit_length(shape[dimension])
     order: Any = None
-    places = _converted(broadcasted_iota(UINT32, shape, dimension), UINT64)
-    for word in _words([key for x in xs[:num_keys] for key in _keys(x)], _WORD - below):
+    keys = [key for x in xs[:num_keys] for key in _unsigned_keys(x)]
+    # Narrow keys leave room in words of half the size, of which a vector holds twice as many.
+    size = UINT32 if sum([bits for _, bits in keys]) + below <= 32 else UINT64
+    places = _converted(broadcasted_iota(UINT32, shape, dimension), size)
+    for word in _words(keys, _WORD - below):
         if order is not None:
             word = take_along(word, order, dimension)
-        packed = bitwise_or(shift_left(word, below), places)
+        packed = bitwise_or(shift_left(_converted(word, size), below), places)
         (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=True, num_keys=1)
         taken = _converted(bitwise_and(packed, (1 << below) - 1), UINT32)
         order = taken if order is None else take_along(order, taken, dimension)
@@ -209,14 +213,14 @@ def _words(keys: Sequence[tuple[Array, int]], room: int) -> list[Array]:
     return words
 
 
-def _keys(x: ArrayLike) -> list[tuple[Array, int]]:
+def _unsigned_keys(x: ArrayLike) -> list[tuple[Array, int]]:
     """Unsigned integers that are in the order of the elements, with their numbers of bits."""
     dtype = typeof(x).dtype
     kind, bits = dtypes.scalar_kind(dtype), _key_bits(dtype)
     if kind == "c":
-        return [*_keys(real(x)), *_keys(imag(x))]
+        return [*_unsigned_keys(real(x)), *_unsigned_keys(imag(x))]
     if kind == "f":
-        key = float_key(_converted(x, dtypes.as_dtype(f"float{bits}")))
+        key = float_key(x if dtypes.itemsize_bits(dtype) == bits else _converted(x, FLOAT32))
         return [(_converted(key, UINT64), bits)]
     if kind == "i":
         return [(add(_converted(_converted(x, INT64), UINT64), 1 << (bits - 1)), bits)]
@@ -489,8 +493,47 @@ def _placed_by_sort(x: Array, ranks: Array) -> Array:
     return take_along(order, ranks, axis)
 
 
+class TruePlaces(Primitive):
+    """The places of the first `size` true elements of a vector, and its length where there are
+    fewer."""
+
+    kernels, kernels_from = lazy_module("olympus._src.lax.kernels.true_places"), 256
+    jvp = transpose = None
+    makes_nan = False
+
+    def work(self, ins: Shapes, outs: Shapes, params: Params) -> float:
+        return 4.0 * max(prod(ins[0]), prod(outs[0]))
+
+    def infer(self, x: ShapedArray, *, size: DimSize, dtype: DType) -> ShapedArray:
+        check_kind("true_places", x, "b")
+        return make_aval((size,), dtype)
+
+    @staticmethod
+    def spread(operands: Sequence[tags.Operand], outs: Sequence[ShapedArray], params: object
+               ) -> list[tags.Entries]:
+        tags.whole(operands[0], [0])
+        return [tags.merged(operands)]
+
+    def lower(self, b: Builder, x: IrValue, *, size: DimSize, dtype: DType) -> IrValue:
+        return b.by_rule(functools.partial(_places_by_counts, size, dtype), [x], b.avals_in)[0]
+
+    def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int], *, size: DimSize,
+             dtype: DType) -> tuple[Array, int | None]:
+        (out,), (dim,) = axis.batched(lambda x: [_places_by_counts(size, dtype, x)], args, dims)
+        return out, dim
+
+
+def _places_by_counts(size: DimSize, dtype: DType, x: Array) -> Array:
+    """Element k lies behind the k-th step of the counts up to each place: count those up to k."""
+    counts, n = cumsum(_converted(x, dtype), 0), typeof(x).shape[0]
+    steps = scatter_add(full((size,), 0, dtype), reshape(counts, (n, 1)), full((n,), 1, dtype),
+                        ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
+    return cumsum(steps, 0)
+
+
 sort_p = Sort("sort")
 placed_p = Placed("placed")
+true_places_p = TruePlaces("true_places")
 partition_p = Partition("partition")
 top_k_p = TopK("top_k")
 ranked_p = Ranked("ranked")

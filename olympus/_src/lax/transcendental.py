@@ -14,7 +14,7 @@ from typing import Unpack
 import numpy as np
 
 from ..base.docstrings import complete_docstrings
-from ..base.typing import Array, ArrayLike, IrValue
+from ..base.typing import Array, ArrayLike, DType, IrValue
 from ..base.util import lazy_module
 from ..core.facts import GivenFacts
 from ..core.ir import Literal
@@ -26,7 +26,7 @@ from . import arithmetic
 from .accuracy import AccuracyLike, AccuracyMode
 from .arithmetic import div, integer_pow, mul, neg, over_real, sign, square, sub
 from .bits import bitwise_and, bitwise_or, shift_left, shift_right_arithmetic
-from .comparison import eq, ge, lt, select
+from .comparison import eq, ge, gt, lt, select
 from .complex_cases import (
     Mend, MendedElementwise, mend_acos, mend_acosh, mend_asinh, mend_atanh, mend_cos, mend_cosh,
     mend_exp, mend_expm1, mend_log, mend_sinh, mend_sqrt, mend_tanh, mended_pow, turned,
@@ -114,16 +114,21 @@ class Pow(Elementwise):
             aval.dtype) else out
 
 
-def _pow_base(t: Array, z: Array, x: Array, y: ArrayLike) -> Array:
+def _pow_base(t: Array, z: Array, x: Array, y: ArrayLike) -> Array | None:
     """t · y xʸ⁻¹, which is 0 where y is 0, also at x = 0."""
     base = typeof(x)
     exponent = y if typeof(y).dtype == base.dtype else convert_element_type_p.bind(
         y, new_dtype=base.dtype, weak_type=base.weak_type, sharding=None)
     if type(y) is Literal:      # so that the power is known, too
         number = np.asarray(y.val, base.dtype)
-        lower = operand(number.dtype.type(1 if number == 0 else number - 1), x)
-    else:
-        lower = select(eq(y, 0), operand(1, y), sub(y, 1))
+        if number == 0:
+            return None
+        lower = operand(number.dtype.type(number - 1), x)
+    elif dtypes.is_integer(typeof(y).dtype):
+        lower = select(eq(y, 0), y, sub(y, 1))
+    else:       # the power stays xʸ⁻¹, whose derivative in y is asked for, too
+        x = select(bitwise_and(eq(x, 0), eq(y, 0)), operand(1, x), x)
+        lower = sub(y, 1)
     return mul(t, mul(exponent, pow(x, lower)))
 
 
@@ -498,9 +503,38 @@ class Atan2(Elementwise):
         return found
 
 
+def _powers_that_square(dtype: DType) -> tuple[int, int]:
+    """low, high: x² + y² is in range, to the last digit, if the larger is in 2**low … 2**high."""
+    limits = dtypes.finfo(dtype)
+    half = math.frexp(float(limits.max))[1] // 2
+    return limits.nmant // 2 + 2 - half, half - 2
+
+
+def _angle_slope(t: Array, opposite: Array, x: Array, y: Array) -> Array:
+    """t · opposite / (x² + y²); operands whose squares are out of range are scaled before."""
+    if dtypes.is_complex(typeof(x).dtype):
+        return mul(t, div(opposite, add(square(x), square(y))))
+    size = arithmetic.max(arithmetic.abs(x), arithmetic.abs(y))
+    low, high = _powers_that_square(typeof(x).dtype)
+    scale = select(lt(size, 2.0 ** low), operand(2.0 ** (high - low), size), operand(1.0, size))
+    scale = select(gt(size, 2.0 ** high), operand(2.0 ** (-high - 4), size), scale)
+    squares = add(square(mul(x, scale)), square(mul(y, scale)))
+    return mul(t, mul(div(mul(opposite, scale), squares), scale))
+
+
+def _asinh_slope(t: Array, y: Array, x: Array) -> Array:
+    """t / sqrt(x² + 1), which is t / abs(x) where the square would be out of range."""
+    slope = rsqrt(add(square(x), 1.0))
+    if dtypes.is_complex(typeof(x).dtype):
+        return mul(t, slope)
+    size = arithmetic.abs(x)
+    large = gt(size, 2.0 ** _powers_that_square(typeof(x).dtype)[1])
+    return mul(t, select(large, div(1.0, select(large, size, operand(1.0, size))), slope))
+
+
 atan2_p = Atan2("atan2", "stablehlo.atan2", INEXACT, [
-    lambda t, z, x, y: mul(t, div(y, add(square(x), square(y)))),
-    lambda t, z, x, y: mul(t, div(neg(x), add(square(x), square(y))))],
+    lambda t, z, x, y: _angle_slope(t, y, x, y),
+    lambda t, z, x, y: _angle_slope(t, neg(x), x, y)],
     fusion="costly", pace=20.0, kernels=_KERNELS, kernels_from=_LEAST,
     numpy_name="arctan2")
 sinh_p = MendedElementwise("sinh", "chlo.sinh", mend_sinh, lambda t, y, x: mul(t, cosh(x)),
@@ -511,12 +545,14 @@ tanh_p = MendedElementwise("tanh", "stablehlo.tanh", mend_tanh,
                            lambda t, y, x, **_: mul(t, mul(add(1.0, y), sub(1.0, y))),
                            fusion="costly", pace=1.0)
 asinh_p = MendedElementwise("asinh", "chlo.asinh", mend_asinh,
-                            lambda t, y, x: mul(t, rsqrt(add(square(x), 1.0))), pace=4.0)
+                            _asinh_slope, pace=4.0, kernels=_KERNELS, kernels_from=_LEAST)
 acosh_p = MendedElementwise("acosh", "chlo.acosh", mend_acosh,
                             lambda t, y, x: mul(t, _rsqrt_product(x, -1.0, 1.0)),
-                            domain=(1.0, math.inf), pace=4.0)
+                            domain=(1.0, math.inf), pace=4.0, kernels=_KERNELS,
+                            kernels_from=_LEAST)
 atanh_p = Log1p("atanh", "chlo.atanh", mend_atanh, _atanh,
-                lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))), domain=(-1.0, 1.0), pace=4.0)
+                lambda t, y, x: div(t, mul(sub(1.0, x), add(1.0, x))), domain=(-1.0, 1.0), pace=4.0,
+                kernels=_KERNELS, kernels_from=_LEAST)
 
 
 def sin(x: ArrayLike, *, accuracy: AccuracyLike = None) -> Array:

@@ -243,8 +243,8 @@ def _select_and_scatter(b: Builder, source: IrValue, operand: IrValue, *, select
                         **params: Hashable) -> IrValue:
     """Emit stablehlo.select_and_scatter; ties are the first's.
 
-    NaN is kept once it is selected, unless only a comparison selects (`plain`). `avals` are those
-    of the operands, where they were converted.
+    A selected NaN is kept, unless only a comparison selects (`plain`). `avals` are the types of the
+    operands before they were converted, if they were.
     """
     t, x = avals or b.avals_in
     out = result = b.avals_out[0].update(dtype=t.dtype)

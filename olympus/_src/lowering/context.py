@@ -165,8 +165,8 @@ class Places:
         #: The meshes that the program's equations name, also those that are yet to be lowered.
         self.within: Callable[[], Sequence[Mesh]] = tuple
         self.deviceless: Collection[AxisType] = ()      # as `lower_program` takes it
-        self.parts = 1      # how many devices such a mesh is of
-        self.manual: ManualAxes | None = None   # the axes along which what is emitted is one part
+        self.parts = 1      # the number of devices of such a mesh
+        self.manual: ManualAxes | None = None   # along these axes the emitted code is one part's
 
     @property
     def apart(self) -> bool:

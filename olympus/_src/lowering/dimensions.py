@@ -99,7 +99,7 @@ def is_dynamic(x: IrValue) -> bool:
     return isinstance(kind, mlir.ir.RankedTensorType) and not kind.has_static_shape
 
 
-def _scalar(b: Emitter, name: str, xs: Sequence[IrValue]) -> IrValue:
+def _dimension_op(b: Emitter, name: str, xs: Sequence[IrValue]) -> IrValue:
     return b.op(f"stablehlo.{name}", xs, None, b.module.dimension_aval)
 
 
@@ -113,11 +113,11 @@ def size(b: Emitter, d: DimSize | SymbolicDim) -> IrValue:
     found = values.get(d)
     if found is None:
         assert isinstance(d, Dimension)
-        found = values[d] = _sum(b, d)
+        found = values[d] = _dimension_sum(b, d)
     return found
 
 
-def _sum(b: Emitter, d: Dimension) -> IrValue:
+def _dimension_sum(b: Emitter, d: Dimension) -> IrValue:
     dtype = b.module.dimension_aval.dtype
     total: Any = None
     for term, k in d.terms:
@@ -126,8 +126,8 @@ def _sum(b: Emitter, d: Dimension) -> IrValue:
             factors.append(b.scalar(k, dtype))
         product = factors[0]
         for factor in factors[1:]:
-            product = _scalar(b, "multiply", [product, factor])
-        total = product if total is None else _scalar(b, "add", [total, product])
+            product = _dimension_op(b, "multiply", [product, factor])
+        total = product if total is None else _dimension_op(b, "add", [total, product])
     return total
 
 
@@ -139,7 +139,7 @@ def _factor(b: Emitter, factor: Factor, of: Dimension) -> IrValue:
         return sizes.values[factor.name]
     x, y = [size(b, operand) for operand in factor.operands]
     if factor.name in ("max", "min"):
-        return _scalar(b, f"{factor.name}imum", [x, y])
+        return _dimension_op(b, f"{factor.name}imum", [x, y])
     return _floor(b, factor, x, y, of)
 
 
@@ -155,19 +155,21 @@ def unknown_variable(name: str, sizes: Sizes | None) -> ValueError:
 def _floor(b: Emitter, factor: Factor, x: IrValue, y: IrValue, of: Dimension) -> IrValue:
     """Quotient or remainder as of Python, from those that round to zero."""
     kind = b.module.dimension_aval
-    quotient, remainder = _scalar(b, "divide", [x, y]), _scalar(b, "remainder", [x, y])
+    quotient, remainder = _dimension_op(b, "divide", [x, y]), _dimension_op(b, "remainder", [x, y])
     # For numbers that are never negative both roundings agree, and three operations are enough.
     if all(d >= 0 if type(d) is int else of.scope.range(d)[0] >= 0 for d in factor.operands):
         return quotient if factor.name == "floordiv" else remainder
     flag, zero = make_aval((), BOOL), b.scalar(0, kind.dtype)
     uneven = b.compare("NE", remainder, zero, "SIGNED", flag)
-    opposed = b.compare("NE", _scalar(b, "sign", [remainder]), _scalar(b, "sign", [y]), "SIGNED",
+    opposed = b.compare("NE", _dimension_op(b, "sign", [remainder]), _dimension_op(b, "sign", [y]),
+                        "SIGNED",
                         flag)
     lower = b.op("stablehlo.and", [uneven, opposed], None, flag)
     if factor.name == "floordiv":
-        fixed = _scalar(b, "subtract", [quotient, b.scalar(1, kind.dtype)])
+        fixed = _dimension_op(b, "subtract", [quotient, b.scalar(1, kind.dtype)])
         return b.op("stablehlo.select", [lower, fixed, quotient], None, kind)
-    return b.op("stablehlo.select", [lower, _scalar(b, "add", [remainder, y]), remainder], None,
+    return b.op("stablehlo.select", [lower, _dimension_op(b, "add", [remainder, y]), remainder],
+                None,
                 kind)
 
 

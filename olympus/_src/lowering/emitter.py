@@ -258,7 +258,7 @@ class Emitter:
             env.update(zip(late, self.kept([env[v] for v in late])))
 
     def kept(self, xs: Sequence[IrValue]) -> Sequence[IrValue]:
-        """Values that XLA:CPU computes once, and all of which are there when one is."""
+        """The values, each computed once by XLA:CPU, and all of them before any is used."""
         types = [x.type for x in xs]
         return mlir.ir.Operation.create(
             "func.call", types, xs, {

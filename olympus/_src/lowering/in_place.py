@@ -210,7 +210,7 @@ class _Order:
         return ends_of, alone
 
     def _needs(self, made: Mapping[Var, int]) -> dict[int, int]:
-        """Of which of these values, as bits, each write is computed."""
+        """For each write, the values among these that it is computed from, as bits."""
         made, needs = dict(made), dict[int, int]()
         for n, eqn in enumerate(self.eqns):
             of = 0

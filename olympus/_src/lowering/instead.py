@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
+from typing import Any
 
 import numpy as np
 
-from ..base.typing import IrValue
+from ..base.typing import IrValue, Params
 from ..core.primitive import Builder, Primitive
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -120,6 +121,21 @@ class _BesideComputed(_Instead):
             is_nan, _nan_of(b, other, aval), b.op(self.op, [x, y], None, aval)], None, aval)
 
 
+def _as_plain(b: Builder, primitive: Primitive, xs: Sequence[IrValue], params: Params
+              ) -> IrValue | Sequence[IrValue]:
+    """Call the rule of a primitive whose equation another one replaces.
+
+    Only the rule sees the replaced equation: in a module of several platforms the other one is
+    lowered anew for each.
+    """
+    eqn = b.eqn
+    b.eqn = eqn.replace(primitive=primitive)
+    try:
+        return rule_of(b.module, primitive)(b, *xs, **params)
+    finally:
+        b.eqn = eqn
+
+
 class GivenHidden(_Instead):
     """An operation whose operands at some places XLA does not know."""
 
@@ -129,10 +145,9 @@ class GivenHidden(_Instead):
         self.multiple_results = primitive.multiple_results
 
     def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue | Sequence[IrValue]:
-        b.eqn = b.eqn.replace(primitive=self.primitive)
-        return rule_of(b.module, self.primitive)(b, *[
+        return _as_plain(b, self.primitive, [
             hidden(b, x, aval) if i in self.places else x
-            for i, (x, aval) in enumerate(zip(xs, b.avals_in, strict=True))], **params)
+            for i, (x, aval) in enumerate(zip(xs, b.avals_in, strict=True))], params)
 
 
 class PlusZeroAfter(_PlusZero):
@@ -147,9 +162,8 @@ class PlusZeroAfter(_PlusZero):
         self.primitive = primitive
 
     def lower(self, b: Builder, *xs: IrValue, **params: Hashable) -> IrValue:
-        b.eqn = b.eqn.replace(primitive=self.primitive)
-        return self.plus_zero(b, rule_of(b.module, self.primitive)(b, *xs, **params),
-                              b.avals_out[0])
+        out: Any = _as_plain(b, self.primitive, xs, params)
+        return self.plus_zero(b, out, b.avals_out[0])
 
 
 plus_zero_p, nan_p = _PlusZero("plus_zero"), _Nan("nan")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import TypeAlias
 
+from ..base.typing import DimSize
 from ..core.ir import Literal
 from ..types import dtypes
 from ..types.avals import Aval, ShapedArray, is_float0
@@ -102,3 +103,11 @@ def is_single(shape: Sequence[object]) -> bool:
 def is_term(aval: Aval) -> bool:
     """Whether devices have yet to sum a value: a choice by its bits would be one after the sum."""
     return isinstance(aval, ShapedArray) and bool(aval.sums[0])
+
+
+def is_one(size: DimSize) -> bool:
+    return isinstance(size, int) and size == 1
+
+
+def is_integer(aval: Aval) -> bool:
+    return not is_float0(aval) and dtypes.is_integer(aval.dtype)

@@ -153,8 +153,8 @@ class _Mapped:
                                  "mesh with several axes.")
             leaves, dims, size, rebuilt = self._arguments(args, kwargs, self.axis_size)
 
-            # A device's part has size 1 along the mapped axis, which the function must not see;
-            # that of a reference is one whose content is put back.
+            # A device's part has size 1 along the mapped axis, which the function must not see. A
+            # reference gets a reference without that axis, whose content is put back at the end.
             def run(*xs: Reference) -> PyTree:
                 parts = [x if d is None else _refs.new_ref_p.bind(
                     squeeze(x[...], (d,)), memory_space=None, kind=None, pin=False)

@@ -68,16 +68,16 @@ def _chosen(t: Array, select: Select) -> Array:
     """bool[n]: which rows belong to a chosen eigenvalue; of a pair, either may be chosen."""
     values = diagonal(t)
     if typeof(t).dtype.kind == "c":
-        return _flags(select(values), t)
+        return _selected_flags(select(values), t)
     below = _below(t)
     above = reduce_sum(masked(t, np.eye(typeof(t).shape[0], k=1, dtype=bool)), (1,))
     imaginary = sqrt(mul(arithmetic.abs(below), arithmetic.abs(above)))
     imaginary = add(imaginary, pad(imaginary, full_like(t, 0, shape=()), [(1, -1, 0)]))
-    return bitwise_or(_flags(select(values, imaginary), t),
-                      _flags(select(values, neg(imaginary)), t))
+    return bitwise_or(_selected_flags(select(values, imaginary), t),
+                      _selected_flags(select(values, neg(imaginary)), t))
 
 
-def _flags(chosen: Array, t: Array) -> Array:
+def _selected_flags(chosen: Array, t: Array) -> Array:
     aval = typeof(chosen)
     if aval.shape != typeof(t).shape[:1]:
         raise TypeError(f"schur: select_callable returned {aval} for {typeof(t).shape[0]} "
@@ -94,7 +94,7 @@ def _pass(state: tuple[Array, ...], n: int) -> tuple[Array, ...]:
     swaps += [_swap(p, q, n) for p in sizes for q in sizes]
 
     def size(at: ArrayLike, below: ArrayLike) -> Array:
-        return add(convert_element_type(ne(_at(below, at), 0.0), INT32), 1)
+        return add(convert_element_type(ne(_item_at(below, at), 0.0), INT32), 1)
 
     def step(state: Sequence[Array]) -> tuple[Array, ...]:
         i, t, z, chosen, changed = state
@@ -102,7 +102,7 @@ def _pass(state: tuple[Array, ...], n: int) -> tuple[Array, ...]:
         p = size(i, below)
         j = add(i, p)
         q = size(j, below)
-        swap = bitwise_and(bitwise_and(_at(chosen, j), bitwise_not(_at(chosen, i))),
+        swap = bitwise_and(bitwise_and(_item_at(chosen, j), bitwise_not(_item_at(chosen, i))),
                            lt(j, n))
         kind = add(mul(sub(p, 1), len(sizes)), q)
         kind = comparison.select(swap, kind, full_like(kind, 0))
@@ -114,7 +114,7 @@ def _pass(state: tuple[Array, ...], n: int) -> tuple[Array, ...]:
                       (start, t, z, chosen, full((), False)))[1:]
 
 
-def _at(x: ArrayLike, i: ArrayLike) -> Array:
+def _item_at(x: ArrayLike, i: ArrayLike) -> Array:
     return dynamic_index_in_dim(x, i, 0, keepdims=False)
 
 

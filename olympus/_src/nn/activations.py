@@ -146,7 +146,8 @@ def sparse_plus(x: ArrayLike) -> Array:
     >>> print(nn.sparse_plus(onp.array([-2., 0., 3.])))
     [0.   0.25 3.  ]
     """
-    middle = uf.divide(uf.square(uf.add(x, 1.0)), 4)
+    between = choose(uf.less(uf.absolute(x), 1.0), x, 0.0)      # no other square can be infinite
+    middle = uf.divide(uf.square(uf.add(between, 1.0)), 4)
     return choose(uf.less_equal(x, -1.0), 0.0, choose(uf.greater_equal(x, 1.0), x, middle))
 
 
@@ -330,7 +331,13 @@ def squareplus(x: ArrayLike, b: ArrayLike = 4) -> Array:
     >>> print(nn.squareplus(onp.array([-1., 0., 1.])), nn.squareplus(-1., 0.))
     [0.618034 1.       1.618034] 0.0
     """
-    return uf.divide(uf.add(x, el.sqrt(uf.add(uf.square(x), b))), 2)
+    # Of x / size and b / size², whose squares do not overflow; a sum that does not cancel.
+    negative = uf.less(x, 0.0)
+    length = choose(negative, uf.negative(x), x)
+    size = stop_gradient(uf.maximum(length, 1.0))
+    root = el.sqrt(uf.add(uf.square(uf.divide(x, size)), uf.divide(uf.divide(b, size), size)))
+    total = uf.add(uf.multiply(root, size), length)
+    return uf.divide(choose(negative, uf.divide(b, total), total), 2)
 
 
 @fused(static=("approximate",))
@@ -349,9 +356,32 @@ def gelu(x: ArrayLike, approximate: bool = True) -> Array:
     if not approximate:
         tail = special.erfc(uf.multiply(uf.negative(x), math.sqrt(0.5)))
         return uf.multiply(uf.multiply(0.5, x), tail)
+    return _gelu_by_tanh(x)
+
+
+@custom_jvp
+def _gelu_by_tanh(x: Array) -> Array:
+    return uf.multiply(x, uf.multiply(0.5, uf.add(1.0, _gelu_tanh(x))))
+
+
+def _gelu_tanh(x: Array) -> Array:
     cube = uf.multiply(uf.square(x), x)
     inner = uf.multiply(math.sqrt(2 / math.pi), uf.add(x, uf.multiply(0.044715, cube)))
-    return uf.multiply(x, uf.multiply(0.5, uf.add(1.0, trig.tanh(inner))))
+    return trig.tanh(inner)
+
+
+def _gelu_slope(t: Array, y: Array, x: Array) -> Array:
+    """One residual, the slope. From |x| = 10 on tanh is ±1; squares of larger numbers overflow."""
+    near = uf.minimum(uf.maximum(x, -10.0), 10.0)
+    tanh = _gelu_tanh(near)
+    growth = uf.multiply(math.sqrt(2 / math.pi),
+                         uf.add(1.0, uf.multiply(3 * 0.044715, uf.square(near))))
+    steep = uf.multiply(uf.multiply(near, growth),
+                        uf.multiply(uf.add(1.0, tanh), uf.subtract(1.0, tanh)))
+    return uf.multiply(t, uf.multiply(0.5, uf.add(uf.add(1.0, tanh), steep)))
+
+
+_gelu_by_tanh.defjvps(_gelu_slope)
 
 
 @fused(static=("axis",))
@@ -490,28 +520,37 @@ def logsumexp(a: ArrayLike, axis: Axis = None, b: ArrayLike | None = None, keepd
       where: bool, broadcasts to a; elements to include.
 
     Returns:
-      An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0.
+      An array without the axes, or a pair of them: -inf, and sign 0, where the sum is 0. Where all
+      of `a` is -inf, logarithms of probabilities that are 0, the derivatives are 0.
 
     >>> print(olympus.nn.logsumexp(onp.array([1000., 1000.])))
     1000.6932
+    >>> print(olympus.grad(olympus.nn.logsumexp)(onp.full(2, -onp.inf)))
+    [0. 0.]
     """
     a = _inexact(a)
     if b is not None:
         a, b = promote_dtypes("logsumexp", a, b, inexact=True)
         a = choose(uf.not_equal(b, 0), a, -math.inf)
+    if where is not None:       # exp of what is left out has no slope, not even at infinity
+        a = choose(where, a, -math.inf)
     axes = canonical_axes(axis, a.ndim, "logsumexp")
     real = arithmetic.real(a) if dtypes.is_complex(a.dtype) else a
     top = _largest(real, axes, where)
     # Chosen without the axes, or TPUs copy it.
     top = top if keepdims else squeeze(top, axes)
+    impossible = uf.equal(top, -math.inf)
     top = choose(el.isfinite(top), top, 0.0)
     terms = el.exp(uf.subtract(a, top if keepdims else expand_dims(top, axes)))
     if b is not None:
         terms = uf.multiply(terms, b)
     total = reductions.sum(terms, axes, keepdims=keepdims, where=where)
+    # The slope of log(0) is infinite: multiplied by exp(-inf) it would be NaN.
+    impossible = logical_and(impossible, uf.equal(total, 0))
+    total, top = choose(impossible, 1.0, total), choose(impossible, -math.inf, top)
     if dtypes.is_complex(a.dtype) and not return_sign:
         return uf.add(el.log(total), top)
-    sign = uf.sign(total)
+    sign = choose(impossible, 0.0, uf.sign(total))
     size = uf.add(el.log(uf.absolute(total)), top)
     if return_sign:
         return size, sign

@@ -32,10 +32,10 @@ def _normalized(logits: Array, guarded: bool) -> tuple[Array, Array]:
     is guarded: XLA computes each guard by itself on accelerators."""
     lowest = float(dtypes.finfo(logits.dtype).min)
     top = reductions.max(logits, -1, initial=lowest) if guarded else reductions.max(logits, -1)
-    weights = el.exp(uf.subtract(logits, _along(top, logits)))
+    weights = el.exp(uf.subtract(logits, _add_last_axis(top, logits)))
     total = reductions.sum(weights, -1)     # at least exp(0), if not all are -inf
     least = uf.maximum(total, 1) if guarded else total
-    shares = uf.multiply(weights, _along(uf.reciprocal(least), logits))
+    shares = uf.multiply(weights, _add_last_axis(uf.reciprocal(least), logits))
     return shares, uf.add(el.log(total), top)
 
 
@@ -45,10 +45,11 @@ def _normalized_jvp(guarded: bool, primals: Sequence[Array], tangents: Sequence[
     weights, lse = _normalized(*primals, guarded)
     along = uf.multiply(weights, tangents[0])
     mean = reductions.sum(along, -1)
-    return (weights, lse), (uf.subtract(along, uf.multiply(weights, _along(mean, weights))), mean)
+    return (weights, lse), (uf.subtract(along, uf.multiply(weights, _add_last_axis(mean, weights))),
+                            mean)
 
 
-def _along(x: Array, like: Array) -> Array:
+def _add_last_axis(x: Array, like: Array) -> Array:
     """An array without the last axis, along that axis."""
     return broadcast_in_dim(x, like.shape, range(like.ndim - 1))
 
@@ -120,7 +121,8 @@ def _fail(what: str, x: Any, required: str) -> None:
                      "see the table of shapes in its documentation.")
 
 
-def _check(name: str, x: Array, shape: tuple[object, ...], kinds: str, required: str) -> None:
+def _check_broadcasts(name: str, x: Array, shape: tuple[object, ...], kinds: str,
+                      required: str) -> None:
     """ValueError unless an array broadcasts to a shape and its dtype has one of the kinds."""
     fits = len(x.shape) <= len(shape) and all(
         definitely_equal(n, 1) or definitely_equal(n, m)
@@ -129,7 +131,7 @@ def _check(name: str, x: Array, shape: tuple[object, ...], kinds: str, required:
         _fail(name, x, f"{required}, of a shape that broadcasts to {shape},")
 
 
-def _window(given: object) -> tuple[int, int] | None:
+def _window_sizes(given: object) -> tuple[int, int] | None:
     if given is None:
         return None
     sizes = entries(given) if not isinstance(given, int) else (given, given)
@@ -205,10 +207,10 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
         _fail("query", query, f"a multiple of {k} heads, those of the key,")
     if bias is not None:
         (bias,) = array_args("dot_product_attention", bias)
-        _check("bias", bias, (b, n, t, s), "fiu", "real numbers")
+        _check_broadcasts("bias", bias, (b, n, t, s), "fiu", "real numbers")
     if mask is not None:
         (mask,) = array_args("dot_product_attention", mask)
-        _check("mask", mask, (b, n, t, s), "b", "bool")
+        _check_broadcasts("mask", mask, (b, n, t, s), "b", "bool")
     lengths = [x if x is None else array_args("dot_product_attention", x)[0]
                for x in (query_seq_lengths, key_value_seq_lengths)]
     for name, x in zip(("query_seq_lengths", "key_value_seq_lengths"), lengths):
@@ -216,7 +218,7 @@ def dot_product_attention(query: ArrayLike, key: ArrayLike, value: ArrayLike,
             _fail(name, x, f"an integer dtype and shape {(b,)}")
     out = _attention(query, key, value, bias, mask, _scale(h) if scale is None else scale,
                      tuple(lengths), is_causal=bool(is_causal),
-                     window=_window(local_window_size), return_residual=bool(return_residual))
+                     window=_window_sizes(local_window_size), return_residual=bool(return_residual))
     if not alone:
         return out
     return (out[0][0], out[1][0]) if return_residual else out[0]

@@ -60,21 +60,21 @@ class ResizeMethod(enum.Enum):
         "cubic" ("bicubic", "tricubic"), "cubic-pytorch" ("bicubic-pytorch"), "lanczos3",
         "lanczos5" or "area"; ValueError for others.
         """
-        return _method("ResizeMethod.from_string", s)
+        return _resize_method("ResizeMethod.from_string", s)
 
 
 _NAMES = {"linear": ("bilinear", "trilinear", "triangle"), "cubic": ("bicubic", "tricubic"),
           "cubic-pytorch": ("bicubic-pytorch",)}
-_METHODS = {alias: m for m in ResizeMethod for name in [m.name.lower().replace("_", "-")]
-            for alias in (name, *_NAMES.get(name, ()))}
+_RESIZE_METHODS = {alias: m for m in ResizeMethod for name in [m.name.lower().replace("_", "-")]
+                   for alias in (name, *_NAMES.get(name, ()))}
 
 
-def _method(name: str, method: Any) -> ResizeMethod:
+def _resize_method(name: str, method: Any) -> ResizeMethod:
     found = method if isinstance(method, ResizeMethod) else (
-        _METHODS.get(method) if isinstance(method, str) else None)
+        _RESIZE_METHODS.get(method) if isinstance(method, str) else None)
     if found is None:
         raise ValueError(f"{name}: method {method!r} given; a ResizeMethod or one of "
-                         f"{', '.join(map(repr, _METHODS))} is required.")
+                         f"{', '.join(map(repr, _RESIZE_METHODS))} is required.")
     return found
 
 
@@ -188,7 +188,7 @@ def scale_and_translate(image: ArrayLike, shape: Shape, spatial_dims: Sequence[i
     """
     name = "scale_and_translate"
     image, shape = _target(name, image, shape)
-    method, dims = _method(name, method), canonical_axes(
+    method, dims = _resize_method(name, method), canonical_axes(
         sequence(spatial_dims, name, "spatial_dims"), image.ndim, name)
     if method is ResizeMethod.NEAREST:
         raise ValueError(f"{name}: method 'nearest' given; a method with weights is required; use "
@@ -228,7 +228,7 @@ def resize(image: ArrayLike, shape: Shape, method: str | ResizeMethod, antialias
     [[2. 3. 5. 6.]]
     """
     image, shape = _target("resize", image, shape)
-    method = _method("resize", method)
+    method = _resize_method("resize", method)
     dims = tuple([d for d, (n, m) in enumerate(zip(image.shape, shape, strict=True))
                   if not definitely_equal(n, m)])
     if any(definitely_equal(image.shape[d], 0) for d in dims):

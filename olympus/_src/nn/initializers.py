@@ -103,7 +103,7 @@ def constant(value: ArrayLike, dtype: DTypeLike | None = None) -> Initializer:
     return _initializer(lambda key, shape, dtype: creation.full(shape, value, dtype), dtype)
 
 
-def _scaled(sample: Any, factor: object) -> Array:
+def _times_factor(sample: Any, factor: object) -> Array:
     return uf.multiply(sample, creation.asarray(factor, sample.dtype))
 
 
@@ -117,7 +117,7 @@ def uniform(scale: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     >>> print(w.mean().round(1))
     1.5
     """
-    return _initializer(lambda key, shape, dtype: _scaled(
+    return _initializer(lambda key, shape, dtype: _times_factor(
         samplers.uniform(key, shape, dtype), scale), dtype)
 
 
@@ -132,7 +132,7 @@ def normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None) -> Initiali
     >>> print(w.std().round(1))
     2.0
     """
-    return _initializer(lambda key, shape, dtype: _scaled(
+    return _initializer(lambda key, shape, dtype: _times_factor(
         samplers.normal(key, shape, dtype), stddev), dtype)
 
 
@@ -148,11 +148,11 @@ def truncated_normal(stddev: ArrayLike = 1e-2, dtype: DTypeLike | None = None,
     >>> print(w.std().round(2), abs(w).max() <= 2)
     0.89 True
     """
-    return _initializer(lambda key, shape, dtype: _scaled(
+    return _initializer(lambda key, shape, dtype: _times_factor(
         samplers.truncated_normal(key, lower, upper, shape, dtype), stddev), dtype)
 
 
-def _axes(axes: Any, ndim: int) -> list[int]:
+def _canonical_axes(axes: Any, ndim: int) -> list[int]:
     axes = axes if isinstance(axes, Sequence) else (axes,)
     if any(not -ndim <= a < ndim for a in axes):
         raise ValueError(f"variance_scaling: axes {tuple(axes)} and {ndim} dimensions given; axes "
@@ -167,7 +167,7 @@ def _fans(shape: Sequence[int], in_axis: object, out_axis: object, batch_axis: o
         raise ValueError("variance_scaling: Can't compute input and output sizes of a "
                          f"{len(shape)}-dimensional weights tensor\n  with default in_axis. Must "
                          "be at least 2D or specify in_axis explicitly; or use normal or uniform.")
-    size = {name: prod(tuple(shape[a] for a in _axes(axes, len(shape))))
+    size = {name: prod(tuple(shape[a] for a in _canonical_axes(axes, len(shape))))
             for name, axes in (("in", in_axis), ("out", out_axis), ("batch", batch_axis))}
     field = prod(shape) / (size["in"] * size["out"] * size["batch"] or 1)
     return size["in"] * field, size["out"] * field
@@ -239,7 +239,7 @@ def variance_scaling(scale: float | Array, mode: str, distribution: str,
     def make(key: Array, shape: Shape, dtype: DTypeLike) -> Any:
         n = _MODES[mode](*_fans(shape, in_axis, out_axis, batch_axis))
         sample, deviation = _draw(distribution, key, shape, dtype)
-        return _scaled(sample, math.sqrt(scale / max(n, 1)) / deviation)
+        return _times_factor(sample, math.sqrt(scale / max(n, 1)) / deviation)
 
     return _initializer(make, dtype)
 
@@ -343,7 +343,7 @@ def orthogonal(scale: ArrayLike = 1.0, column_axis: int = -1, dtype: DTypeLike |
         axis = canonical_axis(column_axis, len(shape), "orthogonal")
         others = shape[:axis] + shape[axis + 1:]
         matrix = matrices(key, prod(others), (), dtype, shape[axis])
-        return _scaled(moveaxis(reshape(matrix, (*others, shape[axis])), -1, axis), scale)
+        return _times_factor(moveaxis(reshape(matrix, (*others, shape[axis])), -1, axis), scale)
 
     return _initializer(make, dtype)
 

@@ -7,6 +7,7 @@ from typing import Any
 from ..base import source
 from ..base.typing import Array, ArrayLike, Axis, DTypeLike
 from ..jit.fused import fused
+from ..lax.convert import in_dtype
 from ..lax.creation import broadcasted_iota
 from ..lax.shape import broadcast_in_dim
 from ..lax.sharding import constrain
@@ -36,7 +37,7 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
       algorithm: "fast" computes the variance as mean(x^2) - mean^2, "stable" from x - mean.
 
     Returns:
-      An array of the shape of x; integers become floats.
+      An array of the shape of x; integers become floats. 16-bit floats are computed in float32.
 
     >>> print(nn.standardize(onp.array([1., 2., 3.]), epsilon=0.0).round(3))
     [-1.225  0.     1.225]
@@ -45,6 +46,8 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
         raise ValueError(f"standardize: algorithm {algorithm!r} given; 'fast' or 'stable' is "
                          "required.")
     x, axis = unary_inexact(to_array, x), (None if axis is None else entries(axis))
+    dtype = dtypes.result_type(x, epsilon, *(v for v in (mean, variance) if v is not None))
+    x = in_dtype(x, dtypes.wide_dtype(x.dtype))
     given = mean is not None
     if mean is None:
         mean = average(x, axis, keepdims=True, where=where)
@@ -53,7 +56,8 @@ def standardize(x: ArrayLike, axis: Axis = -1, mean: ArrayLike | None = None,
     elif variance is None:
         power = average(uf.square(x), axis, keepdims=True, where=where)
         variance = uf.subtract(power, uf.square(mean))
-    return uf.multiply(uf.subtract(x, mean), rsqrt(to_array(uf.add(variance, epsilon))))
+    out = uf.multiply(uf.subtract(x, mean), rsqrt(to_array(uf.add(variance, epsilon))))
+    return in_dtype(out, dtype)
 
 
 @fused(static=("num_classes", "dtype", "axis"))

@@ -147,8 +147,8 @@ class _Layer(NamedTuple):
     b_hh: Array
 
 
-def _read(x: Array, h: Array, c: Array, layer: _Layer, lengths: Array, backward: bool,
-          precision: PrecisionLike) -> tuple[Array, Array, Array]:
+def _run_layer(x: Array, h: Array, c: Array, layer: _Layer, lengths: Array, backward: bool,
+               precision: PrecisionLike) -> tuple[Array, Array, Array]:
     """(outputs [batch, time, hidden], last h, last c) of one layer in one direction."""
     times = matmul(x, layer.w_ih.T, precision=precision) + layer.b_ih + layer.b_hh
 
@@ -167,8 +167,8 @@ def _read(x: Array, h: Array, c: Array, layer: _Layer, lengths: Array, backward:
     return swapaxes(y, 0, 1), h, c
 
 
-def _check(x: Array, h_0: Array, c_0: Array, lengths: Array, sizes: tuple[Any, ...],
-           dropout: float) -> None:
+def _check_arguments(x: Array, h_0: Array, c_0: Array, lengths: Array, sizes: tuple[Any, ...],
+                     dropout: float) -> None:
     input_size, hidden_size, num_layers, directions = sizes
     if dropout:
         raise ValueError(f"lstm: dropout {dropout} given, for which there is no key; 0 is "
@@ -215,14 +215,14 @@ def _layers(x: ArrayLike, h_0: ArrayLike, c_0: ArrayLike, parts: Parts, seq_leng
             precision: PrecisionLike) -> tuple[Array, Array, Array]:
     y, h, c, lengths = map(to_array, (x, h_0, c_0, seq_lengths))
     directions = 2 if bidirectional else 1
-    _check(y, h, c, lengths, (input_size, hidden_size, num_layers, directions), dropout)
+    _check_arguments(y, h, c, lengths, (input_size, hidden_size, num_layers, directions), dropout)
     h_n, c_n = [], []
     for layer in range(num_layers):
         found = []
         for direction in range(directions):
             i = layer * directions + direction
-            out, h_i, c_i = _read(y, h[i], c[i], _Layer(*[part[i] for part in parts]), lengths,
-                                  direction == 1, precision)
+            out, h_i, c_i = _run_layer(y, h[i], c[i], _Layer(*[part[i] for part in parts]), lengths,
+                                       direction == 1, precision)
             found.append(out)
             h_n.append(h_i)
             c_n.append(c_i)

@@ -131,7 +131,8 @@ def _quantized(x: Array, config: BlockScaleConfig) -> tuple[Array, Array, Array 
     return reshape(elements, x.shape), scales, factor
 
 
-def _product(lhs: Array, rhs: Array, left: BlockScaleConfig, right: BlockScaleConfig) -> Array:
+def _quantized_product(lhs: Array, rhs: Array, left: BlockScaleConfig,
+                       right: BlockScaleConfig) -> Array:
     """float32[B, M, N] of [B, M, K] and [B, N, K], each written in few bits first."""
     x, x_scales, x_factor = _quantized(lhs, left)
     y, y_scales, y_factor = _quantized(rhs, right)
@@ -142,7 +143,7 @@ def _product(lhs: Array, rhs: Array, left: BlockScaleConfig, right: BlockScaleCo
 def _ruled(lhs: Array, rhs: Array, factors: Array, formats: object) -> Any:
     """The product; the global scales apart from the rest of the configurations, which is static."""
     left, right, _ = _joined(formats, factors)
-    return _product(lhs, rhs, left, right)
+    return _quantized_product(lhs, rhs, left, right)
 
 
 def _joined(formats: Any, factors: Array) -> list[BlockScaleConfig]:
@@ -157,8 +158,8 @@ def _backward(formats: Any, saved: Any, ct: Any) -> tuple[Array, Array, None]:
     lhs, rhs, factors = saved
     left, right, back = _joined(formats, factors)
     turned = [transpose(x, (0, 2, 1)) for x in (ct, lhs, rhs)]
-    return (astype(_product(ct, turned[2], back, right), lhs.dtype),
-            astype(_product(turned[0], turned[1], back, left), rhs.dtype), None)
+    return (astype(_quantized_product(ct, turned[2], back, right), lhs.dtype),
+            astype(_quantized_product(turned[0], turned[1], back, left), rhs.dtype), None)
 
 
 _ruled.defvjp(_forward, _backward)

@@ -282,7 +282,7 @@ def _known_integer(x: Any) -> int | None:
     return operator.index(x)
 
 
-def _power(x1: ArrayLike, x2: Any) -> Array:
+def _power_of_operands(x1: ArrayLike, x2: Any) -> Array:
     kind = type(x2)
     exponent = x2 if kind is int else _known_integer(x2)
     if exponent is not None:
@@ -304,10 +304,10 @@ def _power(x1: ArrayLike, x2: Any) -> Array:
 
 @fused(static=("exponent",), inline=True)
 def _integer_exponent(x: ArrayLike, *, exponent: int) -> Array:
-    return _power(x, exponent)
+    return _power_of_operands(x, exponent)
 
 
-_any_exponent = eager_binary(_power)
+_any_exponent = eager_binary(_power_of_operands)
 
 
 @as_ufunc
@@ -341,7 +341,7 @@ def power(x1: ArrayLike, x2: ArrayLike, /, *rest: object, **options: object) -> 
         raise
 
 
-power.while_tracing = _power
+power.while_tracing = _power_of_operands
 
 
 @fused

@@ -152,7 +152,7 @@ def _variables(name: str, m: ArrayLike, y: ArrayLike | None, rowvar: bool, dtype
     return slicing.concatenate(rows, 0)
 
 
-def _weights(what: str, w: ArrayLike, count: int, dtype: DType) -> Array:
+def _observation_weights(what: str, w: ArrayLike, count: int, dtype: DType) -> Array:
     """Weights of observations; their values are checked where they are known."""
     (w,) = array_args("cov", w)
     aval = typeof(w)
@@ -201,7 +201,7 @@ def cov(m: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True, bias: boo
         x = _variables("cov", m, y, rowvar, dtype)
         kind = dtypes.to_real_dtype(x.dtype)
         fweights, aweights = [
-            None if w is None else _weights(what, w, x.shape[1], kind)
+            None if w is None else _observation_weights(what, w, x.shape[1], kind)
             for what, w in (("fweights", fweights), ("aweights", aweights))]
     ddof = int(not bias) if ddof is None else int(ddof)
     return _cov(m, y, fweights, aweights, rowvar=bool(rowvar), ddof=ddof, dtype=dtype)
@@ -253,15 +253,16 @@ def corrcoef(x: ArrayLike, y: ArrayLike | None = None, rowvar: bool = True,
     [[ 1. -1.]
      [-1.  1.]]
     """
-    c = _cov(x, y, None, None, rowvar=bool(rowvar), ddof=1, dtype=dtype)
+    kind = _variables("cov", x, y, bool(rowvar), dtype).dtype
+    c = _cov(x, y, None, None, rowvar=bool(rowvar), ddof=1, dtype=dtypes.wide_dtype(kind))
     if not c.ndim:
-        return c / c
+        return convert(c / c, kind)
     deviations = convert(sqrt(real(diag(c))), c.dtype)
     for axis in (0, 1):
         c = c / lax_shape.broadcast_in_dim(deviations, c.shape, (axis,))
     if dtypes.is_complex(c.dtype):
         return arithmetic.complex(_within_one(arithmetic.real(c)), _within_one(imag(c)))
-    return _within_one(c)
+    return convert(_within_one(c), kind)
 
 
 def _within_one(x: Array) -> Array:

@@ -27,7 +27,7 @@ from .indexing import nonzero
 from .promote import array_args, broadcast_to, choose, convert, to_array
 
 
-def _shifted(name: str, shape: tuple[int, ...], k: ArrayLike) -> tuple[Array, Array]:
+def _rows_and_columns(name: str, shape: tuple[int, ...], k: ArrayLike) -> tuple[Array, Array]:
     """int32[n, m], twice: row + k, and column; they are equal on diagonal `k`.
 
     A diagonal outside of the matrix is moved next to it, so that no sum is beyond int32.
@@ -52,7 +52,7 @@ def _is_traced(k: object) -> TypeGuard[Tracer]:
 
 def _band(name: str, shape: tuple[int, ...], k: ArrayLike, dtype: DType,
           condition: Callable[[Array, Array], Array]) -> Array:
-    return convert(condition(*_shifted(name, shape, k)), dtype)
+    return convert(condition(*_rows_and_columns(name, shape, k)), dtype)
 
 
 _known_band = fused(_band, static=("name", "shape", "k", "dtype", "condition"))
@@ -128,7 +128,7 @@ def _triangle(name: str, m: ArrayLike, k: int, lower: bool) -> Array:
     if len(x.shape) < 2:
         raise ValueError(f"{name}: {x.aval} given; at least two axes are required.")
     k = extent(k, name, "k")
-    mask = broadcast_to(ge(*_shifted(name, x.shape[-2:], k if lower else k - 1)), x.shape)
+    mask = broadcast_to(ge(*_rows_and_columns(name, x.shape[-2:], k if lower else k - 1)), x.shape)
     zero = full(x.shape, 0, x.dtype)
     return choose(mask, x, zero) if lower else choose(mask, zero, x)
 
@@ -172,7 +172,7 @@ def _index_pair(pair: Sequence[np.ndarray]) -> tuple[Array, Array]:
     return asarray(rows), asarray(columns)
 
 
-def _sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int | None]:
+def _diagonal_sizes(name: str, n: int, k: int, m: int | None) -> tuple[int, int, int | None]:
     """Rows, diagonal and columns as ints. ValueError for more elements than an array can have."""
     sizes = (canonical_dim(n, name), static_int(k, name, "k"),
              None if m is None else canonical_dim(m, name))
@@ -201,7 +201,7 @@ def tril_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> print(rows, columns)
     [0 1 1] [0 0 1]
     """
-    n, k, m = _sizes("tril_indices", n, k, m)
+    n, k, m = _diagonal_sizes("tril_indices", n, k, m)
     if not is_static((n, m or 0)):
         m = n if m is None else m
         rows, columns = nonzero(tri(n, m, k),
@@ -222,7 +222,7 @@ def triu_indices(n: int, k: int = 0, m: int | None = None) -> tuple[Array, Array
     >>> print(rows, columns)
     [0 0 1] [1 2 2]
     """
-    n, k, m = _sizes("triu_indices", n, k, m)
+    n, k, m = _diagonal_sizes("triu_indices", n, k, m)
     if not is_static((n, m or 0)):
         m = n if m is None else m
         rows, columns = nonzero(1 - tri(n, m, k - 1), size=maximum(_count_above(n, m, k), 0))
@@ -343,7 +343,7 @@ def diag(v: ArrayLike, k: int = 0) -> Array:
     n = x.shape[0] + abs(k)
     padded = slicing.pad(x, literal(0, x.dtype), [(max(0, -k), max(0, k), 0)])
     rows = lax_shape.broadcast_in_dim(padded, (n, n), (0,))
-    return choose(eq(*_shifted("diag", (n, n), k)), rows, full((n, n), 0, x.dtype))
+    return choose(eq(*_rows_and_columns("diag", (n, n), k)), rows, full((n, n), 0, x.dtype))
 
 
 @fused(static=("k",))

@@ -116,7 +116,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
                 return with_options(call, (x, y, *rest), options)
             if trace is BASE:
                 if type(x) is not ArrayImpl or type(y) is not ArrayImpl:
-                    pair = _operands(x, y, wraps)
+                    pair = _operands_for_cpp(x, y, wraps)
                     if pair is None:
                         return plain(x, y)
                     x, y = pair
@@ -128,7 +128,7 @@ def eager_binary(fun: Callable[..., Any] | None = None, *, composite: bool = Fal
             if composite:
                 if trace.recorded:
                     return templates.call(trace, plain, (x, y), {})
-                pair = _operands(x, y, wraps, traced=True)
+                pair = _operands_for_cpp(x, y, wraps, traced=True)
                 if pair is not None:
                     return compiled(*pair)
             return plain(x, y)
@@ -221,7 +221,7 @@ def array_operator(ufunc: Any, otherwise: Callable[[Array, ArrayLike], object], 
         try:
             if ctx.trace is BASE:
                 if kind is float or kind is int:
-                    number = _number(self, other, wraps)
+                    number = _number_beside(self, other, wraps)
                     if number is not None:
                         other, kind = number, ArrayImpl
                 if kind is ArrayImpl:
@@ -238,14 +238,14 @@ def array_operator(ufunc: Any, otherwise: Callable[[Array, ArrayLike], object], 
     return method
 
 
-def _operands(x: ArrayLike, y: ArrayLike, wraps: bool, traced: bool = False
-              ) -> tuple[ArrayLike, ArrayLike] | None:
+def _operands_for_cpp(x: ArrayLike, y: ArrayLike, wraps: bool, traced: bool = False
+                      ) -> tuple[ArrayLike, ArrayLike] | None:
     """Operands as a compiled call takes them; None where the function has to see them itself."""
     if type(y) is int or type(y) is float:
-        number = _number(x, y, wraps) if _passes(x, traced) else None
+        number = _number_beside(x, y, wraps) if _passes(x, traced) else None
         return None if number is None else (x, number)
     if type(x) is int or type(x) is float:
-        number = _number(y, x, wraps) if _passes(y, traced) else None
+        number = _number_beside(y, x, wraps) if _passes(y, traced) else None
         return None if number is None else (number, y)
     return (x, y) if _passes(x, traced) and _passes(y, traced) else None
 
@@ -261,7 +261,7 @@ def _passes(x: object, traced: bool) -> bool:
                                      and dtypes.canonical_dtype(x.dtype) == x.dtype)
 
 
-def _number(x: ArrayLike, number: ArrayLike, wraps: bool) -> Array | None:
+def _number_beside(x: ArrayLike, number: ArrayLike, wraps: bool) -> Array | None:
     """A Python int or float on the device as promotion beside `x` leaves it.
 
     None where `x` has to change too, or the function itself has to see the number.

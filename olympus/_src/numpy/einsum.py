@@ -236,8 +236,8 @@ def _einsum(operands: tuple[Array, ...], *, inputs: tuple[str, ...], output: str
         if len(parts) == 1:
             found = _single(*parts[0], labels, dtype)
         else:
-            found = _pair(parts[0], parts[1], labels, rest, precision, dtype, preferred, dot,
-                          out_sharding)
+            found = _contract_pair(parts[0], parts[1], labels, rest, precision, dtype, preferred,
+                                   dot, out_sharding)
         terms.append((labels, found))
     found = terms[0][1]
     return convert(found, dtype, weak) if preferred is None else convert(found, preferred)
@@ -278,9 +278,9 @@ def _single(labels: str, x: Array, wanted: str, dtype: DType) -> Array:
     return _ordered(labels, x, wanted)
 
 
-def _pair(left: tuple[str, Array], right: tuple[str, Array], wanted: str, rest: set[str],
-          precision: PrecisionLike, dtype: DType, preferred: DType | None,
-          dot: Callable[..., Array], out_sharding: ShardingLike) -> Array:
+def _contract_pair(left: tuple[str, Array], right: tuple[str, Array], wanted: str, rest: set[str],
+                   precision: PrecisionLike, dtype: DType, preferred: DType | None,
+                   dot: Callable[..., Array], out_sharding: ShardingLike) -> Array:
     (p, x), (q, y) = _diagonals(*left), _diagonals(*right)
     p, x = _summed(p, x, set(q) | rest, dtype)
     q, y = _summed(q, y, set(p) | rest, dtype)

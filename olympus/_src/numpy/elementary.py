@@ -220,7 +220,8 @@ def logaddexp(x: ArrayLike, y: ArrayLike, /) -> Array:
 
     Returns:
       An array of the broadcast shape and promoted inexact dtype; -inf, which is a probability 0, of
-      two -inf. The derivatives are the two weights, which add up to 1, and finite at infinities.
+      two -inf. The derivatives are the weights of the two, which add up to 1; of two equal
+      infinities each is 1.
 
     >>> onp.logaddexp(onp.array([1000., -onp.inf]), onp.array([1000., 0.]))
     Array([1000.6932,    0.    ], dtype=float32)
@@ -428,7 +429,7 @@ def round(a: ArrayLike, decimals: int = 0, out: None = None) -> Array:
         return arithmetic.complex(round(real(x), decimals), round(imag(x), decimals))
     if decimals == 0:
         return _nearest_even(x)
-    wide, magnitude = _widened(x), max(decimals, -decimals)
+    wide, magnitude = _as_float32(x), max(decimals, -decimals)
     if decimals > 0 and 10.0 ** min(decimals, 308) > float(dtypes.finfo(wide.dtype).max):
         return to_array(x)      # it has no such digits
     if magnitude > 308:
@@ -651,7 +652,7 @@ def heaviside(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     return choose(ne(x, x), filled(np.nan, x), out)
 
 
-def _widened(x: Array) -> Array:
+def _as_float32(x: Array) -> Array:
     """16-bit and smaller floats as float32, in which their scaling by powers is exact."""
     return convert(x, np.dtype("float32")) if dtypes.itemsize_bits(x.dtype) < 32 else x
 
@@ -689,7 +690,7 @@ def ldexp(x1: ArrayLike, x2: ArrayLike, /) -> Array:
         raise ValueError(f"ldexp: x2 of dtype {e.dtype} given; integers are required.")
     (x,) = promote_real("ldexp", x1)
     check_ranks("ldexp", (x.aval, e.aval))
-    dtype, wide = x.dtype, _widened(x)
+    dtype, wide = x.dtype, _as_float32(x)
     integer, _, bias = _layout(wide)
     e = convert(e, integer) if e.dtype == BOOL else e
     # More than three steps only repeat zeros or infinities; a wider dtype must not wrap.
@@ -724,7 +725,7 @@ def frexp(x: ArrayLike, /) -> tuple[Array, Array]:
     (Array([ 0.5, -0.6,  0. ], dtype=float32), Array([ 4, -1,  0], dtype=int32))
     """
     (x,) = promote_real("frexp", x)
-    wide = broadcast_to(_widened(x), x.shape)
+    wide = broadcast_to(_as_float32(x), x.shape)
     integer, mantissa, bias = _layout(wide)
     size = bitwise_and(bitcast_convert_type(wide, integer),
                        literal(int(dtypes.iinfo(integer).max), integer))

@@ -23,7 +23,7 @@ from .indexing import concrete
 from .promote import convert
 
 
-def _values(x: Array) -> np.ndarray | None:
+def _known_values(x: Array) -> np.ndarray | None:
     """The values, if they are known."""
     value = x._known_value() if isinstance(x, Tracer) else x
     return None if value is None else np.asarray(value)
@@ -33,7 +33,7 @@ def _complex_if(x: Array, leaves: Callable[[np.ndarray], np.ndarray]) -> Array:
     """The array as complex numbers if `leaves(values)` holds for one of them, or may hold."""
     if dtypes.is_complex(x.dtype):
         return x
-    values = _values(x)
+    values = _known_values(x)
     if values is not None and not leaves(values).any():
         return x
     return convert(x, dtypes.to_complex_dtype(x.dtype))
@@ -114,7 +114,7 @@ def power(x: ArrayLike, p: ArrayLike) -> Array:
     """
     x, p = data_arg("power", x), data_arg("power", p)
     if dtypes.is_integer(p.dtype):
-        values = _values(p)
+        values = _known_values(p)
         if values is None or (values < 0).any():
             p = convert(p, dtypes.to_inexact_dtype(p.dtype))
     return arithmetic.power(_complex_if(x, _negative), p)

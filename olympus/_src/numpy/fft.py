@@ -55,11 +55,11 @@ def _transform(name: str, kind: FftType, a: ArrayLike, s: Sequence[int] | None,
         raise ValueError(f"{name}: norm {norm!r} given; one of {', '.join(map(repr, _NORMS))} or "
                          "None is required.")
     s, axes = _several(name, "s", s), _several(name, "axes", axes)
-    axes = _axes(name, aval, s, axes)
+    axes = _transformed_axes(name, aval, s, axes)
     if not axes:
         return to_array(x) if kind == FftType.RFFT else convert_element_type(
             x, dtypes.to_complex_dtype(aval.dtype))
-    sizes = _sizes(name, kind, aval, s, axes)
+    sizes = _transformed_sizes(name, kind, aval, s, axes)
     return _run(x, kind=kind, sizes=sizes, axes=axes, norm=norm or "backward")
 
 
@@ -73,8 +73,8 @@ def _several(name: str, what: str, given: object) -> Dims | None:
     return numbers
 
 
-def _axes(name: str, aval: ShapedArray, s: Sequence[int] | None, axes: Sequence[int] | None
-          ) -> Dims:
+def _transformed_axes(name: str, aval: ShapedArray, s: Sequence[int] | None,
+                      axes: Sequence[int] | None) -> Dims:
     """The transformed axes, not negative: the last ones if only sizes are given, else all."""
     if axes is None:
         count = aval.ndim if s is None else len(s)
@@ -92,8 +92,8 @@ def _axes(name: str, aval: ShapedArray, s: Sequence[int] | None, axes: Sequence[
     return numbers
 
 
-def _sizes(name: str, kind: FftType, aval: ShapedArray, s: Sequence[int] | None, axes: Dims
-           ) -> Dims:
+def _transformed_sizes(name: str, kind: FftType, aval: ShapedArray, s: Sequence[int] | None,
+                       axes: Dims) -> Dims:
     """The size of each transformed axis, on the side that is not halved."""
     if s is None:
         sizes = [aval.shape[axis] for axis in axes]
@@ -352,7 +352,7 @@ def irfftn(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] | N
     return _transform("irfftn", FftType.IRFFT, a, s, axes, norm, out)
 
 
-def _pair(name: str, axes: object) -> Dims | None:
+def _two_axes(name: str, axes: object) -> Dims | None:
     axes = _several(name, "axes", axes)
     if axes is not None and len(axes) != 2:
         raise ValueError(f"{name}: axes {tuple(axes)} given; two axes are required; use fftn for "
@@ -373,7 +373,7 @@ def fft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-2
     [[4.+0.j 0.+0.j]
      [0.+0.j 0.+0.j]]
     """
-    return _transform("fft2", FftType.FFT, a, s, _pair("fft2", axes), norm, out)
+    return _transform("fft2", FftType.FFT, a, s, _two_axes("fft2", axes), norm, out)
 
 
 @described_like(fft2)
@@ -385,7 +385,7 @@ def ifft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     [[1.+0.j 1.+0.j]
      [1.+0.j 1.+0.j]]
     """
-    return _transform("ifft2", FftType.IFFT, a, s, _pair("ifft2", axes), norm, out)
+    return _transform("ifft2", FftType.IFFT, a, s, _two_axes("ifft2", axes), norm, out)
 
 
 @described_like(rfftn)
@@ -400,7 +400,7 @@ def rfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (-
     [[2.+0.j 1.-1.j 0.+0.j]
      [0.+0.j 1.+1.j 2.+0.j]]
     """
-    return _transform("rfft2", FftType.RFFT, a, s, _pair("rfft2", axes), norm, out)
+    return _transform("rfft2", FftType.RFFT, a, s, _two_axes("rfft2", axes), norm, out)
 
 
 @described_like(irfftn)
@@ -415,7 +415,7 @@ def irfft2(a: ArrayLike, s: Sequence[int] | None = None, axes: Sequence[int] = (
     [[1. 1.]
      [1. 1.]]
     """
-    return _transform("irfft2", FftType.IRFFT, a, s, _pair("irfft2", axes), norm, out)
+    return _transform("irfft2", FftType.IRFFT, a, s, _two_axes("irfft2", axes), norm, out)
 
 
 # Frequencies -------------------------------------------------------------------------------------

@@ -181,7 +181,7 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     """
     dtype = None if dtype is None else dtypes.requested_dtype("linspace", dtype)
     if dtype is not None and dtypes.is_integer(dtype) and _is_real(start) and _is_real(stop):
-        num = _count(num)
+        num = _point_count(num)
         with np.errstate(all="ignore"):
             whole, step = np.linspace(start, stop, num, endpoint, retstep=True, dtype=dtype,
                                       axis=axis)
@@ -194,7 +194,7 @@ def linspace(start: ArrayLike, stop: ArrayLike, num: int = 50, endpoint: bool = 
     return placed("linspace", numbers, device, None)
 
 
-def _count(num: int) -> int:
+def _point_count(num: int) -> int:
     num = static_int(num, "linspace", "num")
     if num < 0:
         raise ValueError(f"linspace: num {num} given; it is not negative.")
@@ -210,7 +210,7 @@ def _is_real(x: ArrayLike) -> bool:
 @fused(static=("num", "endpoint", "retstep", "dtype", "axis"))
 def _linspace(start: ArrayLike, stop: ArrayLike, num: int, endpoint: bool, retstep: bool,
               dtype: DType | None, axis: int) -> Any:
-    num = _count(num)
+    num = _point_count(num)
     first, last = promote("linspace", start, stop, inexact=True)
     computed = first.dtype
     dtype = computed if dtype is None else dtype
@@ -465,7 +465,7 @@ def fromfunction(function: Callable[..., R], shape: int | Shape, *, dtype: DType
 
 # Slices ------------------------------------------------------------------------------------------
 
-def _number(name: str, x: ArrayLike) -> complex:
+def _slice_number(name: str, x: ArrayLike) -> complex:
     """A bound or step of a slice as a number; ConcretizationTypeError for traced ones."""
     number = concrete(name, x, "a bound of a slice", "use arange with static numbers")
     if number.ndim or number.dtype.kind not in "iufc":
@@ -482,7 +482,7 @@ def _points(name: str, entry: object) -> Array:
         if isinstance(entry.step, complex):
             raise TypeError(f"{name}: {entry} given; a slice with an end is required.")
         first, last = 0, first
-    start, stop, step = [_number(name, x) for x in (
+    start, stop, step = [_slice_number(name, x) for x in (
         first, last, 1 if entry.step is None else entry.step)]
     if isinstance(step, complex):
         return linspace(start, stop, int(abs(step)))

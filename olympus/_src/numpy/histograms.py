@@ -130,7 +130,7 @@ def histogram_bin_edges(a: ArrayLike, bins: int | str | ArrayLike = 10, range: R
     name = "histogram_bin_edges"
     x = data_arg(name, a)
     if weights is not None:
-        weights = _weights(name, weights, x)
+        weights = _weight_vector(name, weights, x)
     return _bin_edges(name, x, bins, range, weights)
 
 
@@ -161,12 +161,12 @@ def _bin_of(x: Array, edges: Array) -> Array:
     return where(place < 0, count, place)
 
 
-def _count(places: Array, weights: ArrayLike | None, count: int, dtype: DType) -> Array:
+def _weighted_counts(places: Array, weights: ArrayLike | None, count: int, dtype: DType) -> Array:
     values = literal(1, dtype) if weights is None else convert(weights, dtype)
     return write("add", full((count,), 0, dtype), places, values, mode="drop")
 
 
-def _weights(name: str, weights: ArrayLike, x: Array) -> Array:
+def _weight_vector(name: str, weights: ArrayLike, x: Array) -> Array:
     """One weight per element, as a vector."""
     weights = data_arg(name, weights)
     if not definitely_equal(weights.shape, x.shape):
@@ -184,7 +184,7 @@ def _beside(x: Array, edges: Array) -> Array:
 def _histogram(x: Array, edges: Array, weights: Array | None, *, density: bool) -> Array:
     dtype = weights.dtype if weights is not None else (
         dtypes.to_inexact_dtype(x.dtype) if compatible.value else dtypes.default_int())
-    counts = _count(_bin_of(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
+    counts = _weighted_counts(_bin_of(ravel(x), edges), weights, edges.shape[0] - 1, dtype)
     return divide(divide(counts, diff(edges)), reductions.sum(counts)) if density else counts
 
 
@@ -222,7 +222,7 @@ def histogram(a: ArrayLike, bins: int | str | ArrayLike = 10, range: Range = Non
     """
     x = data_arg("histogram", a)
     if weights is not None:
-        weights = _weights("histogram", weights, x)
+        weights = _weight_vector("histogram", weights, x)
     if isinstance(bins, str):
         bins = _bin_edges("histogram", x, bins, range, weights)
     bins = _bins("histogram", bins)
@@ -277,7 +277,7 @@ def _histogramdd(name: str, sample: Any, bins: Any, limits: Any, weights: ArrayL
             raise ValueError(f"{name}: {what} of {len(given)} entries given for {d} coordinates; "
                              "one entry for each is required.")
     if weights is not None:
-        weights = _weights(name, weights, x[:, 0])
+        weights = _weight_vector(name, weights, x[:, 0])
     bins = [_bins(name, b) for b in bins]
     pairs: list[tuple[Array, Array] | None] = [None] * d if limits is None else [
         _limits(name, pair) for pair in limits]
@@ -304,7 +304,7 @@ def _cells(x: Array, edges: list[Any], limits: list[tuple[Array, Array] | None],
     dtype = dtypes.to_inexact_dtype(weights.dtype) if weights is not None else (
         dtypes.default_int() if compatible.value and not density else dtypes.default_float())
     flat = where(outside, prod(sizes), flat)
-    found = reshape(_count(flat, weights, prod(sizes), dtype), tuple(sizes))
+    found = reshape(_weighted_counts(flat, weights, prod(sizes), dtype), tuple(sizes))
     if density:
         total = reductions.sum(found)
         for i, e in enumerate(edges):

@@ -94,7 +94,7 @@ class Slice(ByKey):
         return cls(start, max(-(-(stop - start) // step), 0), step)
 
 
-def _parts(x: Slice) -> tuple[tuple[ArrayLike, ...], Static]:
+def _split_slice(x: Slice) -> tuple[tuple[ArrayLike, ...], Static]:
     """The traced parts of a slice, and the static ones."""
     static = [(isinstance(v, int), v if isinstance(v, int) else None) for v in (x.start, x.size)]
     leaves = [v for v in (x.start, x.size) if not isinstance(v, int)]
@@ -108,7 +108,7 @@ def _of_parts(aux: Static, leaves: Iterable[ArrayLike]) -> Slice:
     return out
 
 
-register_pytree_node(Slice, _parts, _of_parts)
+register_pytree_node(Slice, _split_slice, _of_parts)
 
 
 @api_boundary

@@ -34,6 +34,7 @@ from ..lax.families import add
 from ..lax.indexing import GatherDimensionNumbers, GatherScatterMode, ScatterDimensionNumbers
 from ..lax.scatter_product import scatter_mul
 from ..lax.sharding import constrain, settled
+from ..lax.sort import true_places_p
 from ..runtime.eager import BASE, FAILURES, number_array
 from ..types import dtypes
 from ..types.avals import ShapedArray
@@ -752,16 +753,14 @@ def _nonzero(a: Array, *fill: ArrayLike, size: int) -> list[Array]:
     if not total or not size:
         return [promote.broadcast_to(p, (size,)) for p in places]
     mask = a if dtypes.is_bool(a.dtype) else ne(a, creation.full(a.shape, 0, a.dtype))
-    ranks = cumulative.cumsum(promote.convert(shape.reshape(mask, (total,)), dtype), 0)
-    # Element k of the result lies behind the k-th step of the ranks: count the ranks up to k.
-    steps = write("add", creation.full((size,), 0, dtype), ranks, 1, mode="drop")
-    flat = cumulative.cumsum(steps, 0)
-    count = promote.broadcast_to(slicing.index_in_dim(ranks, total - 1, 0, False), (size,))
-    here = lt(creation.iota(dtype, size), count)
+    flat = true_places_p.bind(shape.reshape(mask, (total,)), size=size, dtype=dtype)
+    here = lt(flat, creation.full((size,), total, dtype))
     out = []
     for axis, place in enumerate(places):
         stride, n = prod(a.shape[axis + 1:]), a.shape[axis]
-        along_axis = rem(div(flat, creation.full((size,), stride, dtype)),
-                         creation.full((size,), n, dtype))
+        along_axis = flat if axis == len(places) - 1 else div(flat, creation.full(
+            (size,), stride, dtype))
+        if axis:
+            along_axis = rem(along_axis, creation.full((size,), n, dtype))
         out.append(select_n(here, promote.broadcast_to(place, (size,)), along_axis))
     return out

@@ -313,7 +313,7 @@ def split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike,
     >>> [x.tolist() for x in onp.split(onp.arange(6), [1, 4])]
     [[0], [1, 2, 3], [4, 5]]
     """
-    return _split("split", ary, indices_or_sections, axis)
+    return _split_along("split", ary, indices_or_sections, axis)
 
 
 @api_boundary
@@ -329,7 +329,7 @@ def array_split(ary: ArrayLike, indices_or_sections: int | Sequence[int] | Array
     >>> [x.tolist() for x in onp.array_split(onp.arange(5), 2)]
     [[0, 1, 2], [3, 4]]
     """
-    return _split("array_split", ary, indices_or_sections, axis)
+    return _split_along("array_split", ary, indices_or_sections, axis)
 
 
 @api_boundary
@@ -341,7 +341,7 @@ def vsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     >>> [x.shape for x in onp.vsplit(onp.ones((4, 3)), 2)]
     [(2, 3), (2, 3)]
     """
-    return _split("vsplit", ary, indices_or_sections, 0, 2)
+    return _split_along("vsplit", ary, indices_or_sections, 0, 2)
 
 
 @api_boundary
@@ -354,7 +354,7 @@ def hsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     [(4, 1), (4, 2)]
     """
     (ary,) = array_args("hsplit", ary)
-    return _split("hsplit", ary, indices_or_sections, 0 if len(ary.shape) == 1 else 1)
+    return _split_along("hsplit", ary, indices_or_sections, 0 if len(ary.shape) == 1 else 1)
 
 
 @api_boundary
@@ -369,10 +369,11 @@ def dsplit(ary: ArrayLike, indices_or_sections: int | Sequence[int] | ArrayLike)
     >>> [x.shape for x in onp.dsplit(onp.ones((1, 2, 6)), 3)]
     [(1, 2, 2), (1, 2, 2), (1, 2, 2)]
     """
-    return _split("dsplit", ary, indices_or_sections, 2, 3)
+    return _split_along("dsplit", ary, indices_or_sections, 2, 3)
 
 
-def _split(name: str, ary: ArrayLike, parts: object, axis: int, least: int = 1) -> list[Array]:
+def _split_along(name: str, ary: ArrayLike, parts: object, axis: int,
+                 least: int = 1) -> list[Array]:
     ary = array_args(name, ary)[0]
     if ary.ndim < least:
         raise ValueError(f"{name}: {ary.aval} given; at least {least} axes are required.")

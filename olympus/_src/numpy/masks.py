@@ -110,7 +110,7 @@ def masked_index(of: Shape, index: object) -> Masked | None:
     if not all(i == masks[0] or _is_basic(e) for i, e in enumerate(entries)):
         return None
     at, mask = masks[0], entries[masks[0]]
-    axes = [_axes(e) for e in entries]
+    axes = [_axis_count(e) for e in entries]
     rest = len(of) - sum(axes)
     if rest < 0:
         return None     # `parse` refuses it
@@ -142,7 +142,7 @@ def _is_basic(entry: object) -> bool:
         getattr(entry, "shape", ()) == ())
 
 
-def _axes(entry: object) -> int:
+def _axis_count(entry: object) -> int:
     if entry is None or entry is Ellipsis:
         return 0
     return entry.ndim if _is_mask(entry) else 1

@@ -243,8 +243,9 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
                 keepdims = flag(name, "keepdims", keepdims)
             if axes is None and axis is None and not keepdims:
                 return fun(*args, **options)
-            return _along(name, core, ins, result, fun, array_args(name, *args), axes, axis,
-                          keepdims, options)
+            return _apply_along_axes(name, core, ins, result, fun, array_args(name, *args), axes,
+                                     axis,
+                                     keepdims, options)
 
         @functools.wraps(fun)
         def body(*args: ArrayLike, **options: Any) -> Any:
@@ -264,9 +265,10 @@ def core_options(core: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     return decorate
 
 
-def _along(name: str, signature: str, ins: Sequence[Sequence[str]], result: Sequence[str],
-           fun: Callable[..., Any], operands: Sequence[Array], axes: object, axis: object,
-           keepdims: bool, options: dict[str, object]) -> Array:
+def _apply_along_axes(name: str, signature: str, ins: Sequence[Sequence[str]],
+                      result: Sequence[str], fun: Callable[..., Any], operands: Sequence[Array],
+                      axes: object, axis: object, keepdims: bool,
+                      options: dict[str, object]) -> Array:
     """The function along the axes that are named, which are moved to the end and back."""
     simple = not result and len({len(core) for core in ins}) == 1
     if (axis is not None or keepdims) and not simple:

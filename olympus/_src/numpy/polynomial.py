@@ -199,7 +199,7 @@ def _polydiv(u: ArrayLike, v: ArrayLike) -> tuple[Array, Array]:
 
 # Derivatives and integrals -----------------------------------------------------------------------
 
-def _order(name: str, m: int) -> int:
+def _derivative_order(name: str, m: int) -> int:
     m = static_int(m, name, "m")
     if not 0 <= m < 2**31:
         raise ValueError(f"{name}: m {m} given; a number in [0, 2**31) is required.")
@@ -217,7 +217,7 @@ def polyder(p: ArrayLike, m: int = 1) -> Array:
     [3 2 1]
     """
     (p,) = _coefficients("polyder", p)
-    m = _order("polyder", m)
+    m = _derivative_order("polyder", m)
     n = p.shape[0]
     if not m:
         return p
@@ -261,7 +261,7 @@ def polyint(p: ArrayLike, m: int = 1, k: int | ArrayLike | None = None) -> Array
     >>> print(onp.polyint(onp.array([6., 2.]), k=5))
     [3. 2. 5.]
     """
-    m = _order("polyint", m)
+    m = _derivative_order("polyint", m)
     given = [p] if k is None else [p, k]
     p, *rest = _coefficients("polyint", *given, to_inexact=m > 0)
     given_constants = rest[0].shape[0] if rest else 1

@@ -29,8 +29,8 @@ def set_printoptions(*args: Any, **kwargs: Any) -> None:
     np.set_printoptions(*args, **kwargs)
 
 
-def _text(write: Callable[..., str], x: Array, max_line_width: int | None, precision: int | None,
-          suppress_small: bool | None) -> str:
+def _print_with(write: Callable[..., str], x: Array, max_line_width: int | None,
+                precision: int | None, suppress_small: bool | None) -> str:
     given = {"linewidth": max_line_width, "precision": precision, "suppress": suppress_small}
     with np.printoptions(**{k: v for k, v in given.items() if v is not None}):
         return write(x)
@@ -52,7 +52,7 @@ def array_repr(arr: ArrayLike, max_line_width: int | None = None, precision: int
     >>> print(onp.array_repr(onp.array([1.2345, 6.]), precision=2))
     Array([1.23, 6.  ], dtype=float32)
     """
-    return by_numpy("array_repr", _text, repr, asarray(arr), max_line_width, precision,
+    return by_numpy("array_repr", _print_with, repr, asarray(arr), max_line_width, precision,
                     suppress_small)
 
 
@@ -68,7 +68,8 @@ def array_str(a: ArrayLike, max_line_width: int | None = None, precision: int | 
     >>> print(onp.array_str(onp.arange(4)))
     [0 1 2 3]
     """
-    return by_numpy("array_str", _text, str, asarray(a), max_line_width, precision, suppress_small)
+    return by_numpy("array_str", _print_with, str, asarray(a), max_line_width, precision,
+                    suppress_small)
 
 
 @named
@@ -92,7 +93,7 @@ def array2string(a: ArrayLike, max_line_width: int | None = None, precision: int
                     precision, suppress_small, separator, prefix, **options)
 
 
-def _number(x: ArrayLike) -> ArrayLike:
+def _numpy_scalar(x: ArrayLike) -> ArrayLike:
     """A NumPy scalar of an array's own precision; Python numbers stay."""
     return np.asarray(x)[()] if isinstance(x, Array) else x
 
@@ -108,7 +109,7 @@ def format_float_positional(x: ArrayLike, *args: object, **kwargs: object) -> st
     >>> onp.format_float_positional(onp.float32(0.1))
     '0.1'
     """
-    return by_numpy("format_float_positional", np.format_float_positional, _number(x), *args,
+    return by_numpy("format_float_positional", np.format_float_positional, _numpy_scalar(x), *args,
                     **kwargs)
 
 
@@ -123,5 +124,5 @@ def format_float_scientific(x: ArrayLike, *args: object, **kwargs: object) -> st
     >>> onp.format_float_scientific(onp.float32(1234))
     '1.234e+03'
     """
-    return by_numpy("format_float_scientific", np.format_float_scientific, _number(x), *args,
+    return by_numpy("format_float_scientific", np.format_float_scientific, _numpy_scalar(x), *args,
                     **kwargs)

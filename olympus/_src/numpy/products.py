@@ -38,8 +38,8 @@ def contraction(x: Array, y: Array, pairs: Pairs, precision: PrecisionLike,
     return contract.dot_general(x, y, pairs, precision, preferred, out_sharding=out_sharding)
 
 
-def _operands(name: str, a: ArrayLike, b: ArrayLike, core: tuple[int, ...] = ()
-              ) -> tuple[Array, Array]:
+def _product_operands(name: str, a: ArrayLike, b: ArrayLike, core: tuple[int, ...] = ()
+                      ) -> tuple[Array, Array]:
     """Arrays of one dtype; of those that have `core` axes each, the others are to broadcast."""
     x, y = promote_dtypes(name, a, b)
     if core:
@@ -68,7 +68,7 @@ def dot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     [13 16]
     """
     refuse_option("dot", out=out)
-    x, y = _operands("dot", a, b)
+    x, y = _product_operands("dot", a, b)
     if not x.shape or not y.shape:
         product = multiply(x, y)
         return (product if preferred_element_type is None
@@ -113,7 +113,7 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     >>> onp.matmul(onp.ones((2, 3)), onp.ones(3))
     Array([3., 3.], dtype=float32)
     """
-    x, y = _operands("matmul", a, b)
+    x, y = _product_operands("matmul", a, b)
     for i, z in enumerate((x, y)):
         if not z.shape:
             raise ValueError(f"matmul: operand {i} is {z.aval}; at least one axis is required; use "
@@ -125,11 +125,11 @@ def matmul(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     if x.ndim == 1:
         return contraction(x, y, (((0,), (y.ndim - 2,)), ((), ())), precision,
                            preferred_element_type, out_sharding)
-    return _batched(x, y, precision, preferred_element_type, out_sharding)
+    return _batched_matmul(x, y, precision, preferred_element_type, out_sharding)
 
 
-def _batched(x: Array, y: Array, precision: PrecisionLike, preferred: DTypeLike | None,
-             out_sharding: ShardingLike) -> Array:
+def _batched_matmul(x: Array, y: Array, precision: PrecisionLike, preferred: DTypeLike | None,
+                    out_sharding: ShardingLike) -> Array:
     """Matrix products with leading axes: axes of size 1 that broadcast are dropped, not repeated.
 
     A leading axis that only one operand has is a free axis of it; one permutation puts the
@@ -180,7 +180,7 @@ def vdot(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     >>> onp.vdot(onp.array([1j, 2]), onp.array([1j, 2]))
     Array(5.+0.j, dtype=complex64)
     """
-    x, y = _operands("vdot", conjugate(a), b)
+    x, y = _product_operands("vdot", conjugate(a), b)
     x, y = (lax_shape.reshape(z, (size_of(z.shape),)) for z in (x, y))
     if not definitely_equal(x.shape[0], y.shape[0]):
         raise TypeError(f"vdot: operands of {x.size} and {y.size} elements given; incompatible "
@@ -204,7 +204,7 @@ def inner(a: ArrayLike, b: ArrayLike, *, precision: PrecisionLike = None,
     >>> print(onp.inner(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
-    x, y = _operands("inner", a, b)
+    x, y = _product_operands("inner", a, b)
     if not x.shape or not y.shape:
         return dot(x, y, precision=precision, preferred_element_type=preferred_element_type)
     _check_contracted("inner", x, y, x.ndim - 1, y.ndim - 1)
@@ -236,7 +236,7 @@ def outer(a: ArrayLike, b: ArrayLike, out: None = None) -> Array:
      [ 6  8 10]]
     """
     refuse_option("outer", out=out)
-    return _outer(*_operands("outer", a, b))
+    return _outer(*_product_operands("outer", a, b))
 
 
 @fused(static=("axes", "precision", "preferred_element_type", "out_sharding"), inline=True)
@@ -257,7 +257,7 @@ def tensordot(a: ArrayLike, b: ArrayLike, axes: int | Sequence[int] | Sequence[S
     [[2]
      [8]]
     """
-    x, y = _operands("tensordot", a, b)
+    x, y = _product_operands("tensordot", a, b)
     if isinstance(axes, (tuple, list)) and len(axes) == 2:
         left, right = (canonical_axes(s, z.ndim, "tensordot") for s, z in zip(axes, (x, y)))
         if len(left) != len(right):
@@ -291,7 +291,7 @@ def kron(a: ArrayLike, b: ArrayLike) -> Array:
     [[ 1  2 10 20]
      [ 3  4 30 40]]
     """
-    x, y = _operands("kron", a, b)
+    x, y = _product_operands("kron", a, b)
     ndim = builtins.max(x.ndim, y.ndim)
     x, y = (lax_shape.reshape(z, (1,) * (ndim - z.ndim) + z.shape) for z in (x, y))
     mixed = tuple([n for pair in zip(x.shape, y.shape) for n in pair])
@@ -376,7 +376,7 @@ def vecdot(x1: ArrayLike, x2: ArrayLike, /, *, precision: PrecisionLike = None,
     >>> print(onp.vecdot(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
-    x, y = _operands("vecdot", x1, x2, (1, 1))
+    x, y = _product_operands("vecdot", x1, x2, (1, 1))
     _check_contracted("vecdot", x, y, x.ndim - 1, y.ndim - 1)
     row = lax_shape.expand_dims(conjugate(x), (x.ndim - 1,))
     column = lax_shape.expand_dims(y, (y.ndim,))
@@ -405,7 +405,7 @@ def matvec(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(onp.matvec(onp.array([[1, 2], [3, 4]]), onp.array([1, 10])))
     [21 43]
     """
-    x, y = _operands("matvec", x1, x2, (2, 1))
+    x, y = _product_operands("matvec", x1, x2, (2, 1))
     product = matmul(x, lax_shape.expand_dims(y, (y.ndim,)))
     return lax_shape.squeeze(product, (product.ndim - 1,))
 
@@ -430,7 +430,7 @@ def vecmat(x1: ArrayLike, x2: ArrayLike, /) -> Array:
     >>> print(onp.vecmat(onp.array([1, 10]), onp.array([[1, 2], [3, 4]])))
     [31 42]
     """
-    x, y = _operands("vecmat", x1, x2, (1, 2))
+    x, y = _product_operands("vecmat", x1, x2, (1, 2))
     product = matmul(lax_shape.expand_dims(conjugate(x), (x.ndim - 1,)), y)
     return lax_shape.squeeze(product, (product.ndim - 2,))
 

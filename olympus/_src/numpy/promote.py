@@ -41,7 +41,7 @@ _WIDE = make_aval((), dtypes.as_dtype("int64"), True)   # of Python ints, where 
 _x64, _mode = config.enable_x64, config.numpy_dtype_promotion
 _rank_mode = config.numpy_rank_promotion
 _plans: Memo = Memo(16384)
-_ARRAYS = Tracer, lib.ArrayImpl
+_ARRAY_TYPES = Tracer, lib.ArrayImpl
 
 PYTHON_NUMBERS: tuple[type[Any], ...] = (bool, int, float, complex)
 _PYTHON_CAST: dict[str, Callable[[Any], Any]] = {
@@ -399,7 +399,7 @@ def promote_dtypes(name: str, *xs: object, inexact: bool = False) -> list[Array]
     """Operands with one dtype, each with its own shape."""
     operands, types, arrays = [], [], True
     for i, x in enumerate(xs):
-        if not (isinstance(x, _ARRAYS) and type(x.aval) is ShapedArray):
+        if not (isinstance(x, _ARRAY_TYPES) and type(x.aval) is ShapedArray):
             arrays = False
             x = _promotable(name, x, i) if type(x) is int else operand(name, x, i)
         operands.append(x)

@@ -115,8 +115,8 @@ def _total(op: Callable[..., Array], combine: Callable[..., Array], neutral: int
 
 
 @fused(static=("axes", "keepdims", "dtype"))
-def _sum(x: Array, initial: Array | None, where: Array | None, *, axes: Axes, keepdims: bool,
-         dtype: DType) -> Array:
+def _sum_or_any(x: Array, initial: Array | None, where: Array | None, *, axes: Axes, keepdims: bool,
+                dtype: DType) -> Array:
     if dtype == BOOL:
         return expand(_truth(reduce.reduce_or, False, x, where, axes), axes, keepdims)
     return _total(reduce_sum, add, 0, x, initial, where, axes, keepdims, dtype)
@@ -159,8 +159,8 @@ def sum(a: ArrayLike, axis: Axis = None, dtype: DTypeLike | None = None, out: No
     x, axes, keepdims = reduction_args("sum", a, axis, keepdims, out)
     dtype = (sum_dtype(x.dtype, promote_integers) if dtype is None
              else dtype_for("sum", x, dtype))
-    return _sum(x, _scalar_initial("sum", initial), mask_arg("sum", where), axes=axes,
-                keepdims=keepdims, dtype=dtype)
+    return _sum_or_any(x, _scalar_initial("sum", initial), mask_arg("sum", where), axes=axes,
+                       keepdims=keepdims, dtype=dtype)
 
 
 @fused(static=("axis", "dtype", "out", "keepdims", "initial", "promote_integers"))
@@ -251,8 +251,8 @@ def count_nonzero(a: ArrayLike, axis: Axis = None, keepdims: bool = False) -> Ar
     Array([1, 2], dtype=int32)
     """
     x, axes, keepdims = reduction_args("count_nonzero", a, axis, keepdims)
-    return _sum(as_bool(x), None, None, axes=axes, keepdims=keepdims,
-                dtype=dtypes.default_int())
+    return _sum_or_any(as_bool(x), None, None, axes=axes, keepdims=keepdims,
+                       dtype=dtypes.default_int())
 
 
 # Extrema -----------------------------------------------------------------------------------------

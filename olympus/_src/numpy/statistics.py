@@ -46,7 +46,8 @@ def _mean_dtype(name: str, x: Array, dtype: DTypeLike | None) -> DType:
     return dtype
 
 
-def _count(x: Array, where: Array | None, axes: Axes, keepdims: bool, dtype: DType) -> Array:
+def _element_count(x: Array, where: Array | None, axes: Axes, keepdims: bool,
+                   dtype: DType) -> Array:
     """The number of elements that a statistic counts, as a number or (with a mask) an array."""
     if where is None:
         return literal(size_of([x.shape[i] for i in axes]), dtype)
@@ -63,7 +64,7 @@ def _mean(x: Array, where: Array | None, *, axes: Axes, keepdims: bool, dtype: D
         x = real(x)
     x = convert(x, wide)
     total = expand(reduce_sum(reductions.masked(x, where, literal(0, wide)), axes), axes, keepdims)
-    return convert(div(total, _count(x, where, axes, keepdims, wide)), dtype)
+    return convert(div(total, _element_count(x, where, axes, keepdims, wide)), dtype)
 
 
 @fused(static=("axis", "dtype", "out", "keepdims"))
@@ -105,7 +106,7 @@ def _var(x: Array, where: Array | None, mean: ArrayLike | None, correction: Arra
     square = (add(arithmetic.square(real(gap)), arithmetic.square(imag(gap)))
               if dtypes.is_complex(wide) else arithmetic.square(gap))
     total = reduce_sum(reductions.masked(square, where, literal(0, square.dtype)), axes)
-    count = _count(x, where, axes, False, square.dtype)
+    count = _element_count(x, where, axes, False, square.dtype)
     count = sub(count, convert(array_args("var", correction)[0], square.dtype))
     count = arithmetic.max(count, literal(0, square.dtype))
     variance = div(total, broadcast_to(count, total.shape))
@@ -300,10 +301,12 @@ def average(a: ArrayLike, axis: Axis = None, weights: ArrayLike | None = None,
         total: Any = to_array(broadcast_to(count, out.shape))
         return (out, total) if returned else out
     x, w = inexact_dtypes("average", x, *array_args("average", weights))
+    dtype = x.dtype
+    x, w = [convert(v, dtypes.wide_dtype(dtype)) for v in (x, w)]
     w = _spread_weights("average", w, x, axis, axes)
     total = reductions.sum(w, axis, keepdims=keepdims)
-    out = divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total)
-    return (out, total) if returned else out
+    out = convert(divide(reductions.sum(multiply(x, w), axis, keepdims=keepdims), total), dtype)
+    return (out, convert(total, dtype)) if returned else out
 
 
 @fused(static=("axis", "out", "keepdims"))
@@ -340,8 +343,8 @@ METHODS = {
     "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8),
 }
 # Methods that jump where a quantile passes a rank.
-_STEPS = frozenset(("lower", "higher", "midpoint", "nearest", "inverted_cdf",
-                    "averaged_inverted_cdf", "closest_observation"))
+_STEP_METHODS = frozenset(("lower", "higher", "midpoint", "nearest", "inverted_cdf",
+                           "averaged_inverted_cdf", "closest_observation"))
 
 
 @fused(static=("axes", "keepdims", "method", "skip_nan"))
@@ -418,11 +421,11 @@ def _weighted_rank(w: Array, q: Array, lead: int) -> Array:
 
 
 def _between(x: Array, q: Array, count: Array, method: str, lead: int) -> Array:
-    """The quantiles q[*qs, ...] of x[..., n], of which the first count[*qs, ...] in order count."""
+    """The quantiles q[*qs, ...] of the first count[*qs, ...] elements of x[..., n], in order."""
     a, b = METHODS[method]
     zero, one, half = (literal(v, q.dtype) for v in (0, 1, 0.5))
     place = mul(q, add(count, literal(1 - a - b, q.dtype)))
-    if method in _STEPS:    # 0.2 of 5 ranks is 1 rank, though 0.2 is rounded
+    if method in _STEP_METHODS:    # 0.2 of 5 ranks is 1 rank, though 0.2 is rounded
         whole = arithmetic.round(place, RoundingMethod.TO_NEAREST_EVEN)
         error = mul(whole, literal(float(dtypes.finfo(q.dtype).eps), q.dtype))
         place = choose(le(arithmetic.abs(sub(place, whole)), error), whole, place)
@@ -609,7 +612,7 @@ def nanmedian(a: ArrayLike, axis: int | tuple[int, ...] | None = None, out: None
 
 # Differences -------------------------------------------------------------------------------------
 
-def _along(x: ArrayLike, axis: int, start: int | None, stop: int | None) -> Array:
+def _slice_along(x: ArrayLike, axis: int, start: int | None, stop: int | None) -> Array:
     return slicing.slice_in_dim(x, start, stop, axis=axis)
 
 
@@ -742,7 +745,7 @@ def _gradient_along(x: Array, h: Array, axis: int, order: int) -> Array:
     n = x.shape[axis]
 
     def cut(values: Array, start: int, stop: int) -> Array:
-        return _along(values, axis, start, stop)
+        return _slice_along(values, axis, start, stop)
 
     steps = subtract(cut(x, 1, n), cut(x, 0, n - 1))
     if not h.shape:
@@ -787,7 +790,7 @@ def trapezoid(y: ArrayLike, x: ArrayLike | None = None, dx: ArrayLike = 1.0,
         y, x = inexact_dtypes("trapezoid", *array_args("trapezoid", y, x))
     at = canonical_axis(axis, len(y.shape), "trapezoid")
     n = y.shape[at]
-    pairs = add(_along(y, at, minimum(n, 1), None), _along(y, at, 0, maximum(n - 1, 0)))
+    pairs = add(_slice_along(y, at, minimum(n, 1), None), _slice_along(y, at, 0, maximum(n - 1, 0)))
     if x is not None:
         dx = diff(x, axis=-1 if len(x.shape) == 1 else axis)
         if len(x.shape) == 1:

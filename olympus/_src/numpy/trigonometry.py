@@ -352,11 +352,12 @@ def bessel_i1(x: Array) -> Array:
 
 @bessel_i1.defjvp
 def _bessel_i1_jvp(primals: Sequence[Array], tangents: Sequence[Array]) -> tuple[Array, Array]:
-    """i1' = i0 - i1 / x; at 0 it is 1/2."""
+    """i1' = i0 - i1 / x, of the scaled ones, as both may overflow; at 0 it is 1/2."""
     (x,), (t,) = primals, tangents
     zero = eq(x, scalar(0, x))
-    ratio = div(bessel_i1(x), choose(zero, filled(1, x), x))
-    return bessel_i1(x), mul(t, sub(_i0(x), choose(zero, filled(0.5, x), ratio)))
+    ratio = div(special.bessel_i1e(x), choose(zero, filled(1, x), x))
+    slope = sub(special.bessel_i0e(x), choose(zero, filled(0.5, x), ratio))
+    return bessel_i1(x), mul(t, _unscaled(x, slope))
 
 
 @fused(static=("deg",))

@@ -18,7 +18,7 @@ from .creation import asarray
 from .promote import promote_dtypes
 
 
-def _size(name: str, M: int) -> int:
+def _window_size(name: str, M: int) -> int:
     """The number of weights: none below 1."""
     size = max(0, static_int(M, name, "M"))
     if size >= 2**31:
@@ -28,7 +28,7 @@ def _size(name: str, M: int) -> int:
 
 def _cosines(name: str, M: int, *weights: float) -> Array:
     """The sum of weights[j] cos(2 pi j n / (M - 1)), rounded once to the default float dtype."""
-    size = _size(name, M)
+    size = _window_size(name, M)
     phase = 2 * np.pi * np.arange(size) / max(1, size - 1)
     values = sum(w * np.cos(j * phase) for j, w in enumerate(weights))
     return asarray(np.ones(size) if size == 1 else values, dtypes.default_float())
@@ -41,7 +41,7 @@ def bartlett(M: int) -> Array:
     >>> print(onp.bartlett(5))
     [0.  0.5 1.  0.5 0. ]
     """
-    size = _size("bartlett", M)
+    size = _window_size("bartlett", M)
     return asarray(np.bartlett(size), dtypes.default_float())
 
 
@@ -88,7 +88,7 @@ def kaiser(M: int, beta: ArrayLike) -> Array:
     >>> print(onp.kaiser(5, 0.0))
     [1. 1. 1. 1. 1.]
     """
-    size = _size("kaiser", M)
+    size = _window_size("kaiser", M)
     beta, _ = promote_dtypes("kaiser", beta, dtypes.default_float().type(0))
     if beta.shape:
         raise ValueError(f"kaiser: beta {beta.aval} given; a scalar is required; map over it with "

@@ -12,6 +12,7 @@ from .result import Plan, Plans, duration, mesh_text
 
 _WIDTH, _HEIGHT = 900, 220      # of the picture of memory over the program
 _LEFT, _BOTTOM = 92, 24         # for its axes
+_NEAR = 0.02                    # of its total, by which a picture of memory may differ unsaid
 _MOST = 16                      # devices in a row or column of the mesh
 _ROWS = 12                      # of a table
 # Colours that differ in lightness, too: arguments, results, temporaries, code.
@@ -41,7 +42,8 @@ def body(plan: Plan | Plans) -> str:
 
 def _plans(plans: Plans) -> Iterator[str]:
     head, *rows = [[*row[1:], row[0]] for row in plans.rows()]
-    yield f"<h2>{len(rows)} meshes, the best first</h2>"
+    about = "".join(f"{escape(p.function)} for {escape(p.target)}: " for p in plans.plans[:1])
+    yield f"<h2>{about}{len(rows)} meshes, the best first</h2>"
     yield columns(head, rows)
     yield "".join(f"<p>{escape(mesh)}: {escape(why)}</p>" for mesh, why in plans.refused.items())
     if plans.plans:
@@ -60,6 +62,10 @@ def _plan(plan: Plan) -> Iterator[str]:
     yield f"<h3>Memory</h3>{_memory(plan)}"
     if len(plan.over_time) > 1:
         yield f"<h3>Memory over the program</h3>{_over_time(plan)}"
+        highest = max(size for size, _ in plan.over_time) + plan.memory.code
+        if abs(highest - plan.memory.total) > _NEAR * plan.memory.total:
+            yield (f"<p>By the order of instructions; in the compiler's own places it takes "
+                   f"{binary_size(plan.memory.total)}.</p>")
     yield "<h3>Time, at least</h3>" if plan.seconds else "<h3>Work</h3>"
     yield f"{_times(plan)}<p>{escape(plan._work())}</p>"
     if plan.mesh:

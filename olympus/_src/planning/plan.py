@@ -274,12 +274,16 @@ class _Run(NamedTuple):
         return _refused(self.where, sizes, lowered, time.perf_counter() - start, notes)
 
 
+class _NotDivided(ValueError):
+    """An axis of an argument that a mesh does not divide."""
+
+
 def _check_divided(x: ShapeDtypeStruct, spec: PartitionSpec, sizes: Mapping[str, int]) -> None:
     for at, (size, entry) in enumerate(zip(x.shape, spec, strict=False)):
         parts = prod(sizes[axis] for axis in axes_of(entry)) if sizes else 1
         if mod(size, parts):
             named = ", ".join(axes_of(entry))
-            raise ValueError(
+            raise _NotDivided(
                 f"plan: an argument of shape {x.shape} is cut along axis {at} over {named}, of "
                 f"{parts} devices on the mesh {mesh_text(sizes)}; {size} is not divisible by that; "
                 "pad the array, or use another axis or mesh.")
@@ -309,8 +313,16 @@ def _searched(run: _Run, meshes: Sequence[Mapping[str, int]]) -> Plans:
     for n, sizes in enumerate(meshes, 1):
         try:
             plans.append(run.on(sizes, f" {mesh_text(sizes)} ({n} of {len(meshes)})"))
-        except ValueError as error:     # an axis of an array that the mesh does not divide
+        except _NotDivided as error:
             refused[mesh_text(sizes)] = shortened(str(error), 200)
+        except Exception as error:      # of the function, which may depend on the sizes
+            if len(meshes) == 1:
+                raise
+            text = " ".join(f"{type(error).__name__}: {error}".split())
+            refused[mesh_text(sizes)] = shortened(text, 200)
+    if not plans:
+        raise ValueError("plan: search=True given, and no mesh is possible:\n" + "\n".join(
+            f"  {mesh}: {why}" for mesh, why in refused.items()))
     return Plans(plans=tuple(sorted(plans, key=lambda p: (
         not p.fits, p.least_seconds, p.memory.total))), refused=refused)
 

@@ -16,6 +16,7 @@ from .hlo import Place
 _picture: Any = lazy_module("olympus._src.planning.picture")
 Json: TypeAlias = str | float | bool | None | list["Json"] | dict[str, "Json"]
 _MOST = 6       # rows of a table in the text
+SUFFIXES = (".html", ".json", ".txt")       # of files for reports
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -115,7 +115,7 @@ def widen(x: ArrayLike) -> Array:
     return convert_element_type_p.bind(x, new_dtype=U64, weak_type=False, sharding=None)
 
 
-def _product(x: ArrayLike, factor: int) -> tuple[Array, Array]:
+def _wide_product(x: ArrayLike, factor: int) -> tuple[Array, Array]:
     """The high and the low word of a product of words."""
     wide = mul(widen(x), factor)
     return convert_element_type(shift_right_logical(wide, 32), U32), mul(x, factor)
@@ -125,7 +125,7 @@ def _philox(key: Sequence[Array], counter: Sequence[Array]) -> list[Array]:
     """10 rounds of multiplying and xor."""
     n, xs = len(key), list(counter)
     for i in range(10):
-        products = [_product(x, f) for x, f in zip(xs[::2], _FACTORS[n], strict=True)]
+        products = [_wide_product(x, f) for x, f in zip(xs[::2], _FACTORS[n], strict=True)]
         mixed = []
         for j in range(n):      # the pairs of words change places
             high, low = products[n - 1 - j]

@@ -162,7 +162,7 @@ def _generalized_normal_of(key: Array, power: Array, shape: Dims, dtype: DType, 
     return rademacher_signs(sign_key, shape, dtype) * (size * exp(logs * power))
 
 
-def _inverse(p: ArrayLike) -> Array:
+def _reciprocal(p: ArrayLike) -> Array:
     """1 / p in the dtype of p, which JAX divides in, too."""
     return arithmetic.div(1.0, promote.inexact(p))
 
@@ -182,7 +182,8 @@ def generalized_normal(key: ArrayLike, p: float, shape: Shape = (), dtype: DType
     >>> print(x.var().round(1))
     0.5
     """
-    return _generalized_normal_of(key, parameter(_inverse(p), dtype, shape), shape, dtype, method)
+    return _generalized_normal_of(key, parameter(_reciprocal(p), dtype, shape), shape, dtype,
+                                  method)
 
 
 @fused(static=("shape", "d", "dtype"))
@@ -190,7 +191,7 @@ def _ball(key: ArrayLike, p: ArrayLike, *, shape: Dims, d: int, dtype: DType) ->
     """Barthe, Guédon, Mendelson and Naor (2005), Ann. Probab. 33(2), 480."""
     direction_key, size_key = subkeys(typed(key))
     whole = (*shape, d)
-    inverse = parameter(_inverse(p), dtype, shape)
+    inverse = parameter(_reciprocal(p), dtype, shape)
     inverses, powers = (broadcast_in_dim(x, whole, range(len(shape)))
                         for x in (inverse, parameter(p, dtype, shape)))
     g = _generalized_normal_of(direction_key, inverses, whole, dtype, "exact")

@@ -83,7 +83,7 @@ def _counters(shape: Dims) -> Sequence[Array]:
             convert_element_type(index, U32)]
 
 
-def _halves(x: ArrayLike) -> Sequence[Array]:
+def _high_and_low_words(x: ArrayLike) -> Sequence[Array]:
     """The high and the low word of integers, in two's complement; narrow ones have no high word."""
     aval = typeof(x)
     low = convert_element_type(x, U32)
@@ -115,7 +115,7 @@ class Counter(Generator):
 
     def seed(self, x: ArrayLike) -> Array:
         """The seed is the key of a cipher of zero if it fits, else the counter under key zero."""
-        words, n = _halves(x), self.cipher.key_words
+        words, n = _high_and_low_words(x), self.cipher.key_words
         zero = full(typeof(x).shape, 0, U32)
         first = words if n == 4 else [*[zero] * n, *words]
         made = self.cipher.bind(*first, *[zero] * (n + self.cipher.words - len(first)))
@@ -148,7 +148,7 @@ class Threefry(Counter):
 
     def seed(self, x: Array) -> Array:
         """The high and the low word."""
-        return _stacked(_halves(x))
+        return _stacked(_high_and_low_words(x))
 
     def split(self, data: Array, shape: Dims) -> Array:
         """Split as a `Counter` does, or by the older scheme."""
@@ -221,12 +221,12 @@ class XLA(Generator):
 
     def split(self, data: Array, shape: Dims) -> Array:
         """Both Threefry keys split."""
-        parts = [THREEFRY.split(half, shape) for half in _pair(data)]
+        parts = [THREEFRY.split(half, shape) for half in _threefry_halves(data)]
         return concatenate(parts, typeof(parts[0]).ndim - 1)
 
     def fold_in(self, data: Array, number: Array) -> Array:
         """The number folded into both Threefry keys."""
-        parts = [THREEFRY.fold_in(half, number) for half in _pair(data)]
+        parts = [THREEFRY.fold_in(half, number) for half in _threefry_halves(data)]
         return concatenate(parts, typeof(parts[0]).ndim - 1)
 
     def random_bits(self, data: Array, bit_width: int, shape: Dims) -> Array:
@@ -234,7 +234,7 @@ class XLA(Generator):
         return _generated(data, bit_width, shape)
 
 
-def _pair(data: Array) -> list[Array]:
+def _threefry_halves(data: Array) -> list[Array]:
     return [slice_in_dim(data, i, i + 2, 1, -1) for i in (0, 2)]
 
 

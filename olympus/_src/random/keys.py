@@ -24,7 +24,7 @@ from ..devices.array import Shard, register_wrapper
 from ..lax.barriers import random_clone_p
 from ..lax.convert import convert_element_type
 from ..lax.families import add, to_front
-from ..lax.shape import align, expand_dims, move_axis
+from ..lax.shape import align, check_element, expand_dims, move_axis
 from ..numpy import arithmetic, indexing, joining, manipulation, updates
 from ..types import dtypes
 from ..types.avals import ShapedArray, make_aval
@@ -289,6 +289,7 @@ class OfKeys(Primitive, abstract=True):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Array, int | None]:
+        check_element(self, axis, args, dims, params)
         return self.bind(*align(axis, args, dims, 0)[0], **params), 0
 
 class Wrap(OfKeys):

@@ -32,13 +32,13 @@ F32 = dtypes.as_dtype("float32")
 METHODS = ("cholesky", "eigh", "svd")
 
 
-def _columns(matrix: object) -> tuple[int, ...]:
+def _column_axes(matrix: object) -> tuple[int, ...]:
     """The axes of a matrix that a number for each of its columns has."""
     ndim = typeof(matrix).ndim
     return *range(ndim - 2), ndim - 1
 
 
-def _scaled(vectors: Array, squares: Array) -> Array:
+def _times_roots(vectors: Array, squares: Array) -> Array:
     """The columns of a matrix times the roots of numbers, which rounding may have made negative."""
     shape = typeof(vectors).shape
     outer = tuple(range(len(shape) - 2))
@@ -47,7 +47,7 @@ def _scaled(vectors: Array, squares: Array) -> Array:
     slack = broadcast_in_dim(slack, typeof(squares).shape, outer)
     rounded = (squares < 0.0) & (squares >= slack)
     roots = sqrt(where(rounded, 0.0, squares))
-    return vectors * broadcast_in_dim(roots, shape, _columns(vectors))
+    return vectors * broadcast_in_dim(roots, shape, _column_axes(vectors))
 
 
 def _factor(cov: Array, method: str) -> Array:
@@ -55,9 +55,9 @@ def _factor(cov: Array, method: str) -> Array:
     if method == "cholesky":
         return cholesky(cov)
     if method == "eigh":
-        return _scaled(*eigh(cov))
+        return _times_roots(*eigh(cov))
     left, values, _ = svd(cov)
-    return left * broadcast_in_dim(sqrt(values), typeof(left).shape, _columns(left))
+    return left * broadcast_in_dim(sqrt(values), typeof(left).shape, _column_axes(left))
 
 
 @fused(static=("shape", "dtype", "method"))

@@ -22,7 +22,7 @@ from .gamma import gamma_of
 from .poisson import poisson_of
 from .sampler import sampler
 
-_STEPS = 64
+_RECURRENCE_STEPS = 64
 
 
 def _slope(x: Array, df: Array, nonc: Array) -> Array:
@@ -33,14 +33,14 @@ def _slope(x: Array, df: Array, nonc: Array) -> Array:
     Math. Comput. 28, 239) is close to s, and comes closer with each step.
     """
     square, v = x * nonc, 0.5 * df - 1.0
-    high = v + float(_STEPS)
+    high = v + float(_RECURRENCE_STEPS)
     root = sqrt((high + 1.5) * (high + 1.5) + square)
 
     def step(i: Array, s: Array) -> Array:
         order = high - convert_element_type(i, typeof(x).dtype)     # as in 1 / (2 order + …)
         return 1.0 / (2.0 * order + square * s)
 
-    return x * fori_loop(0, _STEPS, step, 1.0 / (high + 0.5 + root))
+    return x * fori_loop(0, _RECURRENCE_STEPS, step, 1.0 / (high + 0.5 + root))
 
 
 @custom_jvp

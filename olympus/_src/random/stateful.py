@@ -65,7 +65,7 @@ class StatefulPRNG:
           size: the shape; None is one number.
           dtype: a floating dtype.
         """
-        return uniform(self.key(), _shape(size), dtype)
+        return uniform(self.key(), _sample_shape(size), dtype)
 
     @api_boundary
     def uniform(self, low: ArrayLike = 0, high: ArrayLike = 1, size: Size = None, *,
@@ -77,7 +77,7 @@ class StatefulPRNG:
           size: the shape; None is the bounds'.
           dtype: a floating dtype.
         """
-        return uniform(self.key(), _shape(size, low, high), dtype, low, high)
+        return uniform(self.key(), _sample_shape(size, low, high), dtype, low, high)
 
     @api_boundary
     def normal(self, loc: ArrayLike = 0, scale: ArrayLike = 1, size: Size = None, *,
@@ -89,7 +89,7 @@ class StatefulPRNG:
           size: the shape; None is the parameters'.
           dtype: a floating dtype.
         """
-        drawn = normal(self.key(), _shape(size, loc, scale), dtype)
+        drawn = normal(self.key(), _sample_shape(size, loc, scale), dtype)
         return drawn * scale + loc
 
     @api_boundary
@@ -103,7 +103,7 @@ class StatefulPRNG:
           dtype: an integer dtype.
         """
         low, high = (0, low) if high is None else (low, high)
-        return randint(self.key(), _shape(size, low, high), low, high, dtype)
+        return randint(self.key(), _sample_shape(size, low, high), low, high, dtype)
 
     @api_boundary
     def split(self, num: int | Sequence[int]) -> StatefulPRNG:
@@ -137,7 +137,7 @@ class StatefulPRNG:
         return f"StatefulPRNG({self._base_key!r}, {self._counter!r})"
 
 
-def _shape(size: Size, *parameters: ArrayLike) -> tuple[int, ...]:
+def _sample_shape(size: Size, *parameters: ArrayLike) -> tuple[int, ...]:
     if size is None:
         return broadcast_shapes(*map(np.shape, parameters)) if parameters else ()
     return canonical_shape(size if isinstance(size, Sequence) else (size,))
@@ -150,9 +150,6 @@ def stateful_rng(seed: int | ArrayLike | None = None, *, impl: str | None = None
     Args:
       seed: an integer; None takes one from the operating system, outside of traced functions.
       impl: the algorithm, as `olympus.random.key` takes it.
-
-    Returns:
-      A `StatefulPRNG`.
 
     >>> rng = olympus.experimental.random.stateful_rng(7)
     >>> print(rng.integers(10, size=5))

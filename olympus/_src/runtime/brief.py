@@ -1,9 +1,9 @@
 """Whether a program ends so soon that the thread that calls it had better run it.
 
-XLA:CPU runs a program in a thread of its own, so that the caller can go on, and wakes that thread
-for it: some 40 us of CPU time a call, and as long until the result is there. Nothing is gained
-where the program takes less. XLA itself leaves programs of under 1,000 floating-point operations to
-the caller, whatever else they do; here the time of a program is estimated from its equations.
+XLA:CPU runs a program in a thread of its own, so that the caller can go on. To wake that thread
+takes about 40 us of CPU time a call, and delays the result as long; a program that takes less gains
+nothing by it. XLA itself leaves only programs of under 1,000 floating-point operations to the
+caller, whatever else they do; here the time of a program is estimated from its equations.
 `tools/dispatch_table.py` measured the limit and the pace of each operation.
 """
 
@@ -13,10 +13,10 @@ import math
 
 from ..core.ir import ClosedOlympuspr, Olympuspr, OlympusprEqn, derived
 
-# In nanoseconds. At 100 us a call that is waited for gains a third, and a loop of calls that nobody
-# waits for as much as it loses where another core is free.
+# In nanoseconds. At 100 us a call whose result is waited for becomes a third faster. In a loop of
+# calls without waiting, the gain equals the loss of running beside the caller on a free core.
 LIMIT = 1e5
-_EQUATION = 20.0    # the least time of an equation: it bounds how many are visited
+_EQUATION = 20.0    # the least time of an equation, so that few are visited before the limit
 _STEP = 400.0       # the time that an equation, as a kernel of its own, adds to each step of a loop
 
 

@@ -223,7 +223,7 @@ class Directory:
     @contextlib.contextmanager
     def _locked(self) -> Iterator[IO[bytes] | None]:
         """Alone among the processes that write here; gives the lock, None where there are none."""
-        with open(self.path / ".lock", "r+b", buffering=0, opener=_made) as lock:
+        with open(self.path / ".lock", "r+b", buffering=0, opener=_open_or_make) as lock:
             if not stat.S_ISREG(os.fstat(lock.fileno()).st_mode):
                 raise OSError(errno.EINVAL, "it is no regular file", lock.name)
             _locks.add(lock)    # which a fork's child has open, too, and would hold as well
@@ -271,7 +271,7 @@ class Directory:
                     yield file.name, file.stat(follow_symlinks=False)
 
 
-def _made(path: str, flags: int) -> int:
+def _open_or_make(path: str, flags: int) -> int:
     return _no_waiting(path, flags | os.O_CREAT)
 
 
@@ -622,10 +622,12 @@ def _keep(directory: Directory, key: str, name: str, xla: LoadedExecutable, took
     else:
         # At once: it holds Python's lock anyway, and XLA cannot write a sort any more that has run.
         data = lib.serialize_executable(xla)
-        _write(directory, name, len(data), lambda: _put(directory, key, name, data, took, level))
+        _write(directory, name, len(data),
+               lambda: _put_and_log(directory, key, name, data, took, level))
 
 
-def _put(directory: Directory, key: str, name: str, data: bytes, took: float, level: int) -> None:
+def _put_and_log(directory: Directory, key: str, name: str, data: bytes, took: float,
+                 level: int) -> None:
     size, why = directory.put(key, data, took)
     if why:
         LOGGER.log(level, "Not writing persistent cache entry for '%s' with key %r since its "

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from ..base import config, source
 
-_count = itertools.count(1)     # files are numbered as their programs were made
+_file_numbers = itertools.count(1)     # files are numbered as their programs were made
 MODES = {"stablehlo": "compile.mlir", "olympuspr": "trace.olympuspr.txt"}
 
 
@@ -27,7 +27,7 @@ def dump(mode: str, name: str, text: Callable[[], str]) -> None:
         return
     # `<lambda>` is no name of a file everywhere, and names have at most 255 bytes.
     safe = re.sub(r"[^\w.-]", "_", name)[:80]
-    path = Path(config.dump_ir_to.value, f"olympus_ir{next(_count):04}_{safe}_{MODES[mode]}")
+    path = Path(config.dump_ir_to.value, f"olympus_ir{next(_file_numbers):04}_{safe}_{MODES[mode]}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text(), encoding="utf-8")

@@ -233,15 +233,16 @@ def operation_call(prim: Primitive, params: Params) -> PjitFunction:
             eqn.source = source.CALLERS
         return closed
 
-    return _called(prim.name, staged, several, prim.programs != (),
-                   None if prim.by_groups is None else
-                   lambda args: prim.by_groups(in_groups(args), **params),
-                   prim.specs_out(params) if isinstance(prim, Higher) else ())
+    return _compiled_call(prim.name, staged, several, prim.programs != (),
+                          None if prim.by_groups is None else
+                          lambda args: prim.by_groups(in_groups(args), **params),
+                          prim.specs_out(params) if isinstance(prim, Higher) else ())
 
 
-def _called(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympuspr], several: bool,
-            users: bool, by_groups: Callable[[Sequence[ArrayLike]], Array] | None = None,
-            specs: Sequence[PartitionSpec] = ()) -> PjitFunction:
+def _compiled_call(name: str, program_for: Callable[[list[ShapedArray]], ClosedOlympuspr],
+                   several: bool, users: bool,
+                   by_groups: Callable[[Sequence[ArrayLike]], Array] | None = None,
+                   specs: Sequence[PartitionSpec] = ()) -> PjitFunction:
     """The C++ callable of a program for operands of any types.
 
     Args:
@@ -365,7 +366,7 @@ class EvalTrace(Trace):
 
     def compiled(self, closed: ClosedOlympuspr, name: str) -> Callable[[list[Array]], list[Array]]:
         """A program as a function of a list of values."""
-        call = _called(name, lambda avals: closed, True, False)
+        call = _compiled_call(name, lambda avals: closed, True, False)
 
         def run(args: list[Array]) -> list[Array]:
             for a in args:

@@ -84,7 +84,8 @@ def explained(error: Exception, calls: Sequence[ForeignCall]) -> Exception | Non
             "ffi_call: a call with side effects in a program over several devices given; XLA "
             "compiles none whose device is open; make it within olympus.shard_map, where each "
             "device makes its own, or on arrays of one device.")
-    said = [line for explain in (_counts, _names, _types, _ranks) for line in explain(text, calls)]
+    said = [line for explain in (_counts, _bad_names, _bad_types,
+                                 _ranks) for line in explain(text, calls)]
     if not said:
         return None
     return errors.OlympusRuntimeError("\n  ".join([
@@ -104,13 +105,13 @@ def _counts(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
                f"{names and f' ({names})'}; pass {wanted}.")
 
 
-def _names(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
+def _bad_names(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
     for given, wanted in _BAD_NAME.findall(text):
         who = [c for c in calls if given in dict(c.attributes)]
         yield f"{_who(who)}takes no attribute {given!r}, but one called {wanted!r}; rename it."
 
 
-def _types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
+def _bad_types(text: str, calls: Sequence[ForeignCall]) -> Iterator[str]:
     for kind, wanted, given in _BAD_TYPE.findall(text):
         want, have = _DTYPES.get(wanted, wanted), _DTYPES.get(given, given)
         if kind == "buffer d":

@@ -73,12 +73,12 @@ def check_results(name: str, closed: ClosedOlympuspr | None, args: Sequence[Arra
 
 
 def _has(test: Test, x: ArrayLike) -> bool:
-    value = _value(x)
+    value = _array_on_devices(x)
     return (type(value) is lib.ArrayImpl and dtypes.is_inexact(value.dtype)
             and bool(test(lib.to_numpy(value)).any()))
 
 
-def _value(x: object) -> Any:
+def _array_on_devices(x: object) -> Any:
     """The array of an operand: of the parts that devices have of it, within `shard_map`."""
     while isinstance(x, Tracer):
         x = x._val
@@ -101,12 +101,13 @@ class _Place(NamedTuple):
 
     @classmethod
     def of(cls, test: Test, x: Array, operands: Sequence[ArrayLike]) -> _Place:
-        array = _value(x)
+        array = _array_on_devices(x)
         index = tuple(int(i) for i in np.argwhere(test(lib.to_numpy(array)))[0])
         own = index[array.ndim - x.aval.ndim:]      # the axes before are the devices'
         return cls(own, _device(array, index), [
             typeof(a).str_short() if dtypes.is_extended(typeof(a).dtype) else
-            element(np.asarray(_value(a)), typeof(a), index if isinstance(a, Tracer) else own)
+            element(np.asarray(_array_on_devices(a)), typeof(a),
+                    index if isinstance(a, Tracer) else own)
             for a in operands])
 
 

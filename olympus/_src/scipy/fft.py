@@ -26,7 +26,7 @@ _NORMS = ("backward", "ortho", "forward")
 
 # Along the last axis, of real numbers, without a factor ------------------------------------------
 
-def _turns(count: int, size: int, shift: float, dtype: DTypeLike) -> np.ndarray:
+def _phases(count: int, size: int, shift: float, dtype: DTypeLike) -> np.ndarray:
     """exp(-πi (k + shift) / size) for k < count, in the complex dtype of `dtype`."""
     values = np.exp(-1j * np.pi * (np.arange(count) + shift) / size)
     return values.astype(dtypes.to_complex_dtype(dtype))
@@ -41,7 +41,7 @@ def _cosine2(x: Array, n: int) -> Array:
     """Makhoul, "A fast cosine transform in one and two dimensions", 1980: the even elements in
     order, then the odd ones in reverse, are transformed without being continued."""
     z = rfft(concatenate([x[..., ::2], flip(x[..., 1::2], -1)], -1))
-    z = 2 * z * _turns(n // 2 + 1, 2 * n, 0, x.dtype)
+    z = 2 * z * _phases(n // 2 + 1, 2 * n, 0, x.dtype)
     return concatenate([z.real, -flip(z.imag[..., 1:(n + 1) // 2], -1)], -1)
 
 
@@ -50,7 +50,7 @@ def _cosine3(x: Array, n: int) -> Array:
     last = flip(x[..., n // 2 + n % 2:], -1)
     sines = concatenate([x[..., :1] * 0, last], -1)
     half = x[..., :n // 2 + 1]
-    z = (half - 1j * sines) * _turns(n // 2 + 1, 2 * n, 0, x.dtype).conj()
+    z = (half - 1j * sines) * _phases(n // 2 + 1, 2 * n, 0, x.dtype).conj()
     v = irfft(z, n, norm="forward")
     out = x * 0
     return out.at[..., ::2].set(v[..., :(n + 1) // 2]).at[..., 1::2].set(
@@ -59,10 +59,10 @@ def _cosine3(x: Array, n: int) -> Array:
 
 def _cosine4(x: Array, n: int) -> Array:
     """Type 4 by products of cosines: type 2 of a turned series gives sums of neighbours."""
-    turned = x * _turns(n, 2 * n, 0, x.dtype)
+    turned = x * _phases(n, 2 * n, 0, x.dtype)
     # Two real series of twice the length are one complex transform.
     parts = [rfft(part, 2 * n)[..., :n] for part in (turned.real, turned.imag)]
-    return 2 * ((parts[0] + 1j * parts[1]) * _turns(n, 2 * n, 0.5, x.dtype)).real
+    return 2 * ((parts[0] + 1j * parts[1]) * _phases(n, 2 * n, 0.5, x.dtype)).real
 
 
 _COSINES = {1: _cosine1, 2: _cosine2, 3: _cosine3, 4: _cosine4}

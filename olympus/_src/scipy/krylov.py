@@ -33,8 +33,9 @@ from ..types.shape import definitely_equal, static_int
 from ..types.tree import tree_flatten, tree_map, tree_structure
 
 Operator: TypeAlias = Callable[[Any], Any]      # of vectors, or of users' pytrees
-# (product, inverse, b, x0, least residual, most steps) -> x, info
-Solver: TypeAlias = Callable[[Operator, Operator, Array, Array, Array, int], tuple[Array, Array]]
+# (product, inverse, b, x0, b - A x0, least residual, most steps) -> x, info
+Solver: TypeAlias = Callable[
+    [Operator, Operator, Array, Array, Array, Array, int], tuple[Array, Array]]
 Limit = TypeVar("Limit", int, float)
 
 
@@ -92,7 +93,7 @@ def _operator(name: str, what: str, given: object, b: ArrayLike) -> Operator:
     return lambda x: dot_general(matrix, x, (((1,), (0,)), ((), ())), "highest")
 
 
-def _vectors(name: str, A: object, b: PyTree, x0: PyTree | None) -> tuple[PyTree, PyTree]:
+def _inexact_vectors(name: str, A: object, b: PyTree, x0: PyTree | None) -> tuple[PyTree, PyTree]:
     """b and x0 as pytrees of floating dtypes, also where A is a matrix."""
     matrix = [A] if _function(A) is None else []
 
@@ -129,34 +130,38 @@ def _limit(given: object, name: str, what: str, kinds: str, static: Callable[...
     return stop_gradient(given)
 
 
-def _number(given: object, name: str, what: str) -> float:
+def _real_option(given: object, name: str, what: str) -> float:
     return real_number(given, f"{name}: {what}")
 
 
 def _solved(name: str, iterate: Solver, A: object, b: PyTree, x0: PyTree | None, tol: float,
             atol: float, maxiter: object, M: object) -> tuple[PyTree, Array]:
-    """Run `iterate(product, inverse, b, x0, least residual, maxiter)` as a differentiable solve."""
-    b, x0 = _vectors(name, A, b, x0)
+    """Run `iterate(product, inverse, b, x0, b - A x0, least residual, maxiter)` as a differentiable
+    solve."""
+    zero = x0 is None       # then b is the first residual, without a product
+    b, x0 = _inexact_vectors(name, A, b, x0)
     vector, unravel = ravel_pytree(b)
     start = stop_gradient(ravel_pytree(x0)[0])
     product = _operator(name, "A", A, b)
     inverse = (lambda x: x) if M is None else _operator(name, "M", M, b)
     limit = (10 * typeof(vector).shape[0] if maxiter is None else
              _limit(maxiter, name, "maxiter", "iu", static_int))
-    tol, atol = [_limit(x, name, what, "iuf", _number)
+    tol, atol = [_limit(x, name, what, "iuf", _real_option)
                  for x, what in ((tol, "tol"), (atol, "atol"))]
 
-    def solver(start: Array, inverse: Operator) -> Callable[[Operator, Array], tuple[Array, Array]]:
+    def solver(start: Array, zero: bool, inverse: Operator
+               ) -> Callable[[Operator, Array], tuple[Array, Array]]:
         def solve(product: Operator, b: Array) -> tuple[Array, Array]:
             least = maximum(tol * sqrt(_size2(b)), atol)
-            return iterate(product, inverse, b, start, least, limit)
+            residual = b if zero else b - product(start)
+            return iterate(product, inverse, b, start, residual, least, limit)
         return solve
 
     def transposed(x: Array) -> Array:
         return linear_transpose(inverse, vector)(x)[0]
 
-    x, info = custom_linear_solve(product, vector, solver(start, inverse), has_aux=True,
-                                  transpose_solve=solver(start * 0, transposed))
+    x, info = custom_linear_solve(product, vector, solver(start, zero, inverse), has_aux=True,
+                                  transpose_solve=solver(start * 0, True, transposed))
     return unravel(x), info
 
 
@@ -193,10 +198,8 @@ def cg(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: flo
     return _solved("cg", _conjugate_gradients, A, b, x0, tol, atol, maxiter, M)
 
 
-def _conjugate_gradients(product: Operator, inverse: Operator, b: Array, x: Array, least: Array,
-                         limit: int) -> tuple[Array, Array]:
-    r = b - product(x)
-
+def _conjugate_gradients(product: Operator, inverse: Operator, b: Array, x: Array, r: Array,
+                         least: Array, limit: int) -> tuple[Array, Array]:
     def going(state: Sequence[Array]) -> Array:
         *_, size, k = state
         return (size > least ** 2) & (k < limit)
@@ -240,9 +243,8 @@ def bicgstab(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, to
     return _solved("bicgstab", _bicgstab, A, b, x0, tol, atol, maxiter, M)
 
 
-def _bicgstab(product: Operator, inverse: Operator, b: Array, x: Array, least: Array, limit: int
-              ) -> tuple[Array, Array]:
-    first = b - product(x)
+def _bicgstab(product: Operator, inverse: Operator, b: Array, x: Array, first: Array, least: Array,
+              limit: int) -> tuple[Array, Array]:
     one = _dot(first, first) * 0 + 1
 
     def going(state: PyTree) -> Array:
@@ -308,22 +310,22 @@ def gmres(A: ArrayLike | Operator, b: PyTree, x0: PyTree | None = None, *, tol: 
     if size < 1:
         raise ValueError(f"gmres: restart {size} given; a positive int is required.")
 
-    def iterate(product: Operator, inverse: Operator, b: Array, x: Array, least: Array, limit: int
-                ) -> tuple[Array, Array]:
-        return _gmres(product, inverse, b, x, least, limit,
+    def iterate(product: Operator, inverse: Operator, b: Array, x: Array, r: Array, least: Array,
+                limit: int) -> tuple[Array, Array]:
+        return _gmres(product, inverse, b, x, r, least, limit,
                       min(size, static_int(typeof(b).shape[0], "gmres", "size")),
                       solve_method == "batched")
 
     return _solved("gmres", iterate, A, b, x0, tol, atol, maxiter, M)
 
 
-def _gmres(product: Operator, inverse: Operator, b: Array, x: Array, least: Array, limit: int,
-           size: int, whole: bool) -> tuple[Array, Array]:
+def _gmres(product: Operator, inverse: Operator, b: Array, x: Array, r: Array, least: Array,
+           limit: int, size: int, whole: bool) -> tuple[Array, Array]:
     norm = sqrt(_size2(b))
     least = sqrt(_size2(inverse(b))) * minimum(1, least / where(norm > 0, norm, 1))
 
-    def residual(x: Array) -> tuple[Array, Array]:
-        r = inverse(b - product(x))
+    def inverted(r: Array) -> tuple[Array, Array]:
+        r = inverse(r)
         return r, sqrt(_size2(r))
 
     def going(state: PyTree) -> Array:
@@ -332,9 +334,9 @@ def _gmres(product: Operator, inverse: Operator, b: Array, x: Array, least: Arra
     def cycle(state: PyTree) -> PyTree:
         x, r, beta, k = state
         x = x + _correction(lambda v: inverse(product(v)), r, beta, least, size, whole)
-        return x, *residual(x), k + 1
+        return x, *inverted(b - product(x)), k + 1
 
-    x, _, beta, k = while_loop(going, cycle, (x, *residual(x), np.int32(0)))
+    x, _, beta, k = while_loop(going, cycle, (x, *inverted(r), np.int32(0)))
     return x, _info(beta, least, k)
 
 

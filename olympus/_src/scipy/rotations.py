@@ -30,7 +30,7 @@ from ..types.shape import definitely_equal, less
 _AXES = {"x": 0, "y": 1, "z": 2}
 
 
-def _vectors(name: str, x: ArrayLike, size: int) -> Array:
+def _float_vectors(name: str, x: ArrayLike, size: int) -> Array:
     """Floats [size] or [n, size]."""
     x = inexact(asarray(x))
     if x.ndim not in (1, 2) or not definitely_equal(x.shape[-1], size):
@@ -166,7 +166,7 @@ def _magnitude(q: Array) -> Array:
     return 2 * arctan2(where(zero, 0, sqrt(where(zero, 1, size))), absolute(q[..., 3]))
 
 
-def _axes(name: str, seq: str, fewest: int) -> tuple[list[int], bool]:
+def _euler_axes(name: str, seq: str, fewest: int) -> tuple[list[int], bool]:
     """The axes of a sequence of letters, and whether each rotation turns the next one's axis."""
     intrinsic = seq.isupper()
     letters = seq.lower() if intrinsic or seq.islower() else ""
@@ -208,11 +208,11 @@ class Rotation(NamedTuple):
           angles: in radians, for one axis a scalar or [n], else [len(seq)] or [n, len(seq)].
           degrees: whether they are in degrees.
         """
-        axes, intrinsic = _axes("from_euler", seq, 1)
+        axes, intrinsic = _euler_axes("from_euler", seq, 1)
         angles = inexact(asarray(angles))
         if len(axes) == 1 and angles.ndim < 2:
             angles = angles[..., None]
-        angles = _vectors("from_euler", angles, len(axes))
+        angles = _float_vectors("from_euler", angles, len(axes))
         return cls(_of_angles(angles, axes=tuple(axes), intrinsic=intrinsic, degrees=degrees))
 
     @classmethod
@@ -232,7 +232,7 @@ class Rotation(NamedTuple):
     @api_boundary
     def from_mrp(cls, mrp: ArrayLike) -> Rotation:
         """Rotations of modified Rodrigues parameters, [3] or [n, 3]: axis times tan(angle / 4)."""
-        m = _vectors("from_mrp", mrp, 3)
+        m = _float_vectors("from_mrp", mrp, 3)
         size = (m * m).sum(-1, keepdims=True)
         return cls(concatenate([2 * m, 1 - size], -1) / (1 + size))
 
@@ -240,13 +240,13 @@ class Rotation(NamedTuple):
     @api_boundary
     def from_quat(cls, quat: ArrayLike) -> Rotation:
         """Rotations of quaternions (x, y, z, w), [4] or [n, 4], of any length but zero."""
-        return cls(_normalized(_vectors("from_quat", quat, 4)))
+        return cls(_normalized(_float_vectors("from_quat", quat, 4)))
 
     @classmethod
     @api_boundary
     def from_rotvec(cls, rotvec: ArrayLike, degrees: bool = False) -> Rotation:
         """Rotations of vectors [3] or [n, 3]: the axis times the angle."""
-        v = _vectors("from_rotvec", rotvec, 3)
+        v = _float_vectors("from_rotvec", rotvec, 3)
         return cls(_of_rotvec(v * (math.pi / 180) if degrees else v))
 
     @classmethod
@@ -289,7 +289,7 @@ class Rotation(NamedTuple):
     def apply(self, vectors: ArrayLike, inverse: bool = False) -> Array:
         """Vectors [3] or [n, 3] after the rotation, or before it."""
         v, m = (asarray(x) for x in promote_dtypes(
-            "Rotation.apply", _vectors("apply", vectors, 3), self.as_matrix()))
+            "Rotation.apply", _float_vectors("apply", vectors, 3), self.as_matrix()))
         return _applied(m, v, inverse=inverse)
 
     @api_boundary
@@ -299,7 +299,7 @@ class Rotation(NamedTuple):
         Bernardes & Viollet, "Quaternion to Euler angles conversion" (2022). Where the second angle
         makes the first and third axis one, the third angle (capitals) or the first is zero.
         """
-        axes, intrinsic = _axes("as_euler", seq, 3)
+        axes, intrinsic = _euler_axes("as_euler", seq, 3)
         angles = _angles(self.quat, axes=tuple(axes), intrinsic=intrinsic)
         return angles * (180 / math.pi) if degrees else angles
 

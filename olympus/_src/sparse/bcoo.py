@@ -10,7 +10,6 @@ from typing import Protocol, Self
 
 import numpy as np
 
-from ..base.config import enable_checks
 from ..base.docstrings import complete_docstrings
 from ..base.errors import ConcretizationTypeError
 from ..base.typing import Array, ArrayLike, DTypeLike
@@ -27,6 +26,7 @@ from ..numpy.selection import where
 from ..types import dtypes
 from ..types.shape import canonical_shape
 from ..types.tree_registry import register_pytree_node_class
+from .checks import check_indices, checked, flat_places
 from .conversions import (
     bcoo_extract_p, bcoo_fromdense_p, bcoo_sort_indices_p, bcoo_sum_duplicates_p, bcoo_todense_p,
     bcoo_transpose_p, distinct, padding, sparse_permutation,
@@ -84,7 +84,8 @@ class BCOO(OLYMPUSSparse):
       unique_indices: a promise that no index is there twice.
 
     TypeError for indices of another dtype, ValueError for sizes that do not fit; under
-    `olympus_enable_checks` also for known indices that are negative or break a promise.
+    `olympus_enable_checks` also for known indices that are outside of the array and no
+    padding, or break a promise.
 
     >>> import olympus.numpy as onp
     >>> from olympus.experimental import sparse
@@ -105,8 +106,8 @@ class BCOO(OLYMPUSSparse):
         self.shape = canonical_shape(shape, "BCOO")
         self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
         bcoo_properties(self.data, self.indices, self.shape)
-        if enable_checks.value and not isinstance(self.indices, Tracer):
-            _check_indices(np.asarray(self.indices), self._info)
+        if checked(self.indices):
+            check_indices("BCOO", np.asarray(self.indices), self._info)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array], SparseInfo]:
         """For pytrees: data and indices, and the fields that these do not say."""
@@ -183,7 +184,7 @@ class BCOO(OLYMPUSSparse):
                 "arrays have sparse axes only; call update_layout on the result.")
         data, columns = scipy_parts(mat)
         indices = np.stack(columns, -1).astype(index_dtype or np.int32)
-        order = np.all(np.diff(_flat_places(indices, mat.shape)) > 0)
+        order = np.all(np.diff(flat_places(indices, mat.shape)) > 0)
         return cls((data, indices), shape=mat.shape, indices_sorted=bool(order),
                    unique_indices=bool(order))
 
@@ -220,35 +221,6 @@ class BCOO(OLYMPUSSparse):
         """The array with permuted axes: batch, sparse and dense ones each among themselves."""
         perm = tuple(range(self.ndim))[::-1] if axes is None else tuple(axes)
         return bcoo_transpose(self, permutation=perm)
-
-
-def _flat_places(indices: np.ndarray, shape: Shape) -> np.ndarray:
-    """Where each index is among all places in order, as one number; padding is last."""
-    weights = np.cumprod([1, *[n + 1 for n in shape[:0:-1]]])[::-1]
-    return (indices.astype(np.int64) * weights).sum(-1) if len(shape) else np.zeros(len(indices))
-
-
-def _check_indices(indices: np.ndarray, info: SparseInfo) -> None:
-    """ValueError for indices that are negative, or that break a promise of the array."""
-    shape, is_sorted, unique, _ = info
-    if indices.size and indices.min() < 0:
-        where_it_is = tuple(int(i) for i in np.argwhere(indices < 0)[0])
-        raise ValueError(f"BCOO: index {indices[where_it_is]} at indices{list(where_it_is)} given; "
-                         f"indices of 0 or more are required; padding has indices {shape}.")
-    n_batch, n_sparse = indices.ndim - 2, indices.shape[-1]
-    sizes = shape[n_batch:n_batch + n_sparse]
-    for rows in indices.reshape(-1, *indices.shape[-2:]):
-        outside = (rows >= np.asarray(sizes, np.int64)).any(-1)
-        places = np.where(outside, np.iinfo(np.int64).max, _flat_places(rows, sizes))
-        if is_sorted and (places[1:] < places[:-1]).any():
-            at = int(np.argmax(places[1:] < places[:-1]))
-            raise ValueError(f"BCOO: indices_sorted=True given, and index {rows[at + 1]} at "
-                             f"{at + 1} after {rows[at]}; indices in lexicographic order are "
-                             "required; call sort_indices() on the array without the promise.")
-        inner = places[~outside]
-        if unique and len(np.unique(inner)) < len(inner):
-            raise ValueError("BCOO: unique_indices=True given, and an index twice; call "
-                             "sum_duplicates() on the array without the promise.")
 
 
 def scipy_parts(mat: ScipySparse) -> tuple[np.ndarray, list[np.ndarray]]:

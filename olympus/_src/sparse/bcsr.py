@@ -7,10 +7,8 @@ from typing import Self
 
 import numpy as np
 
-from ..base.config import enable_checks
 from ..base.docstrings import complete_docstrings
 from ..base.typing import Array, ArrayLike, DType, DTypeLike
-from ..core.trace import Tracer
 from ..numpy.creation import asarray, zeros
 from ..numpy.joining import concatenate
 from ..numpy.reductions import cumsum
@@ -20,6 +18,7 @@ from ..types.tree_registry import register_pytree_node_class
 from .bcoo import (
     BCOO, ScipySparse, bcoo_eliminate_zeros, bcoo_sum_duplicates, concrete_count, stored_count,
 )
+from .checks import check_pointers, checked
 from .conversions import bcoo_extract_p, bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined, add_at, batched
 from .formats import (
@@ -64,8 +63,8 @@ class BCSR(OLYMPUSSparse):
         self.shape = canonical_shape(shape, "BCSR")
         self.indices_sorted, self.unique_indices = bool(indices_sorted), bool(unique_indices)
         bcsr_properties(self.data, self.indices, self.indptr, self.shape)
-        if enable_checks.value and not isinstance(self.indptr, Tracer):
-            _check_pointers(np.asarray(self.indptr), self.nse)
+        if checked(self.indices, self.indptr):
+            check_pointers("BCSR", np.asarray(self.indices), np.asarray(self.indptr), self._info)
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], SparseInfo]:
         """For pytrees: data, indices and indptr, and the fields that these do not say."""
@@ -174,14 +173,6 @@ class BCSR(OLYMPUSSparse):
     def todense(self) -> Array:
         """The array, dense."""
         return bcsr_todense(self)
-
-
-def _check_pointers(indptr: np.ndarray, nse: int) -> None:
-    """ValueError unless pointers ascend from 0 to at most nse."""
-    if indptr.size and ((indptr[..., 0] != 0).any() or (np.diff(indptr) < 0).any()
-                        or (indptr > nse).any()):
-        raise ValueError(f"BCSR: indptr {indptr} given; pointers that ascend from 0 to at most "
-                         f"nse={nse} are required.")
 
 
 def by_rows(indices: Array, shape: Shape) -> tuple[Array, Array]:

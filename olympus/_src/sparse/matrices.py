@@ -16,6 +16,7 @@ from ..types.shape import canonical_shape
 from ..types.tree_registry import register_pytree_node_class
 from .bcoo import ScipySparse, concrete_count, eye_bcoo, scipy_parts, stored_count
 from .bcsr import bcsr_fromdense_p, by_rows
+from .checks import check_indices, check_pointers, checked
 from .conversions import bcoo_fromdense_p, bcoo_todense_p
 from .defined import Defined
 from .formats import WORDS, COOInfo, OLYMPUSSparse, Shape, SparseInfo, described, given_parts
@@ -43,6 +44,9 @@ class _Matrix(OLYMPUSSparse):
             raise ValueError(f"{name}: {described(self.data)} and index arrays "
                              f"{[tuple(p.shape) for p in parts]} for shape {self.shape} given; "
                              "vectors and a shape of two sizes are required.")
+        if parts[0].shape != self.data.shape:
+            raise ValueError(f"{name}: {described(self.data)} and {parts[0].size} indices given; "
+                             "one index for each stored element is required.")
         if not all(dtypes.is_integer(p.dtype) for p in parts):
             raise TypeError(f"{name}: index dtypes {[str(p.dtype) for p in parts]} given; integers "
                             "are required.")
@@ -85,6 +89,12 @@ class COO(_Matrix):
         self.shape = canonical_shape(shape, "COO")
         self._rows_sorted, self._cols_sorted = rows_sorted, cols_sorted
         self._check(self.row, self.col)
+        if self.row.shape != self.col.shape:
+            raise ValueError(f"COO: row of {self.row.size} and col of {self.col.size} indices "
+                             "given; equal sizes are required.")
+        if checked(self.row, self.col):
+            places = np.stack([np.asarray(x) for x in (self.row, self.col)], -1)
+            check_indices("COO", places, SparseInfo(self.shape))
 
     @property
     def _info(self) -> COOInfo:
@@ -143,6 +153,9 @@ class _Compressed(_Matrix):
         if self.indptr.shape[0] != rows + 1:
             raise ValueError(f"{type(self).__name__}: indptr of {self.indptr.shape[0]} pointers "
                              f"for shape {self.shape} given; {rows + 1} are required.")
+        if checked(self.indices, self.indptr):
+            check_pointers(type(self).__name__, np.asarray(self.indices), np.asarray(self.indptr),
+                           SparseInfo(self._rows()))
 
     def tree_flatten(self) -> tuple[tuple[Array, Array, Array], SparseInfo]:
         """For pytrees: data, indices and indptr, and the shape."""

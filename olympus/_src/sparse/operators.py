@@ -1,9 +1,13 @@
-"""The operators and methods of BCOO and BCSR that go by NumPy's rules, installed on the classes."""
+"""The operators and methods of BCOO and BCSR that go by NumPy's rules, installed on the classes.
+
+Errors leave the methods of all formats without the package's frames, at the user's line.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+from ..base.source import bounded
 from ..base.typing import ArrayLike
 from ..core.trace import typeof
 from ..numpy import arithmetic
@@ -11,6 +15,7 @@ from ..numpy.creation import asarray
 from ..numpy.products import matmul
 from .bcoo import BCOO, bcoo_dot_general
 from .bcsr import BCSR, bcsr_dot_general
+from .matrices import COO, CSC, CSR
 from .transform import sparsify
 
 Sparse = BCOO | BCSR
@@ -78,13 +83,28 @@ def _install() -> None:
     found.update({"matmul": _product, "rmatmul": lambda self, other: _product(other, self),
                   "pow": _power, "rpow": _by(arithmetic.power, True), "getitem": _item,
                   "iter": _items})
+    found = {name: bounded(method) for name, method in found.items()}
     for name, method in found.items():
         setattr(BCOO, f"__{name}__", method)
     for name in ("matmul", "rmatmul", "getitem", "neg", "pos", "abs"):
         setattr(BCSR, f"__{name}__", found[name])
     for name in ("sum", "reshape", "astype"):
-        setattr(BCOO, name, _method(name))
-    BCSR.astype = _method("astype")     # pyright: ignore[reportAttributeAccessIssue]
+        setattr(BCOO, name, bounded(_method(name)))
+    BCSR.astype = bounded(_method("astype"))     # pyright: ignore[reportAttributeAccessIssue]
+
+
+def _bound(cls: type) -> None:
+    """Let errors leave the class's own and inherited methods at the user's line."""
+    for name in ("__init__", "__matmul__", "fromdense", "from_bcoo", "from_scipy_sparse", "todense",
+                 "transpose", "update_layout", "sort_indices", "sum_duplicates", "to_bcoo"):
+        for home in cls.__mro__[:-1]:
+            method = vars(home).get(name)
+            if isinstance(method, classmethod):
+                setattr(home, name, classmethod(bounded(method.__func__)))
+            elif method is not None:
+                setattr(home, name, bounded(method))
 
 
 _install()
+for _cls in (BCOO, BCSR, COO, CSR, CSC):
+    _bound(_cls)

@@ -142,7 +142,7 @@ class _Solver:
         """Whether the equation gave a variable or a condition; else others must come first."""
         wanted, name = equation
         size = dimension({Term(((Factor(name), 1),)): 1}, wanted.scope)
-        parts = _split(wanted, self.found.variables)
+        parts = _split_linear(wanted, self.found.variables)
         if parts is None:
             return False
         var, k, rest = parts
@@ -190,8 +190,8 @@ class _Solver:
             "0, but found ", value, ". ")
 
 
-def _split(d: Dimension, known: Mapping[str, DimSize]
-           ) -> tuple[str | None, int, DimSize] | None:
+def _split_linear(d: Dimension, known: Mapping[str, DimSize]
+                  ) -> tuple[str | None, int, DimSize] | None:
     """(variable, factor, known rest): the dimension is the sum of factor * variable and the rest;
     None if it is not.
     """

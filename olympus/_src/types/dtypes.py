@@ -90,7 +90,7 @@ _ROWS: Final = (
 )
 
 
-def _table() -> dict[np.dtype, tuple[str, int]]:
+def _kinds_and_bits() -> dict[np.dtype, tuple[str, int]]:
     """dtype -> (kind, bits)."""
     table = {}
     for names, kind, bits in _ROWS:
@@ -100,7 +100,7 @@ def _table() -> dict[np.dtype, tuple[str, int]]:
     return table
 
 
-_TABLE: Final = _table()
+_TABLE: Final = _kinds_and_bits()
 _DTYPE: Final = {dtype.name: dtype for dtype in _TABLE}
 
 
@@ -411,7 +411,7 @@ _LETTERS: Final = {
 
 
 def isdtype(dtype: DTypeLike, kind: str | DTypeLike | tuple[str | DTypeLike, ...]) -> bool:
-    """Whether a dtype is of a kind, as the array API standard names kinds.
+    """Whether a dtype belongs to a kind, as the array API standard names kinds.
 
     Args:
       dtype: a dtype or its name.

@@ -488,9 +488,6 @@ def mesh_around() -> Mesh | None:
 def get_abstract_mesh() -> AbstractMesh:
     """The ambient mesh of `set_mesh` or `use_abstract_mesh`; a mesh without axes if there is none.
 
-    Returns:
-      An `AbstractMesh`.
-
     >>> with olympus.set_mesh(olympus.make_mesh((1,), ("x",))):
     ...     print(olympus.sharding.get_abstract_mesh())
     AbstractMesh('x': 1, axis_types=(Explicit,), device_kind=cpu, num_cores=None, platform=cpu)

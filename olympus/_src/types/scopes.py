@@ -132,7 +132,7 @@ class Facts:
         t = dimension({term: 1}, scope)
         factor = term.factor
         if factor is None:
-            yield from _within(t, self._product_bounds(term, scope))
+            yield from _distances_to_bounds(t, self._product_bounds(term, scope))
         elif not factor.operands:
             yield t - 1
         else:
@@ -141,7 +141,8 @@ class Facts:
                 sign = 1 if factor.name == "max" else -1
                 yield sign * (t - x)
                 yield sign * (t - y)
-                yield from _within(t, _extreme_bounds(factor, self.range(x), self.range(y)))
+                yield from _distances_to_bounds(t, _extreme_bounds(factor, self.range(x),
+                                                                   self.range(y)))
             elif factor.name == "mod":
                 yield from self._implied_by_mod(t, y)
             else:
@@ -152,11 +153,11 @@ class Facts:
         if low > 0:
             yield t
             yield y - 1 - t
-            yield from _within(t, (0, high - 1))
+            yield from _distances_to_bounds(t, (0, high - 1))
         elif high < 0:
             yield -t
             yield t - y - 1
-            yield from _within(t, (low + 1, 0))
+            yield from _distances_to_bounds(t, (low + 1, 0))
 
     def _implied_by_division(self, t: DimSize, x: DimSize, y: DimSize, scope: SymbolicScope
                              ) -> Iterable[DimSize]:
@@ -165,7 +166,7 @@ class Facts:
             raise InconclusiveDimensionOperation(
                 f"Possible division by 0 in division by {y}; a divisor that is never 0 is "
                 f"required; add a constraint such as '{y} >= 1'.")
-        yield from _within(t, _quotient_bounds(self.range(x), (low, high)))
+        yield from _distances_to_bounds(t, _quotient_bounds(self.range(x), (low, high)))
         rest = x - t * y        # the remainder: of the sign of y, and nearer to 0
         remainder = operation("mod", x, y, scope)
         if low > 0:
@@ -185,10 +186,10 @@ class Facts:
         high: float = 1
         for factor, power in term.powers:
             a, b = self.range(dimension({Term(((factor, 1),)): 1}, scope))
-            ends = [_power(a, power), _power(b, power)]
+            ends = [_float_power(a, power), _float_power(b, power)]
             if power % 2 == 0 and a <= 0 <= b:
                 ends.append(0)
-            corners = [_times(p, q) for p in (low, high) for q in (min(ends), max(ends))]
+            corners = [_float_product(p, q) for p in (low, high) for q in (min(ends), max(ends))]
             low, high = min(corners), max(corners)
         return low, high
 
@@ -272,7 +273,7 @@ def _eliminated(terms: Terms, fact: Terms, term: Term) -> Terms:
     return _added(scaled, fact, abs(k) // divisor)
 
 
-def _within(t: DimSize, bounds: tuple[float, float]) -> Iterable[DimSize]:
+def _distances_to_bounds(t: DimSize, bounds: tuple[float, float]) -> Iterable[DimSize]:
     low, high = bounds
     if low > -INFINITY:
         yield t - int(low)
@@ -280,11 +281,11 @@ def _within(t: DimSize, bounds: tuple[float, float]) -> Iterable[DimSize]:
         yield int(high) - t
 
 
-def _times(p: float, q: float) -> float:
+def _float_product(p: float, q: float) -> float:
     return 0 if p == 0 or q == 0 else p * q
 
 
-def _power(base: float, power: int) -> float:
+def _float_power(base: float, power: int) -> float:
     return base ** power
 
 

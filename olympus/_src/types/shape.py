@@ -306,9 +306,9 @@ def slice_of(entry: slice, n: DimSize) -> tuple[DimSize, int, DimSize]:
     ends: tuple[Any, Any] = (0, n) if forward else (n - 1, -1)
     start, stop = ends
     if entry.start is not None:
-        start = _bound(entry.start, n, forward, "start")
+        start = _slice_bound(entry.start, n, forward, "start")
     if entry.stop is not None:
-        stop = _bound(entry.stop, n, forward, "stop")
+        stop = _slice_bound(entry.stop, n, forward, "stop")
     if entry.stop is None and isinstance(start, SymbolicDim) and definitely_equal(step, 1) and (
             entry.start is not None and not known_less(entry.start, 0)):
         return start, 1, maximum(0, n - entry.start)    # as of x[:n - start]; not n - min(start, n)
@@ -328,7 +328,7 @@ def is_positive(step: DimSize, what: str) -> bool:
             f"{said(error)}") from None
 
 
-def _bound(bound: Any, n: DimSize, forward: bool, which: str) -> DimSize:
+def _slice_bound(bound: Any, n: DimSize, forward: bool, which: str) -> DimSize:
     """A bound of a slice counted from the front, in `[0, n]`, or `[-1, n - 1]` for steps back."""
     place: Any = bound if isinstance(bound, SymbolicDim) else operator.index(bound)
     try:

@@ -205,11 +205,11 @@ class Dimension(SymbolicDim):
 
     def __mul__(self, other: object) -> Any:
         return self._by_value(operator.mul, other) if (n := whole(other)) is None else (
-            _product(self, n))
+            _dimension_product(self, n))
 
     def __rmul__(self, other: object) -> Any:
         return self._by_value(operator.mul, other, True) if (n := whole(other)) is None else (
-            _product(self, n))
+            _dimension_product(self, n))
 
     def __pow__(self, power: object) -> Any:
         if (n := whole(power)) is None or isinstance(n, Dimension):
@@ -435,7 +435,7 @@ def difference(x: DimSize, y: DimSize) -> DimSize:
     return combine(x, y, -1)
 
 
-def _product(x: Dimension, y: DimSize) -> DimSize:
+def _dimension_product(x: Dimension, y: DimSize) -> DimSize:
     if not isinstance(y, Dimension):
         if y == 1:
             return x

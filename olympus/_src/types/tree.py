@@ -214,10 +214,11 @@ def tree_map(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree, is_leaf: IsL
         raise flatten_error("tree_map", tree, error, is_leaf) from None
     if not rest:
         return treedef.unflatten(map(f, leaves))
-    return treedef.unflatten(map(f, leaves, *_columns("tree_map", treedef, rest)))
+    return treedef.unflatten(map(f, leaves, *_subtrees_at_leaves("tree_map", treedef, rest)))
 
 
-def _columns(what: str, treedef: PyTreeDef, rest: tuple[PyTree, ...]) -> list[list[PyTree]]:
+def _subtrees_at_leaves(what: str, treedef: PyTreeDef,
+                        rest: tuple[PyTree, ...]) -> list[list[PyTree]]:
     """The subtrees of each further tree at the leaves of the first."""
     columns: list[list[PyTree]] = []
     for index, other in enumerate(rest, 2):
@@ -317,7 +318,7 @@ def tree_map_with_path(f: Callable[..., PyTree], tree: PyTree, *rest: PyTree,
     what = "tree_map_with_path"
     pairs, treedef = _flatten_with_path(what, tree, is_leaf, is_leaf_takes_path)
     paths, leaves = [path for path, _ in pairs], [leaf for _, leaf in pairs]
-    return treedef.unflatten(map(f, paths, leaves, *_columns(what, treedef, rest)))
+    return treedef.unflatten(map(f, paths, leaves, *_subtrees_at_leaves(what, treedef, rest)))
 
 
 def tree_reduce(function: Callable[[T, Any], T], tree: PyTree,
@@ -438,9 +439,6 @@ def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
     Args:
       treedefs: an iterable of structures.
 
-    Returns:
-      A `PyTreeDef`.
-
     >>> treedef_tuple([tree_structure(1), tree_structure([1])])
     PyTreeDef((*, [*]))
     """
@@ -509,11 +507,12 @@ def broadcast_prefix(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = N
     >>> broadcast_prefix([1, 2], [("a", "b"), "c"])
     [1, 1, 2]
     """
-    return _broadcast("broadcast_prefix", prefix_tree, full_tree, is_leaf)
+    return _broadcast_prefix("broadcast_prefix", prefix_tree, full_tree, is_leaf)
 
 
-def _broadcast(what: str, prefix_tree: bool | Sequence[bool], full_tree: PyTree, is_leaf: IsLeaf
-               ) -> list[bool]:
+def _broadcast_prefix(what: str, prefix_tree: bool | Sequence[bool], full_tree: PyTree,
+                      is_leaf: IsLeaf
+                      ) -> list[bool]:
     leaves, treedef = tree_flatten(prefix_tree, is_leaf)
     try:
         subtrees = treedef.flatten_up_to(full_tree)
@@ -539,7 +538,7 @@ def tree_broadcast(prefix_tree: PyTree, full_tree: PyTree, is_leaf: IsLeaf = Non
     >>> tree_broadcast([1, 2], [("a", "b"), "c"])
     [(1, 1), 2]
     """
-    leaves = _broadcast("tree_broadcast", prefix_tree, full_tree, is_leaf)
+    leaves = _broadcast_prefix("tree_broadcast", prefix_tree, full_tree, is_leaf)
     return tree_unflatten(tree_structure(full_tree), leaves)
 
 

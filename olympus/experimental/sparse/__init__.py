@@ -2,7 +2,7 @@
 
 import typing as _typing
 
-from ..._src.base.util import publish as _publish
+from ..._src.base.util import publish_bounded as _publish
 from ..._src.base.util import submodules as _submodules
 from ..._src.sparse.bcoo import (
     BCOO, bcoo_dot_general, bcoo_dot_general_sampled, bcoo_extract, bcoo_fromdense,

@@ -31,7 +31,7 @@ def _keep_alive(connection: socket.socket, seconds: int) -> None:
             connection.setsockopt(socket.IPPROTO_TCP, getattr(socket, name), max(value, 1))
 
 
-def _wait(pulses: Iterable[tuple[str, int]], silence: int) -> None:
+def _wait_for_ends(pulses: Iterable[tuple[str, int]], silence: int) -> None:
     """Wait until the processes that have these pulses have ended."""
     with selectors.DefaultSelector() as living:
         for address in pulses:
@@ -44,7 +44,7 @@ def _wait(pulses: Iterable[tuple[str, int]], silence: int) -> None:
                 living.unregister(key.fileobj)
 
 
-def _start(address: str, count: int, heartbeat_timeout: int, shutdown_timeout: int) -> Any:
+def _start_service(address: str, count: int, heartbeat_timeout: int, shutdown_timeout: int) -> Any:
     # Recoverable: it does not end the others when one is lost, nor wait for all when one leaves.
     return _jax.get_distributed_runtime_service(
         address, count, heartbeat_timeout=heartbeat_timeout, shutdown_timeout=shutdown_timeout,
@@ -59,12 +59,12 @@ def main() -> None:
     asked = json.loads(line)
     pulses = asked.pop("pulses")
     try:
-        _service = _start(**asked)      # kept: it would stop where nothing refers to it
+        _service = _start_service(**asked)      # kept: it would stop where nothing refers to it
     except RuntimeError as error:
         print(json.dumps(str(error)), flush=True)
         return
     print(json.dumps(None), flush=True)
-    _wait(map(tuple, pulses), asked["heartbeat_timeout"])
+    _wait_for_ends(map(tuple, pulses), asked["heartbeat_timeout"])
     # The service ends with its process. Its own end (jaxlib 0.10.2: `shutdown`, or the destructor)
     # is now and then a segmentation fault: a thread of gRPC's still asks for the next request.
     os._exit(0)

@@ -42,9 +42,9 @@ class CompilerOptionError(_jax.JaxRuntimeError, ValueError):
     """A compiler option of no known name, or with a value that it does not take."""
 
 
-# XLA:CPU compiles a loop to one function, in place of one for each operation of a step, where a
-# step touches no more than so many bytes and needs no library; its own limit is 1,024. Of larger
-# steps one function, of one thread, may be slower (`tools/kernel_table.py`, cases `steps`).
+# XLA:CPU compiles a whole loop to one function, instead of one function for each operation, if a
+# step touches at most this many bytes and needs no library; XLA's own limit is 1,024. Larger steps
+# may be slower as one function, which has one thread (`tools/kernel_table.py`, cases `steps`).
 SMALL_LOOP = 65536
 _SMALL_LOOP_OPTION = b"xla_cpu_small_while_loop_byte_threshold"
 
@@ -202,8 +202,8 @@ def compile(
     try:
         run = _at_once if in_this_thread else _to_the_end
         if is_absent(devices[0]):
-            # Of devices that are not here: nothing is loaded, bytecode is not taken, and functions
-            # are only as the client itself made them.
+            # The devices are not on this machine: nothing is loaded, bytecode is refused, and
+            # callbacks must be objects that the client made.
             callbacks = {name: own for name, calls in callbacks.items() if (
                 own := [c for c in calls if not callable(c)])}
             module = _mlir.parse(module) if isinstance(module, bytes) else module

@@ -91,11 +91,11 @@ def wait_for_hosts() -> None:
 
 def _let_go() -> None:
     while True:
-        _wait(*_running.get())
+        _wait_for_token(*_running.get())
         _running.task_done()
 
 
-def _wait(token: Any, functions: object) -> None:
+def _wait_for_token(token: Any, functions: object) -> None:
     with contextlib.suppress(Exception):    # who reads the results is told
         to_the_end(token.block_until_ready)
 

@@ -113,9 +113,6 @@ def serialize_portable_artifact(module: ir.Module, target: str | None = None) ->
       module: an `ir.Module`.
       target: a StableHLO version; by default one that readers of the last twelve weeks know.
 
-    Returns:
-      Bytes.
-
     >>> module = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir()
     >>> data = mlir.serialize_portable_artifact(module)
     >>> "stablehlo.add" in str(mlir.deserialize_portable_artifact(data))
@@ -139,9 +136,6 @@ def deserialize_portable_artifact(artifact: bytes) -> ir.Module:
 
     Args:
       artifact: the bytes.
-
-    Returns:
-      An `ir.Module`.
 
     >>> module = olympus.jit(lambda x: x + 1).lower(1.0).compiler_ir()
     >>> again = mlir.deserialize_portable_artifact(mlir.serialize_portable_artifact(module))
@@ -195,9 +189,6 @@ def refine_polymorphic_shapes(mlir_module: bytes, enable_shape_assertions: bool 
       enable_shape_assertions: whether its assertions about shapes are checked.
       validate_static_shapes: whether shapes that stay unknown are an error.
       enable_shardy: whether it has operations of Shardy's.
-
-    Returns:
-      A module as MLIR bytecode.
 
     >>> text = olympus.jit(lambda x: x + 1).lower(1.0).as_text()
     >>> type(mlir.refine_polymorphic_shapes(text.encode()))

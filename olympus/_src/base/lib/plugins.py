@@ -37,7 +37,7 @@ _ENTRY_POINT = b"GetPjrtApi"    # the function that a plugin's library exports
 # processes may compile, which share no device.
 _NO_SLICE = {"TPU_SKIP_MDS_QUERY": "1", "TPU_WORKER_HOSTNAMES": "localhost",
              "TPU_ACCELERATOR_TYPE": "v5litepod-4", "ALLOW_MULTIPLE_LIBTPU_LOAD": "1"}
-# By plugin, files of which a machine with its devices has one; of PCI devices also their numbers.
+# By plugin: a machine with its devices has one of these files. PCI devices also have numbers.
 _NODES = {"cuda": ("/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/dxg"), "tpu": ("/dev/accel[0-9]*",)}
 _GOOGLE, _TPUS = "0x1ae0", ("0x0027", "0x0056", "0x005e", "0x0062", "0x0063", "0x006f", "0x0076")
 

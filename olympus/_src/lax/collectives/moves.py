@@ -85,11 +85,12 @@ class Move(Collective, abstract=True):
                              "multiple of them.")
 
 
-def _size(axis_sizes: Sequence[int], groups: Groups | None) -> int:
+def _group_size(axis_sizes: Sequence[int], groups: Groups | None) -> int:
     return prod(axis_sizes) if groups is None else len(groups[0])
 
 
-def _parts(axis: Axis, names: Names, sizes: Sequence[int]) -> tuple[tuple[int, int, int], dict]:
+def _sizes_around(axis: Axis, names: Names,
+                  sizes: Sequence[int]) -> tuple[tuple[int, int, int], dict]:
     """Sizes (before, of, after) the axis among the names, and the params of the other names."""
     p = names.index(axis.name)
     rest = {"axis_name": (*names[:p], *names[p + 1:]), "axis_sizes": (*sizes[:p], *sizes[p + 1:]),
@@ -109,7 +110,7 @@ class AllGather(Move):
 
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
-        n = _size(axis_sizes, axis_index_groups)
+        n = _group_size(axis_sizes, axis_index_groups)
         return x.update(shape=(*x.shape[:dimension], n, *x.shape[dimension:]))
 
     def lower(self, b: Builder, x: IrValue, *, axis_name: Names, axis_index_groups: Groups | None,
@@ -134,7 +135,7 @@ class AllGather(Move):
             return move_axis(mine, 1, dimension + 1), 0
         x = to_front(axis, x, d)
         if len(axis_name) > 1:
-            (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
+            (before, n, after), rest = _sizes_around(axis, axis_name, axis_sizes)
             x = self.bind(x, dimension=0, **rest)               # [before after, n, ...]
             x = swap(cut(x, 0, (before, after)), 1, 2)          # [before, n, after, ...]
             x = merge(merge(x, 0), 0)
@@ -166,7 +167,7 @@ class ReduceScatter(Move):
 
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
-        self.check(x, dimension, _size(axis_sizes, axis_index_groups))
+        self.check(x, dimension, _group_size(axis_sizes, axis_index_groups))
         return x.update(shape=(*x.shape[:dimension], *x.shape[dimension + 1:]))
 
     def lower(self, b: Builder, x: IrValue, *, axis_name: Names, axis_index_groups: Groups | None,
@@ -198,7 +199,7 @@ class ReduceScatter(Move):
         total = mul(x, literal(axis.size, typeof(x).dtype)) if d is None else reduce_sum(x, (d,))
         if len(axis_name) == 1:
             return total, dimension
-        (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
+        (before, n, after), rest = _sizes_around(axis, axis_name, axis_sizes)
         total = move_axis(cut(total, dimension, (before, n, after)), dimension + 1, 0)
         return self.bind(merge(total, dimension + 1), dimension=dimension + 1, **rest), 0
 
@@ -250,12 +251,12 @@ class AllToAll(Move):
 
     def infer(self, x: ShapedArray, *, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int, **params: Hashable) -> ShapedArray:
-        self.check(x, dimension, _size(axis_sizes, axis_index_groups))
+        self.check(x, dimension, _group_size(axis_sizes, axis_index_groups))
         return x
 
     def lower(self, b: Builder, x: IrValue, *, axis_name: Names, axis_sizes: tuple[int, ...],
               axis_index_groups: Groups | None, dimension: int) -> IrValue:
-        at, count = b.attr(f"{dimension} : i64"), _size(axis_sizes, axis_index_groups)
+        at, count = b.attr(f"{dimension} : i64"), _group_size(axis_sizes, axis_index_groups)
         return b.op("stablehlo.all_to_all", [x], {
             "split_dimension": at, "concat_dimension": at, "split_count": b.attr(f"{count} : i64"),
             **b.group_attributes(axis_name, axis_index_groups)})
@@ -272,7 +273,7 @@ class AllToAll(Move):
             return ungrouped(x, axis_index_groups), 0
         if len(axis_name) == 1:
             return swap(x, 0, at), 0
-        (before, n, after), rest = _parts(axis, axis_name, axis_sizes)
+        (before, n, after), rest = _sizes_around(axis, axis_name, axis_sizes)
         x = swap(cut(x, at, (before, n, after)), 0, at + 1)     # [to, ..., before, from, after, …]
         x = merge(move_axis(x, at + 1, 1), at + 1)              # [to, from, ..., before after, …]
         x = self.bind(x, dimension=at + 1, **rest)
@@ -376,7 +377,7 @@ def _of_my_group(x: ArrayLike, names: Names, groups: Groups) -> tuple[Array, Arr
 def _bind(prim: Move, x: ArrayLike, names: Names, groups: Groups | None, dimension: int) -> Array:
     """Bind a primitive; several names with groups are spelled out."""
     if not isinstance(prim, AllGather):     # vmap's trace asks no `infer` before it applies a rule
-        prim.check(typeof(x), dimension, _size(sizes_of(names), groups))
+        prim.check(typeof(x), dimension, _group_size(sizes_of(names), groups))
     if groups is None or len(names) == 1 or of_mesh(names):
         summed = prim is unreduced_reduce_scatter_p
         more = {"mesh": get_abstract_mesh()} if summed or prim is all_gather_reduced_p else {}
@@ -391,8 +392,8 @@ def _bind(prim: Move, x: ArrayLike, names: Names, groups: Groups | None, dimensi
 
 # Functions ---------------------------------------------------------------------------------------
 
-def _mapped(what: str, x: T, axis_name: Hashable, groups: Sequence[Sequence[int]] | None,
-            fun: Callable[[Array, Names, Groups | None], Array]) -> T:
+def _map_leaves(what: str, x: T, axis_name: Hashable, groups: Sequence[Sequence[int]] | None,
+                fun: Callable[[Array, Names, Groups | None], Array]) -> T:
     """`fun(leaf, names, groups)` for each leaf; no names leave the leaves as they are."""
     names = axis_names(what, axis_name)
     found = check_groups(what, groups, names)
@@ -440,7 +441,7 @@ def all_gather(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups 
         out = _bind(prim, leaf, names, groups, at)
         return merge(out, at) if tiled else out
 
-    return _mapped("all_gather", x, axis_name, axis_index_groups, gather)
+    return _map_leaves("all_gather", x, axis_name, axis_index_groups, gather)
 
 
 def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
@@ -468,7 +469,7 @@ def psum_scatter(x: T, axis_name: AxisName, *, scatter_dimension: int = 0,
             prim = unreduced_reduce_scatter_p
         return _bind(prim, leaf, names, groups, at)
 
-    return _mapped("psum_scatter", x, axis_name, axis_index_groups, scatter)
+    return _map_leaves("psum_scatter", x, axis_name, axis_index_groups, scatter)
 
 
 class Future:
@@ -509,7 +510,7 @@ def psum_scatter_start(*args: Any, **kwargs: Any) -> Future:
 
 def _shares(what: str, x: ArrayLike, at: int, names: Names, groups: Groups | None) -> Array:
     """The axis as (positions, share of each)."""
-    aval, n = typeof(x), _size(sizes_of(names), groups)
+    aval, n = typeof(x), _group_size(sizes_of(names), groups)
     if mod(aval.shape[at], n):
         raise ValueError(f"{what}: operand {aval}, axis {at} given; a multiple of {n} elements on "
                          "it is required.")
@@ -547,7 +548,7 @@ def all_to_all(x: T, axis_name: AxisName, split_axis: int, concat_axis: int, *,
         # [..., senders, share, ...]: the senders go in front of the axis that they are joined on.
         return merge(move_axis(out, split, concat), concat)
 
-    return _mapped("all_to_all", x, axis_name, axis_index_groups, exchange)
+    return _map_leaves("all_to_all", x, axis_name, axis_index_groups, exchange)
 
 
 def pswapaxes(x: T, axis_name: AxisName, axis: int, *,

@@ -107,7 +107,7 @@ class RaggedAllToAll(Collective):
         groups = axis_index_groups or (tuple(range(axis.size)),)
         which, place = group_tables(groups)
         rows, _ = align(axis, args, dims, 0)
-        count = _count(rows[2], groups)
+        count = _slices_per_position(rows[2], groups)
         members = np.repeat(np.array(groups, np.int32)[which], count, 1)
         return _received(rows[0], rows[1], rows[2:5], members, place, count), 0
 
@@ -139,7 +139,7 @@ def _select(mask: Array, x: Array, y: ArrayLike) -> Array:
     return select_n(wide, y, x)
 
 
-def _count(table: ArrayLike, groups: Groups) -> int:
+def _slices_per_position(table: ArrayLike, groups: Groups) -> int:
     """The number of slices sent to each position, given an array with one entry for each in its
     last axis.
     """
@@ -199,7 +199,7 @@ def _by_gathering(operand: ArrayLike, output: ArrayLike, *indices: ArrayLike, na
     """Gather what all have, and compute what this element gets."""
     groups = groups or (tuple(range(prod(sizes_of(names)))),)
     which, place = group_tables(groups)
-    index, count = axis_index(names), _count(indices[0], groups)
+    index, count = axis_index(names), _slices_per_position(indices[0], groups)
     members = expand_dims(lookup(np.repeat(np.array(groups, np.int32)[which], count, 1), index),
                           (0,))
     everyone = [gathered(x, names) for x in (operand, *indices[:3])]

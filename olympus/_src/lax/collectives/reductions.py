@@ -359,13 +359,13 @@ def psum(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = None
     Array([0.25, 0.75], dtype=float32)
     """
     if isinstance(x, (int, float, complex)):
-        total: Any = x * _count("psum", axis_name, axis_index_groups)
+        total: Any = x * _group_size("psum", axis_name, axis_index_groups)
         return total
     return _reduction(psum_p, x, axis_name, axis_index_groups)
 
 
-def _count(what: str, axis_name: Hashable, axis_index_groups: Sequence[Sequence[int]] | None
-           ) -> int | Array:
+def _group_size(what: str, axis_name: Hashable, axis_index_groups: Sequence[Sequence[int]] | None
+                ) -> int | Array:
     """How many elements each reduces with: an int, or traced where groups differ in size."""
     names = axis_names(what, axis_name)
     groups = check_groups(what, axis_index_groups, names, equal=False)
@@ -394,7 +394,7 @@ def pmean(x: T, axis_name: AxisName, *, axis_index_groups: AxisIndexGroups = Non
     Array([-1.,  0.,  1.], dtype=float32)
     """
     total = psum(x, axis_name, axis_index_groups=axis_index_groups)
-    count = _count("pmean", axis_name, axis_index_groups)
+    count = _group_size("pmean", axis_name, axis_index_groups)
 
     def mean(leaf: Any) -> PyTree:
         if isinstance(leaf, (int, float, complex)):

@@ -34,8 +34,8 @@ from ..families import add
 from ..reduce import reduce_or
 from ..shape import zeros_of
 from ..transcendental import (
-    acos_p, asin_p, atan2_p, atan_p, cbrt_p, cos_p, exp2_p, log1p_p, log2_p, log10_p, pow_p, sin_p,
-    sinh_p, sqrt, tan_p,
+    acos_p, acosh_p, asin_p, asinh_p, atan2_p, atan_p, atanh_p, cbrt_p, cos_p, exp2_p, log1p_p,
+    log2_p, log10_p, pow_p, sin_p, sinh_p, sqrt, tan_p,
 )
 from . import float64
 from .blocks import MOST, by_blocks
@@ -284,8 +284,7 @@ def _sinh(x: Array) -> Array:
     w = _wide(abs(x))
     e = _power_of_2(mul(w, 1 / math.log(2)))
     found = mul(sub(e, div(1.0, e)), 0.5)
-    small = mul(w, polynomial(mul(w, w), _SINH))
-    return _or_tiny(_signed(_rounded(select(lt(w, _FEW), small, found)), _bits(x)), x)
+    return _odd(x, w, _SINH, found)
 
 
 def _log2(w: Array) -> Array:
@@ -300,6 +299,39 @@ def _log2(w: Array) -> Array:
 
 
 _ROOT_BITS = int(np.float64(math.sqrt(0.5)).view(np.int64)) >> 32
+
+
+# Inverse hyperbolic functions, and their series below 1/16.
+
+_ASINH = (1.0, -1 / 6, 3 / 40, -5 / 112, 35 / 1152)
+_ATANH = (1.0, 1 / 3, 1 / 5, 1 / 7, 1 / 9)
+_LN2 = math.log(2.0)
+
+
+def _odd(x: Array, w: Array, series: Sequence[float], found: Array) -> Array:
+    """The result at w = |x|, by a series for small numbers, with the sign of x."""
+    small = mul(w, polynomial(mul(w, w), series))
+    return _or_tiny(_signed(_rounded(select(lt(w, _FEW), small, found)), _bits(x)), x)
+
+
+def _asinh(x: Array) -> Array:
+    w = _wide(abs(x))
+    found = mul(_log2(add(w, sqrt(add(mul(w, w), 1.0)))), _LN2)
+    return _odd(x, w, _ASINH, select(is_finite(w), found, w))
+
+
+def _acosh(x: Array) -> Array:
+    w = _wide(x)
+    found = mul(_log2(add(w, sqrt(sub(mul(w, w), 1.0)))), _LN2)
+    ordinary = bitwise_and(ge(w, 1.0), is_finite(w))
+    return _rounded(select(ordinary, found, select(lt(w, 1.0), like(math.nan, w), w)))
+
+
+def _atanh(x: Array) -> Array:
+    w = _wide(abs(x))
+    found = mul(_log2(div(add(w, 1.0), sub(1.0, w))), 0.5 * _LN2)
+    end = select(eq(w, 1.0), like(math.inf, w), like(math.nan, w))
+    return _odd(x, w, _ATANH, select(lt(w, 1.0), found, end))
 
 
 def _are_alike(fits: Callable[..., bool], least: int, b: Builder, *xs: IrValue) -> bool:
@@ -447,6 +479,9 @@ KERNELS = {
              _double(1.8, float64.exp2, LEAST_QUICK)),
     sinh_p: (_narrow(_POLYNOMIAL, 0.8, _sinh, LEAST_QUICK),
              _double(3.0, float64.sinh, LEAST_QUICK)),
+    asinh_p: (_narrow(_POLYNOMIAL, 13.0, _asinh),),
+    acosh_p: (_narrow(_POLYNOMIAL, 8.0, _acosh),),
+    atanh_p: (_narrow(_POLYNOMIAL, 10.0, _atanh),),
     log1p_p: (_double(2.0, float64.log1p, LEAST_QUICK),),
     log2_p: (_double(4.0, functools.partial(float64.log_to, base=2), LEAST_QUICK),),
     log10_p: (_double(4.2, functools.partial(float64.log_to, base=10), LEAST_QUICK),),

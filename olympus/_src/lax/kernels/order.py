@@ -37,6 +37,7 @@ from . import networks
 
 OfTwo = Callable[[IrValue, IrValue], IrValue]
 BOOL, INT32, UINT8, UINT32 = map(dtypes.as_dtype, ("bool", "int32", "uint8", "uint32"))
+NUMBER = make_aval((), INT32)
 # Found with tools/kernel_table.py: fewer elements a merge sort orders as fast, and so it does keys
 # of 64 bits; and the loops take 0.1 s to compile.
 LEAST, MOST = 1 << 16, 2 ** 31 - 1
@@ -46,6 +47,7 @@ COUNTED = 8, 16             # bits
 # Bits of a digit, for keys of 8, 16 and 32: at most 2,048 counters are in the nearest cache.
 DIGITS = {8: 8, 16: 8, 32: 11}
 UNROLL = 4      # steps of loops over elements, for 1.3 times the speed
+TALLIES = 3     # digits that are counted in a step
 
 
 def _is_long(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_keys: int) -> bool:
@@ -128,25 +130,28 @@ def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray
     # The first bit of a digit is a number of the keys' dtype: to convert it would be one more
     # kernel.
     size, place = DIGITS[bits], make_aval((), dtypes.as_dtype(f"uint{bits}"))
-    one, flag = make_aval((1,), word.dtype), make_aval((), BOOL)
+    one = make_aval((1,), word.dtype)
 
     def digit(x: IrValue, shift: IrValue) -> IrValue:
         return b.traced(functools.partial(_digit, dtype, below), [x, shift], [one, place])[0]
 
+    counts = _counts(b, x, word, digit, -(-bits // size), size, place)
+
     # One loop over the digits: each written out would take as long again to compile. Signed
     # integers are often small: a digit that all elements share leaves them as they are.
-    def by_digit(shift: IrValue, x: IrValue) -> list[IrValue]:
-        start, several = _starts(b, x, word, shift, digit, 1 << size)
+    def by_digit(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+        (x,) = values
+        start, several = _starts(b, counts, k, size, n)
+        shift = b.convert(b.op("stablehlo.multiply", [k, b.scalar(size, INT32)], None, NUMBER),
+                          place)
 
         def one_pass() -> list[IrValue]:
             return _pass(b, x, word, start, shift, digit, 1 << size)
 
-        out = one_pass() if dtypes.scalar_kind(dtype) != "i" else b.case(
+        return one_pass() if dtypes.scalar_kind(dtype) != "i" else b.case(
             several, [lambda: [x], one_pass], [b.type(word)])
-        return [b.op("stablehlo.add", [shift, b.scalar(size, place.dtype)], None, place), *out]
 
-    x = b.while_loop([b.constant(0, place), x], lambda shift, _: b.compare(
-        "LT", shift, b.scalar(bits, place.dtype), "UNSIGNED", flag), by_digit)[1]
+    (x,) = b.counted_loop(-(-bits // size), [x], by_digit)
     return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word])
 
 
@@ -225,29 +230,46 @@ def _converted(x: Array, dtype: DType) -> Array:
     return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
-def _starts(b: Builder, x: IrValue, word: ShapedArray, shift: IrValue, digit: OfTwo, size: int
-            ) -> tuple[IrValue, IrValue]:
-    """int32[size + 1]: how many elements have lower values of a digit; and 1 if not all have one.
+def _counts(b: Builder, x: IrValue, word: ShapedArray, digit: OfTwo, digits: int, size: int,
+            place: ShapedArray) -> IrValue:
+    """int32[digits * 2**size + 1]: how many elements have each value of each digit, in one pass.
 
     The last number is none: of zeros alone XLA would make a kernel, where it copies a constant.
     """
-    counters = make_aval((size + 1,), INT32)
-    one, entry, number = make_aval((1,), word.dtype), make_aval((1,), INT32), make_aval((), INT32)
+    total = digits << size
+    counters = make_aval((total + 1,), INT32)
+    one, entry = make_aval((1,), word.dtype), make_aval((1,), INT32)
 
     def tally(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        (counts,), at = values, digit(_element(b, x, i, one), shift)
-        count = b.op("stablehlo.add", [_element(b, counts, at, entry), b.full(entry, 1)], None,
-                     entry)
-        return [_put(b, counts, count, at, counters)]
+        (counts,), here = values, _element(b, x, i, one)
+        for k in range(digits):
+            at = digit(here, b.scalar(k * size, place.dtype))
+            if k:
+                at = b.op("stablehlo.add", [at, b.scalar(k << size, INT32)], None, NUMBER)
+            count = b.op("stablehlo.add", [_element(b, counts, at, entry), b.full(entry, 1)], None,
+                         entry)
+            counts = _put(b, counts, count, at, counters)
+        return [counts]
+
+    zeros = b.constant(np.append(np.zeros(total, np.int32), np.int32(1)), counters)
+    return b.counted_loop(word.size, [zeros], tally, TALLIES // digits)[0]
+
+
+def _starts(b: Builder, counts: IrValue, k: IrValue, size: int, n: int
+            ) -> tuple[IrValue, IrValue]:
+    """int32[2**size + 1]: how many of n elements have lower values of digit k; and 1 if not all
+    have one."""
+    starts, entry = make_aval(((1 << size) + 1,), INT32), make_aval((1,), INT32)
+    first = b.op("stablehlo.multiply", [k, b.scalar(1 << size, INT32)], None, NUMBER)
 
     def place(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        return b.traced(functools.partial(_before, word.size), [
-            i, _element(b, counts, i, entry), *values], [number, entry, entry, number, counters])
+        at = b.op("stablehlo.add", [first, i], None, NUMBER)
+        return b.traced(functools.partial(_before, n), [i, _element(b, counts, at, entry), *values],
+                        [NUMBER, entry, entry, NUMBER, starts])
 
-    zeros = b.constant(np.append(np.zeros(size, np.int32), np.int32(1)), counters)
-    (counts,) = b.counted_loop(word.size, [zeros], tally, UNROLL)
-    _, several, found = b.counted_loop(size, [
-        b.constant(np.zeros(1, np.int32), entry), b.constant(1, number), zeros], place)
+    zeros = b.constant(np.append(np.zeros(1 << size, np.int32), np.int32(1)), starts)
+    _, several, found = b.counted_loop(1 << size, [
+        b.constant(np.zeros(1, np.int32), entry), b.constant(1, NUMBER), zeros], place)
     return found, several
 
 
@@ -260,8 +282,7 @@ def _before(n: int, i: Array, here: Array, before: Array, several: Array, found:
 def _pass(b: Builder, x: IrValue, word: ShapedArray, start: IrValue, shift: IrValue,
           digit: OfTwo, size: int) -> list[IrValue]:
     """The words in the order of one digit; equal ones keep theirs."""
-    counters, place, number = make_aval((size + 1,), INT32), make_aval((1,), INT32), make_aval(
-        (), INT32)
+    counters, place = make_aval((size + 1,), INT32), make_aval((1,), INT32)
     one = make_aval((1,), word.dtype)
 
     def body(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
@@ -271,7 +292,7 @@ def _pass(b: Builder, x: IrValue, word: ShapedArray, start: IrValue, shift: IrVa
         # Otherwise XLA copies the counters at each step.
         to = b.hold(_element(b, start, at, place), place)
         more = b.op("stablehlo.add", [to, b.full(place, 1)], None, place)
-        to = b.op("stablehlo.reshape", [to], None, number)
+        to = b.op("stablehlo.reshape", [to], None, NUMBER)
         return [_put(b, start, more, at, counters), _put(b, out, here, to, word)]
 
     # The words before are overwritten: XLA copies them, for which it compiles nothing.

@@ -16,13 +16,13 @@ from ...types import dtypes
 from ...types.avals import ShapedArray, make_aval
 from ...types.memory import Space
 from ..arithmetic import mul
-from ..bits import bitwise_and, bitwise_not, bitwise_or
+from ..bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_right_arithmetic
 from ..comparison import gt, lt, ne
-from ..convert import convert_element_type_p
+from ..convert import bitcast_convert_type_p, convert_element_type_p
 from ..creation import broadcasted_iota, full
 from ..families import add
 from ..indexing import take_along
-from ..reduce import reduce_sum
+from ..reduce import reduce_max_p, reduce_sum
 from ..shape import Dims, broadcast_in_dim, reshape
 from ..slicing import dynamic_update_slice, index_in_dim, pad, slice_in_dim
 from ..sort import partition_p, rank_of, ranked_p, sort_p, top_k_p
@@ -31,9 +31,11 @@ from .blocks import by_blocks
 from .ranks import KEYS, LEAST, LEAST_ROW, MOST, counted, counted_below
 from .reductions import BLOCK
 
-FLOAT32, INT32 = map(dtypes.as_dtype, ("float32", "int32"))
+FLOAT32, INT32, UINT32 = map(dtypes.as_dtype, ("float32", "int32", "uint32"))
 # Found with tools/kernel_table.py: each further rank costs some 4 ns an element to count.
 MOST_RANKS = 2
+# Of fewer that XLA has a heap for, blocks are as fast for a part, but take 80 ms more to compile.
+PART, LEAST_CUT, LEAST_HEAPED = 256, 512, 1 << 18
 LEAST_LARGEST, MOST_HEAPS = 64, 32      # XLA has a heap for keys of up to 32 bits
 
 
@@ -157,11 +159,14 @@ def _number(x: Array) -> Array:
 
 # The largest
 
+def _has_heap(aval: ShapedArray) -> bool:
+    return dtypes.itemsize_bits(aval.dtype) < 32 or aval.dtype == FLOAT32
+
+
 def _are_many(b: Builder, x: IrValue, *, k: int, axis: int) -> bool:
     aval = b.avals_in[0]
     n, bits = aval.shape[axis], dtypes.itemsize_bits(aval.dtype)
-    by_heap = bits < 32 or aval.dtype == FLOAT32
-    enough = k >= LEAST_LARGEST and k >= n // MOST_HEAPS if by_heap else 0 < k <= n // 2
+    enough = k >= LEAST_LARGEST and k >= n // MOST_HEAPS if _has_heap(aval) else 0 < k <= n // 2
     return (enough and dtypes.scalar_kind(aval.dtype) != "b" and bits >= 16
             and LEAST <= aval.size <= MOST and n >= LEAST_ROW
             and aval.memory_space is Space.Device)
@@ -182,6 +187,84 @@ def _largest(b: Builder, x: IrValue, *, k: int, axis: int) -> Sequence[IrValue]:
     return b.by_rule(fun, [x], b.avals_in)
 
 
+def _are_very_few(b: Builder, x: IrValue, *, k: int, axis: int) -> bool:
+    aval = b.avals_in[0]
+    n, bits = aval.shape[axis], dtypes.itemsize_bits(aval.dtype)
+    least = LEAST_HEAPED if _has_heap(aval) else LEAST
+    return (0 < k <= n // PART and least <= aval.size <= MOST and n >= LEAST_CUT
+            and dtypes.scalar_kind(aval.dtype) != "b" and 16 <= bits <= 32
+            and aval.memory_space is Space.Device)
+
+
+def _of_blocks(b: Builder, x: IrValue, *, k: int, axis: int) -> Sequence[IrValue]:
+    """The k largest are in the k blocks with the largest maxima, the first ones of equal maxima:
+    each of the others has k elements before its own."""
+    aval = b.avals_in[0]
+    n, rows = aval.shape[axis], aval.update(shape=(aval.size // aval.shape[axis], aval.shape[axis]))
+    width = 1 << (int((n / k) ** 0.5).bit_length() - 1)
+    count = -(-n // width)
+    padded = make_aval((rows.shape[0], count * width), INT32)
+    x = b.op("stablehlo.reshape", [x], None, rows)
+    (rank,) = b.traced(functools.partial(_padded_rank, count * width - n), [x], [rows])
+    rank = b.hold(rank, padded)
+    best = make_aval((rows.shape[0], count), INT32)
+    (maxima,) = b.traced(functools.partial(_maxima, width), [rank], [padded])
+    blocks, chosen = _places_of_largest(b, b.hold(maxima, best), best, k)
+    places, those = b.traced(functools.partial(_elements_of_blocks, width), [rank, blocks],
+                             [padded, chosen])
+    cut = make_aval((rows.shape[0], k * width), INT32)
+    at, _ = _places_of_largest(b, b.hold(those, cut), cut, k)
+    outs = b.traced(_chosen, [x, places, at], [rows, cut, chosen])
+    return [b.op("stablehlo.reshape", [out], None, a)
+            for out, a in zip(outs, b.avals_out, strict=True)]
+
+
+def _padded_rank(more: int, x: Array) -> Array:
+    """int32 in the order of the elements; behind the last one, elements that are not larger."""
+    rank, least = rank_of(x), literal(-(1 << 31), INT32)
+    if typeof(rank).dtype == UINT32:
+        rank = bitcast_convert_type_p.bind(bitwise_xor(rank, 1 << 31), new_dtype=INT32)
+    return pad(_number(rank), least, [(0, 0, 0), (0, more, 0)])
+
+
+def _maxima(width: int, rank: Array) -> Array:
+    rows, size = typeof(rank).shape
+    return reduce_max_p.bind(reshape(rank, (rows, size // width, width)), axes=(2,))
+
+
+def _places_of_largest(b: Builder, rank: IrValue, aval: ShapedArray, k: int
+                       ) -> tuple[IrValue, ShapedArray]:
+    """By XLA's heap, which compares floats by their bits, also those of NaN."""
+    (x,) = b.traced(_float_of_rank, [rank], [aval])
+    places = make_aval((aval.shape[0], k), INT32)
+    outs = b.ops("chlo.top_k", [x], {"k": b.attr(f"{k} : i64")}, avals=[
+        places.update(dtype=FLOAT32), places]).results
+    return b.hold(outs[1], places), places
+
+
+def _float_of_rank(rank: Array) -> Array:
+    bits = bitwise_xor(rank, bitwise_and(shift_right_arithmetic(rank, 31), (1 << 31) - 1))
+    return bitcast_convert_type_p.bind(bits, new_dtype=FLOAT32)
+
+
+def _elements_of_blocks(width: int, rank: Array, blocks: Array) -> list[Array]:
+    """The places of the elements of blocks, in order, and their ranks."""
+    (blocks,) = sort_p.bind(blocks, dimension=1, is_stable=False, num_keys=1)
+    rows, k = typeof(blocks).shape
+    places = add(broadcast_in_dim(mul(blocks, width), (rows, k, width), (0, 1)),
+                 broadcasted_iota(INT32, (rows, k, width), 2))
+    places = reshape(places, (rows, k * width))
+    return [places, take_along(rank, places, 1)]
+
+
+def _chosen(x: Array, places: Array, at: Array) -> list[Array]:
+    order = take_along(places, at, 1)
+    return [take_along(x, order, 1), order]
+
+
 _WHY = "a sort orders all elements"
 KERNELS = {partition_p: (Kernel("parts by ranks", _WHY, _are_few, _by_ranks),),
-           top_k_p: (Kernel("the largest part, sorted", _WHY, _are_many, _largest),)}
+           top_k_p: (Kernel("the largest of the blocks with the largest maxima",
+                            "XLA compares each element with a heap, or sorts all", _are_very_few,
+                            _of_blocks),
+                     Kernel("the largest part, sorted", _WHY, _are_many, _largest),)}

@@ -27,7 +27,8 @@ from ..creation import broadcasted_iota
 from ..families import add
 from ..indexing import GatherDimensionNumbers, gather
 from ..shape import (
-    align, broadcast_in_dim, expand_dims, merge, move_axis, reduce_sum, transpose, zeros_of,
+    align, broadcast_in_dim, check_element, expand_dims, merge, move_axis, reduce_sum, transpose,
+    zeros_of,
 )
 from ..slicing import slice_in_dim
 from .kernels import INT32
@@ -109,6 +110,7 @@ class MatrixOperation(Primitive, abstract=True):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], **params: Hashable
              ) -> tuple[Any, list[int] | int]:
+        check_element(self, axis, args, dims, params)
         xs, _ = align(axis, args, dims, 0)
         outs = self.bind(*xs, **params)
         return outs, [0] * len(outs) if self.multiple_results else 0

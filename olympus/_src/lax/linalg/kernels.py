@@ -70,7 +70,7 @@ def has(b: Builder, kernel: str) -> bool:
     return kernel in KERNELS.get(b.platform, ())
 
 
-def _order(rank: int, batch: int) -> list[int]:
+def _column_major(rank: int, batch: int) -> list[int]:
     """The axes from the innermost one: matrices, after `batch` leading axes, are column-major."""
     order = list(range(rank))[::-1]
     if rank == batch + 2:
@@ -102,7 +102,7 @@ def call(b: Builder, kernel: str, xs: Sequence[IrValue], outs: Sequence[ShapedAr
     if b.platform == "tpu":
         return xla_call(b, target, xs, outs)
     ranks = [x.type.rank for x in xs], [a.ndim for a in outs]
-    layouts = [[_order(n, n if by_rows else batch) for n in of] for of in ranks]
+    layouts = [[_column_major(n, n if by_rows else batch) for n in of] for of in ranks]
     return b.custom_call(
         target, xs, [b.type(a) for a in outs],
         config={name: _parameter(name, value) for name, value in (config or {}).items()},

@@ -18,7 +18,7 @@ from ..barriers import stop_gradient
 from ..comparison import eq, select
 from ..creation import broadcasted_iota
 from ..families import add
-from ..shape import broadcast_in_dim, reduce_sum, reshape, transpose, zeros_of
+from ..shape import broadcast_in_dim, check_element, reduce_sum, reshape, transpose, zeros_of
 from ..slicing import concatenate, dynamic_index_in_dim
 from ..sort import sort
 from . import kernels
@@ -53,7 +53,7 @@ class Lu(MatrixOperation):
 
     def emit_empty(self, b: Builder, x: IrValue) -> list[IrValue]:
         out, pivot, order = b.avals_out
-        identity = b.traced(lambda: _columns(order), [], [])
+        identity = b.traced(lambda: _column_numbers(order), [], [])
         return [b.full(out, 0), b.full(pivot, 0), *identity]
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array]
@@ -137,6 +137,7 @@ class LuSolve(MatrixOperation):
              ) -> tuple[Any, list[int] | int]:
         if any(d is not None for d in dims[:3]):
             return super().vmap(axis, args, dims, **params)
+        check_element(self, axis, args, dims, params)
         free = typeof(args[3]).ndim - 2
         flat, shape = merged(args[3], dims[3], free)
         return reshape(self.bind(*args[:3], flat, **params), shape), free
@@ -150,7 +151,7 @@ def _lu_solved_transpose(factors: Array, order: Array, b: Array) -> Array:
     x = triangular_solve(factors, b, left_side=True, transpose_a=True)
     x = triangular_solve(factors, x, left_side=True, lower=True, unit_diagonal=True,
                          transpose_a=True)
-    _, back = sort([order, _columns(typeof(order))])
+    _, back = sort([order, _column_numbers(typeof(order))])
     return take_rows(x, back)
 
 
@@ -180,7 +181,7 @@ def emit_permutation(b: Builder, pivots: IrValue, pivot: ShapedArray, order: Sha
     if kernels.has(b, "lu_pivots") and is_static((*pivot.shape, *order.shape)) and 0 not in (
             pivot.shape):
         return kernels.call(b, "lu_pivots", [pivots], [order], order.ndim - 1)[0]
-    (identity,) = b.traced(lambda: _columns(order), [], [])
+    (identity,) = b.traced(lambda: _column_numbers(order), [], [])
     index = make_aval((), INT32)
 
     def step(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
@@ -189,7 +190,7 @@ def emit_permutation(b: Builder, pivots: IrValue, pivot: ShapedArray, order: Sha
     return b.counted_loop(pivot.shape[-1], [identity], step)[0]
 
 
-def _columns(aval: ShapedArray) -> Array:
+def _column_numbers(aval: ShapedArray) -> Array:
     return broadcasted_iota(INT32, aval.shape, aval.ndim - 1)
 
 
@@ -199,8 +200,8 @@ def _exchange(i: Array, pivots: Array, order: Array) -> Array:
     last = aval.ndim - 1
     batch, every = tuple(range(last)), tuple(range(aval.ndim))
     other = broadcast_in_dim(dynamic_index_in_dim(pivots, i, last), aval.shape, every)
-    there = eq(_columns(aval), other)
-    here = eq(_columns(aval), i)
+    there = eq(_column_numbers(aval), other)
+    here = eq(_column_numbers(aval), i)
     mine = broadcast_in_dim(dynamic_index_in_dim(order, i, last), aval.shape, every)
     exchanged = reduce_sum(select(there, order, zeros_of(aval)), (last,))
     return select(here, broadcast_in_dim(exchanged, aval.shape, batch),

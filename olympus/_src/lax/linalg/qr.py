@@ -157,7 +157,7 @@ class Ormqr(MatrixOperation):
 def product(a: ArrayLike, taus: ArrayLike, c: ArrayLike, *, left: bool, transpose: bool) -> Array:
     """`ormqr` with the matrix Q, made of the reflectors."""
     q = columns(a, 0, typeof(taus).shape[-1])
-    q = householder_product(_widened(q, typeof(a).shape[-2]), taus)
+    q = householder_product(_padded_columns(q, typeof(a).shape[-2]), taus)
     q = adjoint(q) if transpose else q
     return matmul(q, c) if left else matmul(c, q)
 
@@ -303,14 +303,14 @@ class Qr(MatrixOperation):
         if params["full_matrices"] and less(n, m):
             # Q's last columns are the reflectors applied to them.
             (a, taus), (ta, ttaus) = geqrf_p.jvp([x], [t])
-            a, ta, tr = _widened(a, m), _widened(ta, m), triu(ta)
+            a, ta, tr = _padded_columns(a, m), _padded_columns(ta, m), triu(ta)
             _, tq = householder_product_p.jvp([a, taus], [ta, ttaus])
         else:
             tq, tr = _thin_tangents(q, r, t)
         return [q, r, *order], [tq, tr, *(Zero(typeof(p).to_tangent_aval()) for p in order)]
 
 
-def _widened(x: Array, size: int) -> Array:
+def _padded_columns(x: Array, size: int) -> Array:
     """x[..., m, n] with columns of zeros up to `size` columns."""
     aval = typeof(x)
     more = [(0, 0, 0)] * (aval.ndim - 1) + [(0, size - aval.shape[-1], 0)]
@@ -329,7 +329,7 @@ def _composed(x: Array, *, pivoting: bool, full_matrices: bool, use_magma: bool 
     r = triu(a if full_matrices else rows(a, 0, k))
     reflectors = columns(a, 0, k)
     if full_matrices and not definitely_equal(k, m):
-        reflectors = _widened(a, m)
+        reflectors = _padded_columns(a, m)
     q = householder_product(reflectors, taus)
     return [q, r] if order is None else [q, r, order]
 

@@ -18,7 +18,7 @@ from ..comparison import eq, gt, select
 from ..creation import full_like
 from ..families import add
 from ..reduce import reduce_or
-from ..shape import broadcast_in_dim, expand_dims, reshape, squeeze, zeros_of
+from ..shape import broadcast_in_dim, check_element, expand_dims, reshape, squeeze, zeros_of
 from ..slicing import dynamic_index_in_dim, dynamic_update_index_in_dim, pad, slice_in_dim
 from . import kernels
 from .core import (
@@ -89,6 +89,7 @@ class TriangularSolve(MatrixOperation):
         (a, b), (da, db) = args, dims
         if da is not None:
             return super().vmap(axis, args, dims, **params)
+        check_element(self, axis, args, dims, params)
         # One matrix for all right-hand sides: they become columns (rows) of one.
         free = typeof(b).ndim - 2 if params["left_side"] else typeof(b).ndim - 3
         flat, shape = merged(b, db, free)
@@ -166,7 +167,8 @@ class TridiagonalSolve(MatrixOperation):
 
     def transpose(self, ct: Array, dl: Array, d: Array, du: Array, b: Linear, **params: Hashable
                   ) -> list[Cotangent]:
-        return [None, None, None, self.bind(_shifted(du, 1), d, _shifted(dl, -1), ct, **params)]
+        return [None, None, None,
+                self.bind(_shifted_with_zeros(du, 1), d, _shifted_with_zeros(dl, -1), ct, **params)]
 
 
 def emit_elimination(b: Builder, xs: Sequence[IrValue]) -> list[IrValue]:
@@ -250,7 +252,7 @@ def _unless_singular(d: Array, x: Array) -> Array:
     return select(broadcast_in_dim(singular, typeof(x).shape, range(last)), nan, x)
 
 
-def _shifted(x: Array, by: int) -> Array:
+def _shifted_with_zeros(x: Array, by: int) -> Array:
     """A vector's elements moved along its last axis, zeros following."""
     aval = typeof(x)
     none = [(0, 0, 0)] * (aval.ndim - 1)

@@ -33,7 +33,7 @@ class SymmetricProduct(MatrixOperation):
         return [(c, dtype)]
 
     def emit(self, b: Builder, *xs: IrValue, **params: Hashable) -> list[IrValue]:
-        return [b.inline(_product, *xs, **params)]
+        return [b.inline(_scaled_gram_matrix, *xs, **params)]
 
     emit_empty = emit
 
@@ -44,22 +44,22 @@ class SymmetricProduct(MatrixOperation):
         tangent = None
         if type(ta) is not Zero:
             change = matmul(ta, matrix_transpose(a))
-            tangent = _times(alpha, add(change, matrix_transpose(change)))
+            tangent = _scalar_multiple(alpha, add(change, matrix_transpose(change)))
         if beta != 0 and type(tc) is not Zero:
-            tangent = total(tangent, _times(beta, tc))
+            tangent = total(tangent, _scalar_multiple(beta, tc))
         out = self.bind(a, c, alpha=alpha, beta=beta)
         return out, Zero(typeof(out)) if tangent is None else tangent
 
     transpose = None
 
 
-def _times(factor: float, x: Array) -> Array:
+def _scalar_multiple(factor: float, x: Array) -> Array:
     return mul(literal(factor, typeof(x).dtype), x)
 
 
-def _product(a: Array, c: Array, *, alpha: float, beta: float) -> Array:
-    out = _times(alpha, matmul(a, matrix_transpose(a)))
-    return out if beta == 0 else add(out, _times(beta, c))
+def _scaled_gram_matrix(a: Array, c: Array, *, alpha: float, beta: float) -> Array:
+    out = _scalar_multiple(alpha, matmul(a, matrix_transpose(a)))
+    return out if beta == 0 else add(out, _scalar_multiple(beta, c))
 
 
 symmetric_product_p = SymmetricProduct("symmetric_product")

@@ -18,7 +18,7 @@ from ..comparison import gt, le, select
 from ..convert import convert_element_type
 from ..families import FLOATING, Elementwise, Partial, add, binary, elementwise
 from ..transcendental import exp, rsqrt
-from .series import Computed
+from .series import Computed, enough
 
 # Error functions ---------------------------------------------------------------------------------
 
@@ -198,7 +198,7 @@ def _chebyshev(coefficients: Sequence[float], y: Array) -> Array:
 
 def _two_ranges(near: Sequence[float], far: Sequence[float], x: Array,
                 factor: Callable[[Array], Array] | None) -> Array:
-    size = abs(x)
+    size, near, far = abs(x), enough(x, near, 1.0), enough(x, far, 1.0)
     inner, beyond = select(gt(size, 8.0), mul(0.0, size), size), select(gt(size, 8.0), size, 8.0)
     below = _chebyshev(near, sub(mul(0.25, inner), 1.0))
     above = mul(_chebyshev(far, sub(div(16.0, beyond), 1.0)), rsqrt(beyond))

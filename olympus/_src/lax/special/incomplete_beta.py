@@ -24,11 +24,16 @@ from ..creation import full_like
 from ..families import add, match_shapes, operand
 from ..transcendental import exp, expm1, log, log1p, sqrt
 from .classical import digamma, erfc, polygamma
-from .incomplete_gamma import RGAMMA, STIRLING, rgamma1p, stirling
+from .incomplete_gamma import (
+    RGAMMA, STIRLING, half_erfc, reduced_rgamma, rgamma1p, scaled_log_minus, stirling,
+)
 from .parameter_derivatives import bell, beta_order
-from .series import Computed, Step, enough, iterate, least_normal, log1p_minus, polynomial_in
+from .series import (
+    Computed, Step, enough, is_short, iterate, least_normal, log1p_minus, log1p_minus_near,
+    polynomial_in,
+)
 
-_LARGE, _SHORT, _STEPS = 16.0, 10.0, 100_000
+_LARGE, _STEPS = 16.0, 100_000
 # From where the uniform expansion is right to the last digits, by the bits that are computed in.
 _UNIFORM = {64: 1e9, 32: 1e5}
 _TWICE_PI = 2.0 * math.pi
@@ -45,7 +50,10 @@ def _correction(a: Array) -> Array:
 
 def _power_ratio(a: Array, s: Array, x: Array, excess: Array) -> Array:
     """a (ln r - (r - 1)) with r = x s / a = 1 + excess / a."""
-    part, ratio = div(excess, a), mul(x, div(s, a))
+    ratio = mul(x, div(s, a))
+    if is_short(a):
+        return scaled_log_minus(a, ratio, excess)
+    part = div(excess, a)
     near = mul(a, select(lt(ratio, 0.5), sub(log(ratio), part), log1p_minus(part)))
     return select(gt(ratio, 1e10), sub(mul(a, sub(add(log(x), log(s)), log(a))), excess), near)
 
@@ -60,8 +68,13 @@ def _exponent(a: Array, b: Array, x: Array, y: Array) -> tuple[Array, Array]:
 def _front(a: Array, b: Array, exponent: Array) -> tuple[Array, Array]:
     """A factor, and the exponent of the other one, of xᵃ yᵇ / B(a, b)."""
     s = add(a, b)
-    rest = sub(sub(_correction(s), _correction(a)), _correction(b))
+    if is_short(a):
+        (of_a, in_a), (of_b, in_b), (of_both, in_both) = map(reduced_rgamma, (a, b, s))
+        root = mul(mul(of_a, 1.0 / math.sqrt(_TWICE_PI)), div(of_b, of_both))
+        rest = sub(add(in_a, in_b), in_both)
+        return mul(mul(root, max(a, b)), div(min(a, b), s)), add(exponent, rest)
     root = sqrt(div(mul(max(a, b), div(min(a, b), s)), _TWICE_PI))
+    rest = sub(sub(_correction(s), _correction(a)), _correction(b))
     return root, add(exponent, rest)
 
 
@@ -114,11 +127,16 @@ def _series_step(tol: float) -> Step:
     return step
 
 
+def _short(p: Array) -> float:
+    """From where Stirling's series has the digits that are computed in."""
+    return 4.0 if is_short(p) else 10.0
+
+
 def _stirling_change(p: Array, q: Array) -> Array:
     """stirling(p+q) - stirling(p), by divided differences of its polynomial in 1/p²."""
     u, w = reciprocal(add(p, q)), reciprocal(p)
     x, y = mul(u, u), mul(w, w)
-    coefficients = enough(p, STIRLING, _SHORT ** -2)
+    coefficients = enough(p, STIRLING, _short(p) ** -2)
     value = full_like(p, coefficients[-1])
     slope = full_like(p, 0.0)
     for c in coefficients[-2::-1]:
@@ -127,22 +145,38 @@ def _stirling_change(p: Array, q: Array) -> Array:
     return neg(mul(mul(q, mul(u, w)), add(value, mul(mul(w, add(u, w)), slope))))
 
 
+def _rising(p: Array, q: Array) -> tuple[Array, Array]:
+    """p or, if that is small, p + `_short(p)`, and Π (p+k+q) / (p+k) - 1 over the numbers between."""
+    least = _short(p)
+    short = lt(p, least)
+    low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
+    for k in range(int(least)):
+        product = add(product, mul(div(q, add(low, float(k))), add(1.0, product)))
+    return select(short, add(p, least), p), select(short, product, full_like(p, 0.0))
+
+
 def _log_ratio(p: Array, q: Array) -> Array:
     """ln Γ(p+q) / Γ(p) for 0 < q <= 1, with all digits of the terms of order q."""
-    short = lt(p, _SHORT)
-    low, product = select(short, p, full_like(p, 1.0)), full_like(p, 0.0)
-    for k in range(int(_SHORT)):        # the product of (p+k+q) / (p+k), less 1
-        product = add(product, mul(div(q, add(low, float(k))), add(1.0, product)))
-    high = select(short, add(p, _SHORT), p)
+    high, product = _rising(p, q)
     share = div(q, high)
     value = sub(mul(q, log(add(high, q))), mul(0.5, log1p(share)))
     value = add(add(value, mul(high, log1p_minus(share))), _stirling_change(high, q))
-    return sub(value, select(short, log1p(product), full_like(p, 0.0)))
+    return sub(value, log1p(product))
 
 
 def _near_one(p: Array, q: Array, v: Array, rest: Array) -> Array:
     """I(p, q; 1 - v) for q <= 1: 1 - e (1 + rest), rest = q Σ (1-p)ₙ vⁿ / (n! (q+n))."""
-    exponent = add(mul(q, log(v)), log1p(mul(q, polynomial_in(q, RGAMMA[1:], 1.0))))
+    rgamma = mul(q, polynomial_in(q, RGAMMA[1:], 1.0))      # 1 / Γ(1+q) - 1
+    if is_short(p):
+        high, product = _rising(p, q)
+        share = div(q, high)
+        minus = log1p_minus_near(share)
+        value = add(mul(q, add(log(v), log(add(high, q)))), mul(sub(high, 0.5), minus))
+        value = add(sub(value, mul(0.5, share)), _stirling_change(high, q))
+        value = add(value, log1p(div(sub(rgamma, product), add(1.0, product))))
+        less = expm1(value)
+        return neg(add(less, mul(add(less, 1.0), rest)))
+    exponent = add(mul(q, log(v)), log1p(rgamma))
     exponent = add(exponent, _log_ratio(p, q))
     return neg(add(expm1(exponent), mul(exp(exponent), rest)))
 
@@ -168,6 +202,8 @@ def _uniform(a: Array, b: Array, exponent: Array, excess: Array) -> Array:
     far_h, far_w = (select(close, full_like(a, 1.0), v) for v in (h, w))
     part = select(close, part, sub(reciprocal(far_h), reciprocal(far_w)))
     part = div(mul(part, exp(exponent)), math.sqrt(_TWICE_PI))
+    if is_short(a):
+        return add(half_erfc(ge(w, 0.0), min(exponent, full_like(a, 0.0)))[0], part)
     return add(mul(0.5, erfc(mul(h, -math.sqrt(0.5)))), part)
 
 

@@ -35,7 +35,7 @@ from ..families import FLOATING, Elementwise, Partial, add, full_shape
 from ..reduce import reduce_or
 from ..transcendental import log1p
 
-F32, F64 = np.dtype("float32"), np.dtype("float64")
+BOOL, F32, F64 = np.dtype(bool), np.dtype("float32"), np.dtype("float64")
 Step = Callable[[Array, Sequence[Array], Sequence[Array]], tuple[Array, Sequence[Array]]]
 
 
@@ -146,12 +146,16 @@ def log1p_minus(x: ArrayLike) -> Array:
     r (2 r² (1/3 + r²/5 + ...) - x).
     """
     near = bitwise_and(ge(x, -0.5), le(x, 1.0))
-    inside = select(near, x, full_like(x, 0.0))
-    r = div(inside, add(inside, 2.0))
+    small = log1p_minus_near(select(near, x, full_like(x, 0.0)))
+    return select(near, small, sub(log1p(select(near, full_like(x, 1.0), x)), x))
+
+
+def log1p_minus_near(x: Array) -> Array:
+    """`log1p_minus` for -1/2 <= x <= 1."""
+    r = div(x, add(x, 2.0))
     r2 = mul(r, r)
     series = polynomial_in(r2, [1.0 / (2 * k + 3) for k in range(17)], 1 / 9)
-    small = mul(r, sub(mul(mul(2.0, r2), series), inside))
-    return select(near, small, sub(log1p(select(near, full_like(x, 1.0), x)), x))
+    return mul(r, sub(mul(mul(2.0, r2), series), x))
 
 
 class Computed(Elementwise):

@@ -27,7 +27,7 @@ from ..cumulative import cumprod
 from ..families import (
     FLOATING, INTEGER, NUMERIC, Elementwise, add, binary, check_dtypes, elementwise, to_front,
 )
-from ..shape import broadcast_in_dim, move_axis, reduce_sum, rev
+from ..shape import broadcast_in_dim, check_element, move_axis, reduce_sum, rev
 from ..slicing import concatenate, slice_in_dim
 from ..transcendental import exp, log, log1p, pow
 from .series import Computed, is_short
@@ -296,6 +296,7 @@ class Polynomial(Primitive):
 
     def vmap(self, axis: Axis, args: Sequence[Array], dims: Sequence[int | None], *,
              unroll: int | None) -> tuple[Array, int | None]:
+        check_element(self, axis, args, dims, {"unroll": unroll})
         (x, coeffs), (dx, dc) = args, dims
         if dc is not None:
             x, coeffs = to_front(axis, x, dx), move_axis(coeffs, dc, 0)

@@ -11,6 +11,7 @@ from ...base.typing import Array, ArrayLike, DTypeLike
 from ...jit.fused import fused
 from ...lax import shape as lax_shape
 from ...lax.arithmetic import imag, real, square
+from ...lax.convert import in_dtype
 from ...lax.families import add
 from ...lax.linalg.svd import svd
 from ...lax.precision import PrecisionLike
@@ -65,13 +66,15 @@ def norm(x: ArrayLike, ord: float | str | None = None, axis: None | tuple[int, .
 
 
 def _power_norm(x: Array, p: ArrayLike, axes: tuple[int, ...], keepdims: bool) -> Array:
-    """(sum |x|**p) ** (1/p)."""
+    """(sum |x|**p) ** (1/p), of 16 bits in float32: the squares of 256 and more have no float16."""
+    dtype = dtypes.to_real_dtype(x.dtype)
+    x = in_dtype(x, dtypes.wide_dtype(x.dtype))
     if isinstance(p, (int, float)) and p == 2:
         squares = (add(square(real(x)), square(imag(x)))
                    if dtypes.is_complex(x.dtype) else square(x))
-        return sqrt(reductions.sum(squares, axes, keepdims=keepdims))
+        return in_dtype(sqrt(reductions.sum(squares, axes, keepdims=keepdims)), dtype)
     total = reductions.sum(power(absolute(x), p), axes, keepdims=keepdims)
-    return power(total, divide(1.0, p))
+    return in_dtype(power(total, divide(1.0, p)), dtype)
 
 
 def _vector(x: Array, ord: ArrayLike | str, axes: tuple[int, ...], keepdims: bool) -> Array:

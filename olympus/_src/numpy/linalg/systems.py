@@ -216,17 +216,17 @@ def _small_det(a: Array, n: int) -> Array:
 
 
 def _polynomial_det(a: Array) -> Array:
-    return _minor(a, _columns(a))
+    return _minor(a, _all_columns(a))
 
 
-def _columns(a: Array) -> tuple[int, ...]:
+def _all_columns(a: Array) -> tuple[int, ...]:
     return tuple(range(static_int(a.shape[-1], "det", "size")))
 
 
 @custom_jvp
 def _careful_det(a: Array) -> Array:
     """The polynomial unless its terms cancel, or overflow; then the product of pivots."""
-    all_of, last = _columns(a), len(a.shape) - 1
+    all_of, last = _all_columns(a), len(a.shape) - 1
     plain = _polynomial_det(a)
     terms = _minor(arithmetic.abs(a), all_of, add)
     entries = [[index_in_dim(index_in_dim(a, i, last - 1, False), j, last - 1, False)

@@ -187,11 +187,11 @@ def quad(func: Callable[..., ArrayLike], a: ArrayLike, b: ArrayLike, args: tuple
          ) -> tuple[Array, Array]:
     """The integral of a function of one variable, to a given error.
 
-    Gauss–Kronrod rules of 10 and 21 points on intervals, the worst of which is halved until their
-    errors suffice (Piessens et al., "QUADPACK", 1983). Infinite ends are brought to finite ones by
-    x = u / (1 - u²) or a ± u / (1 - u). Under `vmap` each integral has intervals of its own; both
-    modes of derivatives work, with respect to `a`, `b`, `args` and the values that `func` closes
-    over: the rule on the intervals found is differentiated.
+    Gauss–Kronrod rules of 10 and 21 points on intervals; the interval with the largest error is
+    halved until the errors suffice (Piessens et al., "QUADPACK", 1983). Infinite ends are brought
+    to finite ones by x = u / (1 - u²) or a ± u / (1 - u). Each integral under `vmap` has its own
+    intervals. Both modes of derivatives work, with respect to `a`, `b`, `args` and the values that
+    `func` closes over: the rule on the final intervals is differentiated.
 
     Args:
       func: `func(x, *args)` of a scalar, real or complex; it is mapped over the places.

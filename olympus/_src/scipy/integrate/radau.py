@@ -89,7 +89,7 @@ class Radau:
         stages = _iterated(fun, p, h, guess, scale, factors, rtol)
 
         y = p.y + stages.z[2]
-        bent = _times(_ERROR[None], stages.z)[0] / h
+        bent = _combine_rows(_ERROR[None], stages.z)[0] / h
         error = lu_solve(factors[0], (p.f + bent).astype(wide)).astype(p.y.dtype)
         ratio = mean_error_ratio(error, rtol, atol, p.y, y)
         # For stiff parts that have died out, the estimate is too large until it is filtered again.
@@ -112,13 +112,13 @@ class Radau:
              ) -> tuple[Array, Array]:
         """The state after a step and its polynomial, with the derivatives of their equation."""
         def collocation(z: Array) -> Array:
-            return z - h * _times(_INTEGRALS, _slopes(fun, y, t, h, z))
+            return z - h * _combine_rows(_INTEGRALS, _slopes(fun, y, t, h, z))
 
         def solved(g: Callable[[Array], Array], b: Array) -> Array:
             matrix = jacfwd(lambda x: g(x.reshape(b.shape)).ravel())(zeros(b.size, b.dtype))
             return solve(matrix, b.ravel()).reshape(b.shape)
 
-        start = _times(_POWERS, polynomial[:3])
+        start = _combine_rows(_POWERS, polynomial[:3])
         z = custom_root(collocation, start, lambda _, z: z, solved)
         return y + z[2], _polynomial(z, y)
 
@@ -126,7 +126,7 @@ class Radau:
 RADAU = Radau()
 
 
-def _times(matrix: np.ndarray, rows: Array) -> Array:
+def _combine_rows(matrix: np.ndarray, rows: Array) -> Array:
     """Sums of three rows in their dtype."""
     return asarray(matrix.astype(rows.dtype)) @ rows
 
@@ -136,7 +136,7 @@ def _slopes(fun: Fun, y: Array, t: Array, h: Array, z: Array) -> Array:
 
 
 def _polynomial(z: Array, y: Array) -> Array:
-    return concatenate([_times(_TO_POWERS, z), y[None]])
+    return concatenate([_combine_rows(_TO_POWERS, z), y[None]])
 
 
 def _iterated(fun: Fun, p: Progress, h: Array, guess: Array, scale: Array, factors: list,
@@ -147,7 +147,7 @@ def _iterated(fun: Fun, p: Progress, h: Array, guess: Array, scale: Array, facto
     (real_lu, complex_lu), wide = factors, factors[0][0].dtype
 
     def body(s: _Newton) -> _Newton:
-        f = _times(_INVERSE, _slopes(fun, p.y, p.t, h, s.z)).astype(wide)
+        f = _combine_rows(_INVERSE, _slopes(fun, p.y, p.t, h, s.z)).astype(wide)
         w, step = s.w.astype(wide), h.astype(wide)
         first = lu_solve(real_lu, f[0] - _REAL / step * w[0])
         others = lu_solve(complex_lu, f[1] + 1j * f[2]
@@ -160,8 +160,9 @@ def _iterated(fun: Fun, p: Progress, h: Array, guess: Array, scale: Array, facto
         failed = ~isfinite(size) | (s.count > 0) & hopeless
         w = where(failed, s.w, s.w + change)
         converged = ~failed & ((size == 0) | (s.count > 0) & (left < tolerance))
-        return _Newton(w, _times(_BASIS, w), size, rate, s.count + 1, converged, failed)
+        return _Newton(w, _combine_rows(_BASIS, w), size, rate, s.count + 1, converged, failed)
 
     one = norm(guess.ravel()) * 0 + 1
     return while_loop(lambda s: ~s.converged & ~s.failed & (s.count < _ITERATIONS), body, _Newton(
-        _times(_INVERSE, guess), guess, one, one, asarray(0), asarray(False), asarray(False)))
+        _combine_rows(_INVERSE,
+                      guess), guess, one, one, asarray(0), asarray(False), asarray(False)))

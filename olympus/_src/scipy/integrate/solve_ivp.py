@@ -41,7 +41,7 @@ _MESSAGES = {
     1: "A termination event occurred.",
     -1: "The end was not reached: no step was short enough, or max_steps did not suffice.",
 }
-_METHODS: dict[str, Method] = {"RK23": RK23, "RK45": RK45, "DOP853": DOP853, "Radau": RADAU}
+_STEPPERS: dict[str, Method] = {"RK23": RK23, "RK45": RK45, "DOP853": DOP853, "Radau": RADAU}
 _SIZES = (128, 2048, 32768)     # of the steps kept, tried one after the other where none is given
 
 
@@ -151,8 +151,8 @@ def solve_ivp(fun: Callable[..., ArrayLike], t_span: Sequence[ArrayLike], y0: Ar
     if method in ("BDF", "LSODA"):
         raise NotImplementedError(f"solve_ivp: method {method!r} given; it is not offered: for "
                                   "stiff problems method='Radau' is.")
-    if method not in _METHODS:
-        raise ValueError(f"solve_ivp: method {method!r} given; one of {', '.join(_METHODS)} is "
+    if method not in _STEPPERS:
+        raise ValueError(f"solve_ivp: method {method!r} given; one of {', '.join(_STEPPERS)} is "
                          "required.")
     if len(t_span) != 2:
         raise ValueError(f"solve_ivp: t_span of {len(t_span)} times given; two are required.")
@@ -205,7 +205,7 @@ def _settings(method: str, rtol: object, atol: Any, max_step: object, first_step
             first > 0 and (isinstance(span, Tracer) or first <= abs(span[1] - span[0]))):
         raise ValueError(f"solve_ivp: first_step {first_step} given; a positive number, at most "
                          "the length of t_span, is required.")
-    return Settings(real_number(rtol, "solve_ivp: rtol"), atol, longest, _METHODS[method],
+    return Settings(real_number(rtol, "solve_ivp: rtol"), atol, longest, _STEPPERS[method],
                     first=first)
 
 
@@ -255,7 +255,8 @@ def _with_steps(problem: _Problem, settings: Settings, max_steps: int | None, de
     return OdeResult(ts, y, sol if dense else None, t_events, y_events, nfev, status, status >= 0)
 
 
-def _converted(problem: _Problem, y0: PyTree, t: Array, args: tuple, matrix: object) -> tuple:
+def _with_closed_values(problem: _Problem, y0: PyTree, t: Array, args: tuple,
+                        matrix: object) -> tuple:
     """The functions as ones of (y, t, operands), and operands: `args` and the values that they
     close over.
     """
@@ -293,7 +294,7 @@ def _applied(converted: Callable[..., Array], i: int, y: Array, t: Array, operan
 @partial(jit, static_argnums=(0, 1))
 def _at_times(problem: _Problem, settings: Settings, y0: Array, span: Array, times: Array,
               args: tuple) -> OdeResult:
-    (field, *_), operands = _converted(problem, y0, span[0], args, None)
+    (field, *_), operands = _with_closed_values(problem, y0, span[0], args, None)
     ts = concatenate([span[:1], times, span[1:]])
     ys = solved_at(field, settings, y0, ts, (operands,))
     status = where((ys[-1] == ys[-1]).all(), 0, -1)
@@ -304,7 +305,7 @@ def _at_times(problem: _Problem, settings: Settings, y0: Array, span: Array, tim
 def _steps(problem: _Problem, settings: Settings, size: int, y0: Array, span: Array, args: tuple,
            matrix: object) -> tuple:
     signs = Signs(tuple(e.most for e in problem.events), tuple(e.direction for e in problem.events))
-    functions, operands = _converted(problem, y0, span[0], args, matrix)
+    functions, operands = _with_closed_values(problem, y0, span[0], args, matrix)
     ts, ys, polynomials, values, count, nfev, done = _walk(
         (*functions, signs), settings, size, y0, span, operands)
     status = where(done, 0, -1)

@@ -36,12 +36,12 @@ class Progress(NamedTuple):
     y: Array
     f: Array
     t: Array
-    dt: Array           # of the next step
+    dt: Array           # length of the next step
     t_before: Array     # where the last step began
-    polynomial: Array   # [degree + 1, n], of the last step: highest power first
-    ratio: Array        # error of the last step, in units of what is allowed
-    steps: Array        # number of steps tried since the last time asked for
-    evaluations: Array  # of the derivative, since the beginning
+    polynomial: Array   # [degree + 1, n], through the last step: highest power first
+    ratio: Array        # error of the last step over the allowed error
+    steps: Array        # number of steps tried since the last output time
+    evaluations: Array  # number of evaluations of the derivative since the beginning
 
 
 class Attempt(NamedTuple):
@@ -50,9 +50,9 @@ class Attempt(NamedTuple):
     y: Array
     f: Array
     polynomial: Array
-    ratio: Array        # of its error to what is allowed
-    dt: Array           # of the step after it, or after its refusal
-    evaluations: Array | int    # of the derivative
+    ratio: Array        # its error over the allowed error
+    dt: Array           # length of the step after it, or of the next try if it is refused
+    evaluations: Array | int    # number of evaluations of the derivative
 
 
 class Method(Protocol):

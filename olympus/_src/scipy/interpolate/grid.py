@@ -22,7 +22,7 @@ from ...types import dtypes
 from ...types.shape import definitely_equal, less
 from ...types.tree_registry import register_pytree_node_class
 
-_METHODS = ("linear", "nearest")
+_INTERPOLATIONS = ("linear", "nearest")
 
 
 @register_pytree_node_class
@@ -52,7 +52,7 @@ class RegularGridInterpolator:
         if bounds_error:
             raise NotImplementedError("RegularGridInterpolator: bounds_error given; fill_value= is "
                                       "required: a compiled function cannot raise.")
-        self.method = _method(method)
+        self.method = _check_interpolation(method)
         self.grid = tuple(inexact(asarray(p)) for p in points)
         self.values = inexact(asarray(values))
         if len(self.grid) > self.values.ndim:
@@ -94,7 +94,7 @@ class RegularGridInterpolator:
         Returns:
           [..., *trailing axes of the values].
         """
-        method = self.method if method is None else _method(method)
+        method = self.method if method is None else _check_interpolation(method)
         d = len(self.grid)
         if isinstance(xi, tuple):
             xi = stack(broadcast_arrays(*(xi[0] if len(xi) == 1 and isinstance(xi[0], tuple)
@@ -139,8 +139,8 @@ class RegularGridInterpolator:
         return total
 
 
-def _method(method: str) -> str:
-    if method not in _METHODS:
+def _check_interpolation(method: str) -> str:
+    if method not in _INTERPOLATIONS:
         raise ValueError(f"RegularGridInterpolator: method {method!r} given; 'linear' or 'nearest' "
                          "is required.")
     return method

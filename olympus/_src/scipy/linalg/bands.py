@@ -46,7 +46,7 @@ def _sides(name: str, ab: ArrayLike, b: ArrayLike) -> tuple[Array, Array, bool]:
     return left, right, flat
 
 
-def _batched(fun: Callable[..., Array], *xs: Array) -> Array:
+def _over_stacks(fun: Callable[..., Array], *xs: Array) -> Array:
     """A function of matrices for stacks of them."""
     for _ in range(typeof(xs[0]).ndim - 2):
         fun = vmap(fun)
@@ -83,7 +83,7 @@ def _raised(ab: Array) -> Array:
     return _gathered(ab, above + 0 * column, column - above).conj()
 
 
-def _within(ab: Array) -> Array:
+def _zero_beyond(ab: Array) -> Array:
     """Lower diagonals with zeros below the last row."""
     row, column = np.arange(number_of(ab, -2))[:, None], places_of(ab)
     return where(row + column < size_of(ab), ab, 0)
@@ -166,7 +166,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
     if min(lower, upper) < 0 or number_of(ab, -2) != lower + upper + 1:
         raise ValueError(f"solve_banded: l_and_u {(lower, upper)} and {typeof(ab)} given; l + u + "
                          "1 diagonals are required.")
-    x = _batched(lambda ab, b: _eliminated(ab, b, lower, upper), ab, b)
+    x = _over_stacks(lambda ab, b: _eliminated(ab, b, lower, upper), ab, b)
     return x[..., 0] if flat else x
 
 
@@ -174,7 +174,7 @@ def solve_banded(l_and_u: tuple[int, int], ab: ArrayLike, b: ArrayLike, overwrit
 
 def _factored(ab: Array) -> Array:
     """The diagonals[w + 1, n] of the lower Cholesky factor from the matrix's."""
-    ab, width = _within(ab), number_of(ab, -2)
+    ab, width = _zero_beyond(ab), number_of(ab, -2)
     places = np.arange(width)
     # A window of `width` rows gains with each step the row below, up to its diagonal.
     column = places_of(ab)[:, None] + 1 + places
@@ -213,12 +213,12 @@ def cholesky_banded(ab: ArrayLike, overwrite_ab: bool = False, lower: bool = Fal
      [2. 2. 3.]]
     """
     (ab,) = matrices("cholesky_banded", ab)
-    return _batched(_factored if lower else lambda ab: _raised(_factored(_lowered(ab))), ab)
+    return _over_stacks(_factored if lower else lambda ab: _raised(_factored(_lowered(ab))), ab)
 
 
 def _by_factor(columns: Array, b: Array) -> Array:
     """x in L Lᴴ x = b, of L's diagonals."""
-    columns = _within(columns)
+    columns = _zero_beyond(columns)
     return _backwards(moveaxis(columns, 0, 1).conj(), _forwards(columns, b))
 
 
@@ -245,7 +245,7 @@ def cho_solve_banded(cb_and_lower: tuple[ArrayLike, bool], b: ArrayLike, overwri
 @fused(static=("lower",))
 def _cho_solve_banded(cb: ArrayLike, b: ArrayLike, *, lower: bool) -> Array:
     cb, b, flat = _sides("cho_solve_banded", cb, b)
-    x = _batched(lambda cb, b: _by_factor(cb if lower else _lowered(cb), b), cb, b)
+    x = _over_stacks(lambda cb, b: _by_factor(cb if lower else _lowered(cb), b), cb, b)
     return x[..., 0] if flat else x
 
 
@@ -268,7 +268,7 @@ def solveh_banded(ab: ArrayLike, b: ArrayLike, overwrite_ab: bool = False,
     [1. 2. 3.]
     """
     ab, b, flat = _sides("solveh_banded", ab, b)
-    x = _batched(lambda ab, b: _by_factor(_factored(ab if lower else _lowered(ab)), b), ab, b)
+    x = _over_stacks(lambda ab, b: _by_factor(_factored(ab if lower else _lowered(ab)), b), ab, b)
     return x[..., 0] if flat else x
 
 
@@ -298,7 +298,7 @@ def solve_toeplitz(c_or_cr: ArrayLike | tuple[ArrayLike, ArrayLike], b: ArrayLik
     c, r = c_or_cr if isinstance(c_or_cr, tuple) else (c_or_cr, None)
     a, b, flat = sides("solve_toeplitz", toeplitz(c, r), b)
     large = known_less(_SMALL, typeof(a).shape[-1])
-    x = _batched(_large_toeplitz, a, b) if large else systems.solve(a, b)
+    x = _over_stacks(_large_toeplitz, a, b) if large else systems.solve(a, b)
     return x[..., 0] if flat else x
 
 

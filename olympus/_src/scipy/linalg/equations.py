@@ -160,14 +160,14 @@ def solve_continuous_lyapunov(a: ArrayLike, q: ArrayLike) -> Array:
     >>> print(onp.allclose(a @ x + x @ a.T, onp.eye(2), atol=1e-6))
     True
     """
-    a, q = _pair("solve_continuous_lyapunov", a, q)
+    a, q = _two_square_matrices("solve_continuous_lyapunov", a, q)
     return sylvester(a, adjoint(a), q)
 
 
 solve_lyapunov = solve_continuous_lyapunov
 
 
-def _pair(name: str, a: ArrayLike, q: ArrayLike) -> list[Array]:
+def _two_square_matrices(name: str, a: ArrayLike, q: ArrayLike) -> list[Array]:
     """Two square matrices of one size and batch."""
     a, q = square(name, a, q)
     if not definitely_equal(typeof(a).shape[-1], typeof(q).shape[-1]):
@@ -193,7 +193,7 @@ def solve_discrete_lyapunov(a: ArrayLike, q: ArrayLike, method: str | None = Non
      [0. 4.]]
     """
     options("solve_discrete_lyapunov", "method", method, (None, "direct", "bilinear"))
-    a, q = _pair("solve_discrete_lyapunov", a, q)
+    a, q = _two_square_matrices("solve_discrete_lyapunov", a, q)
     n = size_of(a)
     one = eye(a)
     if method == "bilinear" or (method is None and not known_less(n, 10)):

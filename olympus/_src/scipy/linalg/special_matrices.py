@@ -75,14 +75,14 @@ def toeplitz(c: ArrayLike, r: ArrayLike | None = None) -> Array:
      [2 1 4]
      [3 2 1]]
     """
-    column, row = _edges("toeplitz", c, r)
+    column, row = _first_column_and_row("toeplitz", c, r)
     if r is None:
         row = row.conj()
     values = concatenate([flip(column, -1), row[..., 1:]], -1)
     return values[..., places_of(column)[::-1, None] + places_of(row)]
 
 
-def _edges(name: str, c: ArrayLike, r: ArrayLike | None) -> list[Array]:
+def _first_column_and_row(name: str, c: ArrayLike, r: ArrayLike | None) -> list[Array]:
     """Two vectors, or stacks of vectors of one batch; r is c if None."""
     xs = [vector(name, c)] * 2 if r is None else [vector(name, x) for x in (c, r)]
     xs = [to_array(x) for x in promote_dtypes(name, *xs)]
@@ -106,7 +106,7 @@ def hankel(c: ArrayLike, r: ArrayLike | None = None) -> Array:
      [2 3 7]
      [3 7 8]]
     """
-    column, row = _edges("hankel", c, r)
+    column, row = _first_column_and_row("hankel", c, r)
     if r is None:
         row = row * 0
     values = concatenate([column, row[..., 1:]], -1)
@@ -225,7 +225,7 @@ def leslie(f: ArrayLike, s: ArrayLike) -> Array:
      [5 0 0]
      [0 7 0]]
     """
-    rates, kept = _edges("leslie", f, s)
+    rates, kept = _first_column_and_row("leslie", f, s)
     n = size_of(rates)
     if definitely_equal(n, 1) or not definitely_equal(size_of(kept), n - 1):
         raise ValueError(f"leslie: {typeof(rates)} and {typeof(kept)} given; two or "
@@ -275,11 +275,11 @@ def convolution_matrix(a: ArrayLike, n: int, mode: str = "full") -> Array:
 # From a size
 # ---------------------------------------------------------------------------------------
 
-def _order(name: str, n: int, least: int = 0) -> int:
+def _matrix_size(name: str, n: int, least: int = 0) -> int:
     return count_of(name, "n", n, least, 2**15)
 
 
-def _table(rows: Sequence[Sequence[float]], n: int) -> Array:
+def _exact_matrix(rows: Sequence[Sequence[float]], n: int) -> Array:
     """Exact numbers, rounded once to the default float dtype."""
     return asarray(np.array(rows, np.float64).reshape(n, n), dtypes.default_float())
 
@@ -294,8 +294,8 @@ def hilbert(n: int) -> Array:
     [[1.         0.5       ]
      [0.5        0.33333334]]
     """
-    n = _order("hilbert", n)
-    return _table([[1 / (i + j + 1) for j in range(n)] for i in range(n)], n)
+    n = _matrix_size("hilbert", n)
+    return _exact_matrix([[1 / (i + j + 1) for j in range(n)] for i in range(n)], n)
 
 
 def invhilbert(n: int) -> Array:
@@ -309,10 +309,10 @@ def invhilbert(n: int) -> Array:
     [[ 4. -6.]
      [-6. 12.]]
     """
-    n = _order("invhilbert", n)
-    return _table([[(-1) ** (i + j) * (i + j + 1) * math.comb(n + i, n - j - 1)
-                    * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
-                    for j in range(n)] for i in range(n)], n)
+    n = _matrix_size("invhilbert", n)
+    return _exact_matrix([[(-1) ** (i + j) * (i + j + 1) * math.comb(n + i, n - j - 1)
+                           * math.comb(n + j, n - i - 1) * math.comb(i + j, i) ** 2
+                           for j in range(n)] for i in range(n)], n)
 
 
 _PASCALS = ("symmetric", "lower", "upper")
@@ -332,10 +332,10 @@ def pascal(n: int, kind: str | None = None) -> Array:
      [1. 2. 3.]
      [1. 3. 6.]]
     """
-    n, kind = _order("pascal", n), options("pascal", "kind", kind or "symmetric", _PASCALS)
+    n, kind = _matrix_size("pascal", n), options("pascal", "kind", kind or "symmetric", _PASCALS)
     comb = {"symmetric": lambda i, j: math.comb(i + j, i), "lower": math.comb,
             "upper": lambda i, j: math.comb(j, i)}[kind]
-    return _table([[comb(i, j) for j in range(n)] for i in range(n)], n)
+    return _exact_matrix([[comb(i, j) for j in range(n)] for i in range(n)], n)
 
 
 def invpascal(n: int, kind: str | None = None) -> Array:
@@ -352,14 +352,15 @@ def invpascal(n: int, kind: str | None = None) -> Array:
      [-1.  1.  0.]
      [ 1. -2.  1.]]
     """
-    n, kind = _order("invpascal", n), options("invpascal", "kind", kind or "symmetric", _PASCALS)
+    n, kind = _matrix_size("invpascal", n), options("invpascal", "kind", kind or "symmetric",
+                                                    _PASCALS)
 
     def lower(i: int, j: int) -> int:
         return (-1) ** (i + j) * math.comb(i, j)
 
     entry = {"lower": lower, "upper": lambda i, j: lower(j, i),
              "symmetric": lambda i, j: sum(lower(k, i) * lower(k, j) for k in range(n))}[kind]
-    return _table([[entry(i, j) for j in range(n)] for i in range(n)], n)
+    return _exact_matrix([[entry(i, j) for j in range(n)] for i in range(n)], n)
 
 
 def helmert(n: int, full: bool = False) -> Array:
@@ -377,7 +378,7 @@ def helmert(n: int, full: bool = False) -> Array:
     >>> print(olympus.scipy.linalg.helmert(2))
     [[ 0.70710677 -0.70710677]]
     """
-    n = _order("helmert", n, 1)
+    n = _matrix_size("helmert", n, 1)
     rows = np.tril(np.ones((n, n)), -1) - np.diag(np.arange(n))
     rows[0] = 1
     count = np.arange(n)
@@ -428,7 +429,7 @@ def dft(n: int, scale: str | None = None, *, dtype: DTypeLike | None = None) -> 
     [[ 1.  1.]
      [ 1. -1.]]
     """
-    n = _order("dft", n)
+    n = _matrix_size("dft", n)
     options("dft", "scale", scale, (None, "sqrtn", "n"))
     turns = np.outer(np.arange(n), np.arange(n)) % max(n, 1)
     values = np.exp(-2j * np.pi * turns / max(n, 1))

@@ -348,8 +348,8 @@ def _terms(name: str, x: ArrayLike, order: int, mode: object) -> list[tuple[tupl
 
 # Fixed windows -----------------------------------------------------------------------------------
 
-def _edges(name: str, input: ArrayLike, across: Sequence[float], axis: object, mode: object,
-           cval: ArrayLike) -> Array:
+def _smoothed_difference(name: str, input: ArrayLike, across: Sequence[float], axis: object,
+                         mode: object, cval: ArrayLike) -> Array:
     """A difference along an axis, smoothed along the others."""
     x, dtype = _image(name, input)
     axis = canonical_axis(axis, typeof(x).ndim, name)
@@ -373,7 +373,7 @@ def sobel(input: ArrayLike, axis: int = -1, *, mode: str | tuple[str, ...] = "re
     >>> print(olympus.scipy.ndimage.sobel(onp.array([1., 2., 4.])))
     [1. 3. 2.]
     """
-    return _edges("sobel", input, (1, 2, 1), axis, mode, cval)
+    return _smoothed_difference("sobel", input, (1, 2, 1), axis, mode, cval)
 
 
 @fused(static=("axis", "mode"))
@@ -387,7 +387,7 @@ def prewitt(input: ArrayLike, axis: int = -1, *, mode: str | tuple[str, ...] = "
     >>> print(olympus.scipy.ndimage.prewitt(onp.array([1., 2., 4.])))
     [1. 3. 2.]
     """
-    return _edges("prewitt", input, (1, 1, 1), axis, mode, cval)
+    return _smoothed_difference("prewitt", input, (1, 1, 1), axis, mode, cval)
 
 
 @fused(static=("mode",))
@@ -452,8 +452,8 @@ def uniform_filter(input: ArrayLike, size: int | tuple[int, ...] = 3, *,
 
 # Order statistics --------------------------------------------------------------------------------
 
-def _window(name: str, input: ArrayLike, size: int | Sequence[int] | None, footprint: object
-            ) -> tuple[Array, np.ndarray]:
+def _neighbourhood(name: str, input: ArrayLike, size: int | Sequence[int] | None, footprint: object
+                   ) -> tuple[Array, np.ndarray]:
     """The image, and which of its neighbours count."""
     (x,) = array_args(name, input)
     x = to_array(x)
@@ -482,7 +482,7 @@ def _neighbours(name: str, x: Array, window: np.ndarray, mode: object, cval: Arr
 def _folded(name: str, op: Callable[[Array, Array], Array], input: ArrayLike,
             size: int | Sequence[int] | None, footprint: object, mode: str | tuple[str, ...],
             cval: ArrayLike) -> Array:
-    x, window = _window(name, input, size, footprint)
+    x, window = _neighbourhood(name, input, size, footprint)
     if window.all():
         return _over_boxes(x, cval, name=name, op=op, sizes=window.shape, mode=mode)
     out, *rest = _neighbours(name, x, window, mode, cval)
@@ -553,7 +553,7 @@ def rank_filter(input: ArrayLike, rank: int, size: int | tuple[int, ...] | None 
     >>> print(olympus.scipy.ndimage.rank_filter(onp.array([1, 5, 2, 0]), 1, 3))
     [1 2 2 0]
     """
-    x, window = _window("rank_filter", input, size, footprint)
+    x, window = _neighbourhood("rank_filter", input, size, footprint)
     parts = _neighbours("rank_filter", x, window, mode, cval)
     rank = static_int(rank, "rank_filter", "rank")
     if not -len(parts) <= rank < len(parts):
@@ -572,7 +572,7 @@ def median_filter(input: ArrayLike, size: int | tuple[int, ...] | None = None,
     >>> print(olympus.scipy.ndimage.median_filter(onp.array([1, 5, 2, 0]), 3))
     [1 2 2 0]
     """
-    x, window = _window("median_filter", input, size, footprint)
+    x, window = _neighbourhood("median_filter", input, size, footprint)
     parts = _neighbours("median_filter", x, window, mode, cval)
     return sort(stack(parts, 0), 0)[len(parts) // 2]
 

@@ -267,7 +267,7 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
     """
     order = _checked("map_coordinates", order, mode)
     x = to_array(array_args("map_coordinates", input)[0])
-    given = [_real(inexact(to_array(array_args("map_coordinates", c)[0])))
+    given = [_real_coordinates(inexact(to_array(array_args("map_coordinates", c)[0])))
              for c in sequence(coordinates, "map_coordinates", "coordinates")]
     if len(given) != typeof(x).ndim:
         raise ValueError(f"map_coordinates: {typeof(x)} and {len(given)} arrays of coordinates "
@@ -276,17 +276,17 @@ def map_coordinates(input: ArrayLike, coordinates: Sequence[ArrayLike] | ArrayLi
     mode = {"constant": "grid-constant", "wrap": "grid-wrap"}.get(mode, mode)
     dtype = typeof(x).dtype
     x = floating(x)
-    return _as_given(sampled(x, given, order, mode, _value(cval, x), prefilter), dtype)
+    return _as_given(sampled(x, given, order, mode, _fill_value(cval, x), prefilter), dtype)
 
 
-def _real(c: Array) -> Array:
+def _real_coordinates(c: Array) -> Array:
     if typeof(c).dtype.kind == "c":
         raise TypeError(f"map_coordinates: coordinates {typeof(c)} given; real numbers are "
                         "required.")
     return c.astype(dtypes.to_real_dtype(dtypes.to_complex_dtype(c.dtype)))
 
 
-def _value(cval: ArrayLike, x: Array) -> Array:
+def _fill_value(cval: ArrayLike, x: Array) -> Array:
     return to_array(array_args("map_coordinates", cval)[0]).astype(x.dtype)
 
 
@@ -314,7 +314,7 @@ def _transformed(name: str, x: Array, matrix: Array, offset: Array, shape: tuple
         else:
             c = sum(matrix[i, j] * grid[j] for j in range(ndim))
         at.append(c + offset[i])
-    out = sampled(x, at, order, mode, _value(cval, x), prefilter)
+    out = sampled(x, at, order, mode, _fill_value(cval, x), prefilter)
     return _as_given(broadcast_to(out, shape), dtype)
 
 
@@ -345,9 +345,9 @@ def affine_transform(input: ArrayLike, matrix: ArrayLike, offset: ArrayLike = 0.
     """
     x = to_array(array_args("affine_transform", input)[0])
     ndim = typeof(x).ndim
-    m = _real(inexact(asarray(matrix)))
+    m = _real_coordinates(inexact(asarray(matrix)))
     shape = sizes_of("affine_transform", m)
-    shift = _real(inexact(asarray(offset)))
+    shift = _real_coordinates(inexact(asarray(offset)))
     shift = shift + np.zeros(ndim, shift.dtype)
     if shape in ((ndim, ndim + 1), (ndim + 1, ndim + 1)):
         shift, m = m[:ndim, ndim], m[:ndim, :ndim]
@@ -380,7 +380,7 @@ def shift(input: ArrayLike, shift: ArrayLike, *, order: int = 3, mode: str = "co
     [0. 1. 2.]
     """
     x = to_array(array_args("shift", input)[0])
-    by = _real(inexact(asarray(shift)))
+    by = _real_coordinates(inexact(asarray(shift)))
     ndim = typeof(x).ndim
     ones = np.ones(ndim, by.dtype)
     return _transformed("shift", x, asarray(ones), -by * ones, typeof(x).shape, order, mode,

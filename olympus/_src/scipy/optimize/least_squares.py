@@ -167,9 +167,6 @@ def least_squares(fun: Callable[..., ArrayLike], x0: ArrayLike, *,
       max_nfev: the most evaluations; 100 n unless given.
       args: pytrees of arrays.
 
-    Returns:
-      LeastSquaresResult.
-
     Raises ValueError for another loss, TypeError for residuals that are no real vector.
 
     >>> from olympus.scipy.optimize import least_squares
@@ -241,9 +238,6 @@ def root(fun: Callable[..., PyTree], x0: PyTree, args: tuple[PyTree, ...] = (), 
       tol: how near to zero, relative to the function at `x0` and to 1, each element must come;
         unless given, the 3/4 power of the dtype's precision.
       maxiter: the most evaluations; 200 n unless given.
-
-    Returns:
-      RootResult.
 
     >>> from olympus.scipy.optimize import root
     >>> point = lambda r: root(lambda x, r: onp.array([x[0] - x[1], x @ x - r * r]),

@@ -123,7 +123,7 @@ def minimize(fun: Callable[..., ArrayLike], x0: PyTree, args: tuple[PyTree, ...]
     """
     name = {"l-bfgs-experimental-do-not-rely-on-this": "l-bfgs-b"}.get(
         str(method).lower(), str(method).lower())
-    if name not in _METHODS:
+    if name not in _MINIMIZERS:
         raise ValueError(f"minimize: method {method!r} given; 'BFGS', 'L-BFGS-B' or 'Newton-CG' is "
                          "required.")
     if bounds is not None and name != "l-bfgs-b":
@@ -169,7 +169,7 @@ def _minimize(fun: Callable[..., ArrayLike], name: str, chosen: tuple, x0: PyTre
 
     minimum, rest = custom_root(
         equation, guess,
-        lambda _, x: _descend(objective, _METHODS[name], options, x, low, high),
+        lambda _, x: _descend(objective, _MINIMIZERS[name], options, x, low, high),
         tangent_solver(name == "bfgs" or low is not None), has_aux=True)
     status, memory, nfev, nit = rest
     value, slope = value_and_grad(objective)(minimum)
@@ -298,7 +298,7 @@ def _newton_direction(memory: object, x: Array, slope: Array, free: Array,
                              20 * slope.size)
 
 
-_METHODS = {
+_MINIMIZERS = {
     "bfgs": _Method(lambda x, most: eye(x.size, dtype=x.dtype), _bfgs_direction, _bfgs_learn),
     "l-bfgs-b": _Method(lambda x, most: _Pairs(*[zeros((most, x.size), x.dtype)] * 2),
                         _lbfgs_direction, _lbfgs_learn),
@@ -321,7 +321,7 @@ def _descend(objective: Objective, method: _Method, options: dict[str, Any], x: 
     both = value_and_grad(objective)
     most = options["maxiter"]
     if most is None:
-        most = 15000 if method is _METHODS["l-bfgs-b"] else 200 * max(x.size, 1)
+        most = 15000 if method is _MINIMIZERS["l-bfgs-b"] else 200 * max(x.size, 1)
     inside = (lambda x: x) if low is None else (lambda x: clip(x, low, high))
 
     def hessian(x: Array, v: Array) -> Array:

@@ -27,7 +27,7 @@ _MODES = ("full", "same", "valid")
 
 # Arguments ---------------------------------------------------------------------------------------
 
-def _pair(name: str, in1: ArrayLike, in2: ArrayLike) -> tuple[Array, Array]:
+def _two_signals(name: str, in1: ArrayLike, in2: ArrayLike) -> tuple[Array, Array]:
     """Two arrays of one dtype and rank, with elements."""
     x, y = [to_array(x) for x in promote_dtypes(name, *array_args(name, in1, in2))]
     if typeof(x).ndim != typeof(y).ndim:
@@ -130,7 +130,7 @@ def convolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = "
     >>> print(olympus.scipy.signal.convolve(onp.array([1, 2, 3]), onp.array([0, 1, 10])))
     [ 0  1 12 23 30]
     """
-    x, y = _pair("convolve", in1, in2)
+    x, y = _two_signals("convolve", in1, in2)
     return _convolved("convolve", x, y, mode, method, precision)
 
 
@@ -153,7 +153,7 @@ def correlate(in1: ArrayLike, in2: ArrayLike, mode: str = "full", method: str = 
     >>> print(olympus.scipy.signal.correlate(onp.array([1, 2, 3]), onp.array([0, 1, 10])))
     [10 21 32  3  0]
     """
-    x, y = _pair("correlate", in1, in2)
+    x, y = _two_signals("correlate", in1, in2)
     return _convolved("correlate", x, _flipped(y), mode, method, precision)
 
 
@@ -233,7 +233,7 @@ def fftconvolve(in1: ArrayLike, in2: ArrayLike, mode: str = "full",
     >>> print(olympus.scipy.signal.fftconvolve(onp.array([1., 2.]), onp.array([1., 3.])).round())
     [1. 5. 6.]
     """
-    x, y = _pair("fftconvolve", in1, in2)
+    x, y = _two_signals("fftconvolve", in1, in2)
     _mode("fftconvolve", mode)
     return _by_fft("fftconvolve", inexact(x), inexact(y), mode, axes)
 
@@ -264,7 +264,7 @@ _EDGES = {"fill": "constant", "pad": "constant", "wrap": "wrap", "circular": "wr
 
 def _in_plane(name: str, in1: ArrayLike, in2: ArrayLike, mode: str, boundary: str, fillvalue: Any,
               precision: PrecisionLike, correlated: bool) -> Array:
-    x, y = _pair(name, in1, in2)
+    x, y = _two_signals(name, in1, in2)
     _mode(name, mode)
     if typeof(x).ndim != 2:
         raise ValueError(f"{name}: {typeof(x)} and {typeof(y)} given; matrices are required.")

@@ -39,8 +39,8 @@ def _array(x: ArrayLike) -> Array:
     return asarray(x, dtypes.to_complex_dtype(real) if np.iscomplexobj(x) else real)
 
 
-def _numbers(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeLike | None = None
-             ) -> np.ndarray:
+def _host_numbers(name: str, what: str, x: ArrayLike | Sequence[float],
+                  dtype: DTypeLike | None = None) -> np.ndarray:
     """An array of numbers on the host; TypeError for anything else."""
     array = by_numpy(name, np.asarray, x)
     if array.dtype.kind not in ("biuf" if dtype else "biufc"):
@@ -52,7 +52,7 @@ def _numbers(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeL
 def _known(name: str, what: str, x: ArrayLike | Sequence[float], dtype: DTypeLike | None = None
            ) -> np.ndarray:
     """A vector of numbers on the host."""
-    vector = np.atleast_1d(_numbers(name, what, x, dtype))
+    vector = np.atleast_1d(_host_numbers(name, what, x, dtype))
     if vector.ndim != 1:
         raise ValueError(f"{name}: {what} of shape {vector.shape} given; a vector is required.")
     return vector
@@ -149,7 +149,7 @@ def _given_as(name: str, filter: Zpk, output: str) -> Any:
     raise ValueError(f"{name}: output {output!r} given; 'ba', 'zpk' or 'sos' is required.")
 
 
-def _order(name: str, N: int) -> int:
+def _filter_order(name: str, N: int) -> int:
     return count_of(name, "N", N, 1, 1000)
 
 
@@ -184,7 +184,7 @@ def butter(N: int, Wn: float | Sequence[float], btype: str = "low", analog: bool
     >>> print(b.round(4), abs(a).round(4))
     [0.2929 0.5858 0.2929] [1.     0.     0.1716]
     """
-    filter = _designed("butter", _flat(_order("butter", N)), Wn, btype, analog, fs)
+    filter = _designed("butter", _flat(_filter_order("butter", N)), Wn, btype, analog, fs)
     return _given_as("butter", filter, output)
 
 
@@ -205,7 +205,7 @@ def cheby1(N: int, rp: float, Wn: float | Sequence[float], btype: str = "low",
     >>> print(sos.shape)
     (2, 6)
     """
-    prototype = _rippled(_order("cheby1", N), _decibels("cheby1", "rp", rp))
+    prototype = _rippled(_filter_order("cheby1", N), _decibels("cheby1", "rp", rp))
     return _given_as("cheby1", _designed("cheby1", prototype, Wn, btype, analog, fs), output)
 
 
@@ -226,7 +226,7 @@ def cheby2(N: int, rs: float, Wn: float | Sequence[float], btype: str = "low",
     >>> print(abs(z).round(4))
     [1. 1. 1.]
     """
-    prototype = _stopping(_order("cheby2", N), _decibels("cheby2", "rs", rs))
+    prototype = _stopping(_filter_order("cheby2", N), _decibels("cheby2", "rs", rs))
     return _given_as("cheby2", _designed("cheby2", prototype, Wn, btype, analog, fs), output)
 
 
@@ -358,7 +358,7 @@ def sos2tf(sos: ArrayLike) -> tuple[Array, Array]:
     [1. 1. 0.] [1. 0. 0.]
     """
     b = a = np.ones(1)
-    sections = _numbers("sos2tf", "sos", sos)
+    sections = _host_numbers("sos2tf", "sos", sos)
     if sections.shape[1:] != (6,):
         raise ValueError(f"sos2tf: sos of shape {sections.shape} given; sections [k, 6] are "
                          "required.")
@@ -448,9 +448,6 @@ def kaiser_beta(a: float) -> float:
     Args:
       a: the attenuation in decibels, a number.
 
-    Returns:
-      a float.
-
     >>> print(round(olympus.scipy.signal.kaiser_beta(65.0), 4))
     6.2043
     """
@@ -465,9 +462,6 @@ def kaiser_atten(numtaps: int, width: float) -> float:
 
     Args:
       numtaps: the number of coefficients; width: of the edge, in half the samples' frequency.
-
-    Returns:
-      a float.
 
     >>> print(round(olympus.scipy.signal.kaiser_atten(211, 0.0375), 2))
     64.48

@@ -33,7 +33,7 @@ def _floats(name: str, *xs: object) -> list[Array]:
     return [to_array(x) for x in promote_dtypes(name, *array_args(name, *xs), inexact=True)]
 
 
-def _size(x: Array, axis: int = -1) -> int:
+def _axis_size(x: Array, axis: int = -1) -> int:
     return static_int(typeof(x).shape[axis], "scipy.signal", "size")
 
 
@@ -41,24 +41,25 @@ def _coefficients(name: str, b: ArrayLike, a: ArrayLike) -> tuple[Array, Array]:
     """Two vectors of one dtype, divided by a[0] and filled up with zeros to one size."""
     b, a = [x if typeof(x).ndim else x[None] for x in _floats(name, b, a)]
     for x in (b, a):
-        if typeof(x).ndim != 1 or _size(x) == 0:
+        if typeof(x).ndim != 1 or _axis_size(x) == 0:
             raise ValueError(f"{name}: coefficients {typeof(x)} given; a vector with elements is "
                              "required.")
-    size = max(_size(b), _size(a))
-    filled = [concatenate([x, zeros((size - _size(x),), x.dtype)]) / a[0] for x in (b, a)]
+    size = max(_axis_size(b), _axis_size(a))
+    filled = [concatenate([x, zeros((size - _axis_size(x),), x.dtype)]) / a[0] for x in (b, a)]
     return filled[0], filled[1]
 
 
 def _sections(name: str, sos: ArrayLike, *xs: ArrayLike) -> list[Array]:
     """Second-order sections [k, 6], divided by their a0, and arrays of the same dtype."""
     sos, *rest = _floats(name, sos, *xs)
-    if typeof(sos).ndim != 2 or _size(sos) != 6 or _size(sos, 0) == 0:
+    if typeof(sos).ndim != 2 or _axis_size(sos) != 6 or _axis_size(sos, 0) == 0:
         raise ValueError(f"{name}: sos {typeof(sos)} given; sections [k, 6] of three coefficients "
                          "above and three below are required.")
     return [sos / sos[:, 3:4], *rest]
 
 
-def _start(name: str, zi: list[Array], axis: int, shape: tuple[int, ...], dtype: DType) -> Array:
+def _initial_memory(name: str, zi: list[Array], axis: int, shape: tuple[int, ...],
+                    dtype: DType) -> Array:
     """The filter's initial memory, with the axis of time last: zeros, or `zi`."""
     if not zi:
         return zeros(shape, dtype)
@@ -88,7 +89,7 @@ def _recursive(b: Array, a: Array, x: Array, state: Array) -> tuple[Array, Array
 
 def _moving(b: Array, x: Array, state: Array) -> tuple[Array, Array]:
     """A filter without feedback: one convolution along the last axis."""
-    shape, n, more = typeof(x).shape, _size(x), _size(b) - 1
+    shape, n, more = typeof(x).shape, _axis_size(x), _axis_size(b) - 1
     rows = x.reshape((prod(shape[:-1]), 1, n))
     out = conv_general_dilated(rows, flip(b)[None, None], (1,), [(more, more)])
     out = out.reshape((*shape[:-1], n + more))
@@ -123,8 +124,8 @@ def lfilter(b: ArrayLike, a: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayL
     b, a = _coefficients("lfilter", b, a)
     axis = canonical_axis(axis, typeof(x).ndim, "lfilter")
     x = moveaxis(x, axis, -1)
-    shape = (*typeof(x).shape[:-1], _size(b) - 1)
-    start = _start("lfilter", state, axis, shape, x.dtype)
+    shape = (*typeof(x).shape[:-1], _axis_size(b) - 1)
+    start = _initial_memory("lfilter", state, axis, shape, x.dtype)
     y, end = _recursive(b, a, x, start) if feedback else _moving(b, x, start)
     y = moveaxis(y, -1, axis)
     return y if zi is None else (y, moveaxis(end, -1, axis))
@@ -151,8 +152,8 @@ def sosfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, zi: ArrayLike | None =
     sos, x, *state = _sections("sosfilt", sos, x, *given)
     axis = canonical_axis(axis, typeof(x).ndim, "sosfilt")
     x = moveaxis(x, axis, -1)
-    shape = (_size(sos, 0), *typeof(x).shape[:-1], 2)
-    start = _start("sosfilt", state, axis + 1, shape, x.dtype)
+    shape = (_axis_size(sos, 0), *typeof(x).shape[:-1], 2)
+    start = _initial_memory("sosfilt", state, axis + 1, shape, x.dtype)
     ends = []
     for section, z in zip(sos, start):
         x, end = _recursive(section[:3], section[3:], x, z)
@@ -276,7 +277,7 @@ def sosfiltfilt(sos: ArrayLike, x: ArrayLike, axis: int = -1, padtype: str | Non
         (checked,) = _sections("sosfiltfilt", sos)
         given: Any = sos    # itself: a NumPy array has values under jit, too
         absent = [int((given[:, k] == 0).sum()) for k in (2, 5)]
-        padlen = 3 * (2 * _size(checked, 0) + 1 - min(absent))
+        padlen = 3 * (2 * _axis_size(checked, 0) + 1 - min(absent))
     return _sosfiltfilt(sos, x, axis=axis, padtype=padtype, padlen=padlen)
 
 
@@ -286,7 +287,7 @@ def _sosfiltfilt(sos: ArrayLike, x: ArrayLike, *, axis: int, padtype: str | None
     sos, x = _sections("sosfiltfilt", sos, x)
     edge = _edge("sosfiltfilt", padtype, padlen, 0)
     rest = sosfilt_zi(sos)
-    rest = rest.reshape((_size(sos, 0), *[1] * (typeof(x).ndim - 1), 2))
+    rest = rest.reshape((_axis_size(sos, 0), *[1] * (typeof(x).ndim - 1), 2))
     return _there_and_back("sosfiltfilt", x, axis, padtype, edge, lambda x, level: sosfilt(
         sos, x, zi=rest * level)[0])
 
@@ -339,8 +340,8 @@ def decimate(x: ArrayLike, q: int, n: int | None = None, ftype: str = "iir", axi
 
 # Responses ---------------------------------------------------------------------------------------
 
-def _turns(name: str, worN: object, whole: bool, fs: ArrayLike, nyquist: bool, count: int
-           ) -> tuple[Array, Array]:
+def _phases(name: str, worN: object, whole: bool, fs: ArrayLike, nyquist: bool, count: int
+            ) -> tuple[Array, Array]:
     """(frequencies[m], exp(-i ω k)[m, count])."""
     fs = number(name, fs)
     real = dtypes.default_float()
@@ -387,7 +388,7 @@ def freqz(b: ArrayLike, a: ArrayLike = 1, worN: ArrayLike | None = 512, whole: b
     """
     b, a = _floats("freqz", b, a)
     count = max(typeof(b).size, typeof(a).size)
-    w, turns = _turns("freqz", worN, whole, fs, include_nyquist, count)
+    w, turns = _phases("freqz", worN, whole, fs, include_nyquist, count)
     h = _ratio(b, a, turns)
     if plot is not None:
         plot(w, h)
@@ -417,7 +418,7 @@ def sosfreqz(sos: ArrayLike, worN: ArrayLike | None = 512, whole: bool = False,
     >>> print(w.round(4), abs(h).round(4))
     [0.     1.5708] [1.     0.7071]
     """
-    w, turns = _turns("sosfreqz", worN, whole, fs, False, 3)
+    w, turns = _phases("sosfreqz", worN, whole, fs, False, 3)
     return w, _ratios(sos, turns)
 
 

@@ -89,25 +89,30 @@ def _entr(tol: float, x: Array) -> Array:
 
 
 def _compared(p: Array, q: Array) -> tuple[Array, ...]:
-    """Where both are > 0, them there, their ratio, where it is near 1, and its distance from 1."""
+    """Where both are > 0, them there, where their ratio is near 1, and its distance from 1."""
     both = (p > 0.0) & (q > 0.0)
     x, y = inside(both, p, 1.0), inside(both, q, 1.0)
     ratio = x / y
     near = (ratio > 0.5) & (ratio < 2.0)
-    return both, x, y, ratio, near, where(near, (x - y) / y, 0.0)
+    return both, x, y, near, where(near, (x - y) / y, 0.0)
+
+
+def _log_ratio(x: Array, y: Array) -> Array:
+    """log(x / y), also where the ratio overflows, or underflows."""
+    ratio = _ratio(x, y)
+    plain = (ratio > 0.0) & (ratio < math.inf)
+    return where(plain, log(inside(plain, ratio, 1.0)), log(x) - log(abs(y)))
 
 
 def _rel_entr(tol: float, p: Array, q: Array) -> Array:
-    both, x, y, ratio, near, part = _compared(p, q)
-    far = log(inside((ratio > 0.0) & (ratio < math.inf), ratio, 1.0))
-    far = where((ratio > 0.0) & (ratio < math.inf), far, log(x) - log(y))
-    value = x * where(near, log1p(part), far)
+    both, x, y, near, part = _compared(p, q)
+    value = x * where(near, log1p(part), _log_ratio(x, y))
     edge = where((p == 0.0) & (q >= 0.0), 0.0, math.inf)
     return where(both, value, where((p != p) | (q != q), math.nan, edge))
 
 
 def _kl_div(tol: float, p: Array, q: Array) -> Array:
-    both, x, y, _, near, part = _compared(p, q)
+    both, x, y, near, part = _compared(p, q)
     close = x * log1p_minus(part) + (x - y) * part
     value = where(near, close, _rel_entr(tol, x, y) - x + y)
     edge = where((p == 0.0) & (q >= 0.0), q, math.inf)
@@ -121,10 +126,10 @@ def _in_domain(p: Array, q: Array, slope: Array) -> Array:
 entr_p = Special("entr", _entr, lambda t, y, x: t * where(x < 0.0, 0.0, -log(x) - 1.0),
                  wide="float32", pace=4.0)
 rel_entr_p = Special("rel_entr", _rel_entr,
-                     lambda t, z, p, q: t * _in_domain(p, q, log(_ratio(p, q)) + 1.0),
+                     lambda t, z, p, q: t * _in_domain(p, q, _log_ratio(p, q) + 1.0),
                      lambda t, z, p, q: t * _in_domain(p, q, -_ratio(p, q)), wide="float32")
 kl_div_p = Special("kl_div", _kl_div,
-                   lambda t, z, p, q: t * _in_domain(p, q, log(_ratio(p, q))),
+                   lambda t, z, p, q: t * _in_domain(p, q, _log_ratio(p, q)),
                    lambda t, z, p, q: t * _in_domain(p, q, 1.0 - _ratio(p, q)), wide="float32")
 
 

@@ -21,7 +21,8 @@ from ...lax.special.incomplete_beta import betaincc_p, regularized_incomplete_be
 from ...lax.special.incomplete_gamma import (
     RGAMMA, STIRLING, igamma_p, igammac_p, rgamma1p, stirling,
 )
-from ...lax.special.zeta import scaled_zeta, zeta_p
+from ...lax.special.series import enough, is_short, least_normal
+from ...lax.special.zeta import scaled_zeta, zeta_p, zeta_sum_p
 from ...numpy.arithmetic import absolute, conjugate, imag, maximum, minimum, real
 from ...numpy.elementary import copysign, exp, floor, log, rint
 from ...numpy.joining import stack
@@ -66,27 +67,28 @@ def cos_pi(x: Array) -> Array:
     return sin_pi(0.5 - absolute(x - 2.0 * rint(0.5 * x)))
 
 
-def gamma_above(x: Array) -> Array:
+def gamma_above(x: Array, tol: float = 0.0) -> Array:
     """Γ(x) for x > 0."""
     big = x >= _LARGE
     low, high = outside(big, x, 1.0), minimum(inside(big, x, _LARGE), 172.0)
-    power = high ** (0.5 * high - 0.25)
-    far = power * exp(-high) * power * (_ROOT_TWICE_PI * exp(stirling(high)))
+    if tol > 1e-12:     # of results of 32 bits at most: a logarithm has digits enough
+        far = _ROOT_TWICE_PI * exp((high - 0.5) * log(high) - high + stirling(high))
+    else:
+        power = high ** (0.5 * high - 0.25)
+        far = power * exp(-high) * power * (_ROOT_TWICE_PI * exp(stirling(high)))
     value = where(big, far, 1.0 / (low * rgamma1p(low)))
     return where(x < 171.7, value, where(x == x, math.inf, x))
 
 
 def _gamma(tol: float, x: Array) -> Array:
     positive = x > 0.0
-    above = gamma_above(inside(positive, x, 1.0))
     # Γ(x) = -π / (x sin(πx) Γ(-x))
     size = outside(positive | (x == 0.0) | whole(x), -x, 0.5)
     big = size > 170.0
-    half = gamma_above(inside(big, 0.5 * size, 1.0))
+    above = gamma_above(where(positive, x, outside(big, size, 0.5)), tol)
     # No product of two tiny numbers: size sin(π size) would underflow.
-    below = -math.pi / sin_pi(size) / (size * gamma_above(outside(big, size, 0.5)))
-    # Beyond the range of Γ(-x) it is 0: the square of Γ(-x/2) is below 2ˣ⁺¹ Γ(-x).
-    below = where(big, 0.0 * below / half, below)
+    below = -math.pi / sin_pi(size) / (size * above)
+    below = where(big, 0.0 * below, below)      # beyond the range of Γ(-x)
     value = where(positive, above, where(whole(x), math.nan, below))
     return where(x == 0.0, copysign(math.inf, x), value)
 
@@ -172,32 +174,42 @@ def _gammaln(tol: float, x: Array) -> Array:
         return _gammaln_to_float32(x)
     positive = x > 0.0
     pole = (x <= 0.0) & whole(x)
-    above = gammaln_above(inside(positive, x, 1.0))
-    size = outside(positive | pole, -x, 0.5)
-    below = math.log(math.pi) - log(size) - log(absolute(sin_pi(size))) - gammaln_above(size)
+    size = where(positive, x, outside(pole, -x, 0.5))
+    above = gammaln_above(size)
+    below = math.log(math.pi) - log(size) - log(absolute(sin_pi(size))) - above
     value = where(positive, above, where(pole, math.inf, where(x == x, below, x)))
     return where(x == 1.0, 0.0, value)
 
 
 def _psi_above(x: Array) -> Array:
     """ψ(x) for x > 0."""
-    big = x >= _LARGE
-    low, high = outside(big, x, 1.5), inside(big, x, _LARGE)
+    large = 4.0 if is_short(x) else _LARGE
+    big = x >= large
+    low, high = outside(big, x, 1.5), inside(big, x, large)
     inverse = 1.0 / high
     far = log(high) - 0.5 * inverse + inverse * inverse * horner(inverse * inverse, _PSI_FAR)
     steps = maximum(floor(low) - 1.0, 0.0)
     place = low - steps                     # in [1, 2), or below
     total = x * 0.0
-    for k in range(14, -1, -1):             # the small terms first
+    for k in range(int(large) - 2, -1, -1):     # the small terms first
         total = total + where(k < steps, 1.0 / (place + k), 0.0)
     short = place < 1.0
     first = inside(short, place, 1.0)
     place = where(short, place + 1.0, place)
-    slope = chebyshev(2.0 * place - 3.0, _PSI)
+    slope = chebyshev(2.0 * place - 3.0, enough(x, _PSI, 1.0))
     near = (place - _ZERO) * slope - _ZERO_REST * slope
     # Just below 1, x + 1 has lost digits that 1/x has not.
     near = where(short, near - 1.0 / first, near + total)
     return where(big, far, near)
+
+
+def _pi_cot_pi(t: Array) -> Array:
+    """π cot(πt) for 0 < |t| <= 1/2; in float32 by two sines, without the reduction in `tan`."""
+    if not is_short(t):
+        return math.pi / tan(math.pi * t)
+    size = absolute(t)
+    of, rest = (x * horner(x * x, _SINE) for x in (size, 0.5 - size))
+    return copysign(math.pi * rest / of, t)
 
 
 def digamma_of(tol: float, x: Any) -> Array:
@@ -207,7 +219,7 @@ def digamma_of(tol: float, x: Any) -> Array:
     value = _psi_above(size)
     # ψ(-x) = ψ(x) + 1/x + π cot(πx)
     turn = size - rint(size)
-    below = value + 1.0 / size + math.pi / tan(math.pi * where(positive, 0.25, turn))
+    below = value + 1.0 / size + _pi_cot_pi(where(positive, 0.25, turn))
     value = where(positive, value, where(pole, math.nan, below))
     return where(x == 0.0, -copysign(math.inf, x), value)
 
@@ -352,6 +364,9 @@ def _polygamma(tol: float, x: Array, order: int) -> Array:
 def _polygamma_any(tol: float, n: Any, x: Array) -> Array:
     """(-1)ⁿ⁺¹ n! ζ(n+1, x), by logarithms where one of both over- or underflows."""
     legal = (n > 0.0) & whole(n)
+    if is_short(x):
+        value = _short_polygamma(inside(legal, n, 1.0), x)
+        return where(n == 0.0, digamma_of(tol, x), where(legal, value, math.nan))
     order = inside(legal, n, 1.0)
     sums = zeta_p.bind(order + 1.0, x)
     far = ((sums == 0.0) | (order > 170.0)) & (x > 0.0) & (x < math.inf)
@@ -361,6 +376,26 @@ def _polygamma_any(tol: float, n: Any, x: Array) -> Array:
     size = where(x == math.inf, 0.0, size)
     value = where(even(order), -size, size)
     return where(n == 0.0, digamma_of(tol, x), where(legal, value, math.nan))
+
+
+def _short_polygamma(n: Array, x: Array) -> Array:
+    """(-1)ˢ Γ(s) ζ(s, x) with s = n + 1 >= 2 in float32, Γ(s) x⁻ˢ by Stirling's formula of Γ(s+3).
+
+    The power is the square of half of it, which leaves the normal numbers only where the result
+    does.
+    """
+    s, positive = n + 1.0, x > 0.0
+    z = inside(positive & (x < math.inf), x, 1.0)
+    w = s + 3.0
+    root = (w / z * math.exp(-1.0)) ** (0.5 * s)
+    inverse = 1.0 / w
+    front = exp(inverse * horner(inverse * inverse, STIRLING[:4])) * (w ** -0.5)
+    front = front * (_ROOT_TWICE_PI * math.exp(-3.0)) * (w / s) * (w / (s + 1.0)) * (w / (s + 2.0))
+    sums = where(positive, scaled_zeta(s, z), zeta_sum_p.bind(s, outside(positive, x, 1.0)))
+    size = where(x == math.inf, 0.0, root * (front * sums) * root)
+    # Subnormal numbers are 0, which XLA's sum gives no sign.
+    size = where(absolute(x) < least_normal(x), math.inf, size)
+    return where(even(n), -size, size)
 
 
 polygamma_p = Special("polygamma", _polygamma_any, nowhere,

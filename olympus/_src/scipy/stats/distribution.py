@@ -22,6 +22,7 @@ import numpy as np
 
 from ...base.typing import Array, ArrayLike, DType, Shape
 from ...jit.fused import fused
+from ...lax.convert import in_dtype
 from ...nn.activations import log1mexp
 from ...numpy.arithmetic import maximum
 from ...numpy.conditions import where
@@ -298,6 +299,12 @@ class Values(NamedTuple):
     moved: bool
     scaled: bool
 
+    def in_dtype(self, dtype: DType) -> Values:
+        scale = in_dtype(self.scale, dtype) if self.scaled else self.scale
+        x = None if self.x is None else in_dtype(self.x, dtype)
+        params = tuple([in_dtype(p, dtype) for p in self.params])
+        return self._replace(x=x, params=params, loc=in_dtype(self.loc, dtype), scale=scale)
+
     def standard(self) -> Array:
         """The first argument as the standard form takes it."""
         x = self.x - self.loc if self.moved else self.x
@@ -425,7 +432,8 @@ def _signature(d: Distribution, first: str | None, *more: inspect.Parameter) -> 
            for i, n in enumerate(("loc", *scale))), *more], return_annotation="Array")
 
 
-def _bound(name: str, signature: inspect.Signature, args: tuple, kwargs: dict) -> dict[str, Any]:
+def _arguments_by_name(name: str, signature: inspect.Signature, args: tuple,
+                       kwargs: dict) -> dict[str, Any]:
     """The arguments of a call by name, with defaults; TypeError for arguments that the signature
     lacks.
     """
@@ -442,7 +450,7 @@ def _bare(signature: inspect.Signature) -> str:
     return str(signature.replace(parameters=bare, return_annotation=signature.empty))
 
 
-def _values(d: Distribution, name: str, given: dict[str, Any]) -> Values:
+def _promoted_arguments(d: Distribution, name: str, given: dict[str, Any]) -> Values:
     """Arguments promoted to one float dtype, each with its own shape."""
     loc, scale = given["loc"], given.get("scale", 1)
     arrays = [to_array(x) for x in promote_dtypes(name, *given.values(), inexact=True)]
@@ -464,7 +472,9 @@ def _function(d: Distribution, kind: str) -> Callable[..., Array]:
     signature = _signature(d, None if first == "-" else first)
 
     def run(*args: ArrayLike, **kwargs: object) -> Array:
-        return how.made(d, kind, _values(d, name, _bound(name, signature, args, kwargs)))
+        v = _promoted_arguments(d, name, _arguments_by_name(name, signature, args, kwargs))
+        dtype = v.loc.dtype
+        return in_dtype(how.made(d, kind, v.in_dtype(dtypes.wide_dtype(dtype))), dtype)
 
     about = _FIRST["q" if how.made is _quantile else "k" if isinstance(d, Discrete) else "x"]
     return fused(_named(run, d, kind, signature,
@@ -505,7 +515,7 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
 
     def program(key: Array, *args: object, shape: Shape) -> Array:
         names = [p for p in signature.parameters if p not in ("size", "key")]
-        v = _values(d, name, dict(zip(names, args)))
+        v = _promoted_arguments(d, name, dict(zip(names, args)))
         drawn = d.draw(key, shape, v.loc.dtype, *(broadcast_to(p, shape) for p in v.params))
         if isinstance(d, Discrete):
             drawn = drawn.astype(int)
@@ -516,7 +526,7 @@ def _sampler(d: Distribution) -> Callable[..., Array]:
     compiled = fused(program, static=("shape",))
 
     def rvs(*args: np.ndarray, **kwargs: object) -> Array:
-        given = _bound(name, signature, args, kwargs)
+        given = _arguments_by_name(name, signature, args, kwargs)
         key, size = given.pop("key"), given.pop("size")
         shape = draw_shape(name, size, *given.values())
         return compiled(key, *given.values(), shape=shape)

@@ -292,10 +292,10 @@ class WeibullMin(ByLogSf):
     drawn = "[1.89 2.21 0.59]"
 
     def logpdf(self, x: Array, c: Array) -> Array:
-        return log(c) + xlogy(c - 1.0, x) - _power(x, c)
+        return log(c) + xlogy(c - 1.0, x) - _power_of_positive(x, c)
 
     def logsf(self, x: Array, c: Array) -> Array:
-        return -_power(x, c)
+        return -_power_of_positive(x, c)
 
     def quantile(self, log_p: Array, log_q: Array, c: Array) -> Array:
         return exp(log(-log_q) / c)
@@ -338,7 +338,7 @@ class WeibullMax(ByLogCdf):
         return self.mirror.entropy(c)
 
 
-def _power(x: Array, c: Array) -> Array:
+def _power_of_positive(x: Array, c: Array) -> Array:
     """x ** c for x >= 0, whose derivative in c at 0 is 0."""
     none = x == 0
     return where(none, 0.0 * x, where(none, 1.0, x) ** c)

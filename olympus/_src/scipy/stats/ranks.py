@@ -23,7 +23,7 @@ from ...random.arguments import refuse_complex
 from ...types import dtypes
 from ...types.shape import canonical_axis, definitely_equal
 
-_METHODS = ("average", "min", "max", "dense", "ordinal")
+_TIE_METHODS = ("average", "min", "max", "dense", "ordinal")
 
 
 class ModeResult(NamedTuple):
@@ -87,7 +87,7 @@ def mode(a: ArrayLike, axis: int | None = 0, nan_policy: str = "propagate",
 
     Args:
       a: real numbers or booleans, any shape.
-      axis: along which; None is of all elements.
+      axis: the axis; None takes all elements together.
       nan_policy: "propagate" takes NaN for a value like others, "omit" leaves it out. (SciPy's
         "raise" is refused: a compiled program cannot raise. JAX has "propagate" only.)
       keepdims: whether the axis stays, with one element.
@@ -152,8 +152,8 @@ def rankdata(a: ArrayLike, method: str = "average", *, axis: int | None = None,
     >>> print(scipy.stats.rankdata(onp.array([10, 30, 20, 30])))
     [1.  3.5 2.  3.5]
     """
-    if method not in _METHODS:
-        raise ValueError(f"rankdata: method={method!r} given; one of {', '.join(_METHODS)} is "
+    if method not in _TIE_METHODS:
+        raise ValueError(f"rankdata: method={method!r} given; one of {', '.join(_TIE_METHODS)} is "
                          "required.")
     check_policy("rankdata", nan_policy)
     return _ranks(to_array(array_args("rankdata", a)[0]), method=method, axis=axis,
@@ -176,7 +176,7 @@ def sem(a: ArrayLike, axis: int | None = 0, ddof: int = 1, nan_policy: str = "pr
 
     Args:
       a: real numbers, any shape; integers become floats.
-      axis: along which; None is of all elements.
+      axis: the axis; None takes all elements together.
       ddof: subtracted from the count for the standard deviation.
       nan_policy: "propagate", or "omit" to leave NaN out.
       keepdims: whether the axis stays, with one element.

@@ -288,10 +288,10 @@ class Gennorm(Mirrored):
     drawn = "[-0.77  0.    0.22]"
 
     def logpdf(self, x: Array, beta: Array) -> Array:
-        return log(0.5 * beta) - gammaln(1.0 / beta) - _power(x, beta)
+        return log(0.5 * beta) - gammaln(1.0 / beta) - _power_of_absolute(x, beta)
 
     def _cdf(self, x: Array, beta: Array) -> Array:
-        tail = 0.5 * gammaincc(1.0 / beta, _power(x, beta))
+        tail = 0.5 * gammaincc(1.0 / beta, _power_of_absolute(x, beta))
         return where(x > 0, 1.0 - tail, tail)
 
     def _away_from_0(self, x: Array, beta: Array) -> Array:
@@ -302,7 +302,8 @@ class Gennorm(Mirrored):
 
     def logcdf(self, x: Array, beta: Array) -> Array:
         low = x < -1.0
-        tail = log_gamma_sf(_power(where(low, x, -1.0), beta), 1.0 / beta) - math.log(2.0)
+        power = _power_of_absolute(where(low, x, -1.0), beta)
+        tail = log_gamma_sf(power, 1.0 / beta) - math.log(2.0)
         inner = where(low, 0.0, x)
         return where(low, tail, log_of(self.cdf(inner, beta), self.cdf(-inner, beta)))
 
@@ -369,7 +370,7 @@ def _above_zero(x: Array) -> Array:
     return x + float(dtypes.finfo(x.dtype).tiny)
 
 
-def _power(x: Array, beta: Array) -> Array:
+def _power_of_absolute(x: Array, beta: Array) -> Array:
     """abs(x) ** beta, whose derivatives at 0 are 0."""
     none = x == 0
     return where(none, 0.0, exp(beta * log(abs(where(none, 1.0, x)))))
