@@ -114,6 +114,31 @@ def test_parts_of_parts_are_read_and_written():
 
 
 _MESH = olympus.make_mesh((1,), ("d",), axis_types=(olympus.sharding.AxisType.Explicit,))
+VIEWS = [
+    (lambda ref: ref.T, lambda x: x.T), (lambda ref: ref.transpose(1, 0), lambda x: x.T),
+    (lambda ref: ref.reshape(4), lambda x: x.reshape(4)), (
+        lambda ref: ref.bitcast("int32").T, lambda x: x.T.view(np.int32)),
+    (lambda ref: ref.reshape(1, -1).T.at[::2], lambda x: x.reshape(1, -1).T[::2])]
+
+
+@pytest.mark.parametrize(("view", "of"), VIEWS)
+def test_a_reference_is_read_and_written_in_other_shapes(view, of):
+    """Regression: traced references had no reshape, transpose and T, as they have in JAX."""
+    def run(x):
+        ref = new_ref(x.reshape(2, 2))
+        part = view(ref)
+        before = part[...]
+        part[0] = 1
+        return before, ref[...]
+
+    want = X.reshape(2, 2).copy()
+    before = of(want).copy()
+    of(want)[0] = 1
+    for found, left in ways(run, X):
+        np.testing.assert_array_equal(found, before)
+        np.testing.assert_array_equal(left, want)
+
+
 CALLS = {
     "jit": olympus.jit, "checkpoint": olympus.checkpoint, "named": olympus.named_call,
     "cond": lambda f: lambda part: lax.cond(onp.array(True), f, f, part),
