@@ -803,6 +803,42 @@ def test_rules_of_custom_vjp_touch_references_in_bodies_as_they_do_outside(name,
             np.testing.assert_allclose(ref[...], cell[0], rtol=1e-6)
 
 
+@pytest.mark.parametrize("passed", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("body", ["", "jit", "checkpoint", "scan"])
+def test_a_rule_calls_its_function_on_a_reference_made_in_the_differentiated_function(
+        passed, reverse, body):
+    """Regression: in programs such a call did not end but by a RecursionError."""
+    def f(x):
+        ref = new_ref(2.0)
+
+        def fun(*args):
+            ref = args[0] if passed else made
+            ref[...] += 1.0
+            return args[-1] * ref[...]
+
+        made = ref
+        if reverse:
+            ruled = olympus.custom_vjp(fun)
+            ruled.defvjp(lambda *args: (ruled(*args), made[...]),
+                         lambda held, ct: (*[None] * passed, 7.0 * held * ct))
+        else:
+            ruled = olympus.custom_jvp(fun)
+            ruled.defjvp(lambda p, t: (ruled(*p), 7.0 * t[-1] * made[...]))
+        return ruled(*[ref] * passed, x), ref[...]
+
+    def both(x):
+        if reverse:
+            (out, held), slope = olympus.value_and_grad(f, has_aux=True)(x)
+        else:
+            (out, held), (slope, _) = olympus.jvp(f, (x,), (1.0,))
+        return onp.stack([out, held, slope])
+
+    found = IN_BODIES[body][0](lambda x: both(x))(2.0) if body in ("jit", "checkpoint") else (
+        both(2.0) if not body else lax.scan(lambda c, _: (c, both(2.0)), 0, None, length=1)[1][0])
+    assert found.tolist() == [6, 3, 21]
+
+
 def test_rules_of_custom_vjp_close_over_a_reference_in_a_shard_map_that_runs_at_once():
     """Regression: in shard_map outside of jit such a rule was refused, though jit took it."""
     ref, mesh, whole = new_ref(3.0), olympus.make_mesh((1,), ("i",)), olympus.P()
