@@ -59,9 +59,9 @@ class Places:
             if leaves[i] is not ref:
                 raise TypeError(
                     f"{what}: {described(fun)} returned {_shown(leaves[i])} as "
-                    f"{leaf_names(self.tree, 'the value')[i]}, where it was given a reference; a "
-                    "loop cannot change which reference stands at a place: return each reference where "
-                    "it was given, and choose by an index, ref[i].")
+                    f"{leaf_names(self.tree, 'the value')[i]}, where it was given a reference; "
+                    "a loop cannot change which reference stands at a place: return each reference "
+                    "where it was given, and choose by an index, ref[i].")
         return self.without(value)
 
 
