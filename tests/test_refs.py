@@ -14,7 +14,7 @@ import olympus.numpy as onp
 from olympus import lax
 from olympus.custom_batching import custom_vmap
 from olympus.experimental.compute_on import compute_on
-from olympus.ref import Ref, addupdate, empty_ref, free_ref, freeze, get, new_ref, set, swap
+from olympus.ref import Ref, addupdate, empty_ref, free_ref, freeze, new_ref, set, swap
 
 X = np.array([0.5, -1.0, 2.0, 0.25], np.float32)
 
@@ -95,63 +95,6 @@ def test_a_value_that_a_dtype_cannot_hold_is_refused(dtype, value, index, write)
         with pytest.raises(ValueError, match="cannot be cast safely"):
             run()
     assert not ref[...].any()
-
-
-def test_parts_of_parts_are_read_and_written():
-    def run(x):
-        ref = new_ref(x.reshape(2, 2))
-        ref.at[1].at[0][...] = 9.0
-        ref.at[:, 1].swap(5.0)
-        ref.at[0].addupdate(1.0)
-        ref.at[...].T.at[0].set(3.0)
-        ref.at[0].reshape(2, 1)[1, 0] = -1.0
-        return ref[...], ref.at[1].at[0:1][...], get(ref.at[1].bitcast("int32"), 0)
-
-    want = np.array([[3, -1], [3, 5]], np.float32)
-    for found, part, bits in ways(run, X):
-        np.testing.assert_array_equal(found, want)
-        assert part == 3 and bits == np.float32(3).view(np.int32)
-
-
-_MESH = olympus.make_mesh((1,), ("d",), axis_types=(olympus.sharding.AxisType.Explicit,))
-CALLS = {
-    "jit": olympus.jit, "checkpoint": olympus.checkpoint, "named": olympus.named_call,
-    "cond": lambda f: lambda part: lax.cond(onp.array(True), f, f, part),
-    "scan": lambda f: lambda part: lax.scan(lambda c, _: (c, f(part)), 0, None, length=1)[1][0],
-    "shard_map": lambda f: olympus.jit(
-        olympus.shard_map(f, mesh=_MESH, in_specs=olympus.P(), out_specs=olympus.P())),
-    "unmapped": lambda f: lambda part: olympus.vmap(
-        lambda part, x: f(part) + x, in_axes=(None, 0))(part, onp.zeros(2))[0],
-}
-
-
-@pytest.mark.parametrize("call", CALLS)
-@pytest.mark.parametrize("traced", [False, True])
-def test_a_part_is_an_argument(call, traced):
-    """Regression: transformed functions refused parts, and jit gave its function an array."""
-    def add_and_read(part):
-        addupdate(part, -1, 5.0)
-        return part.at[1:].T[0]
-
-    def run(x, i):
-        ref = new_ref(x.reshape(2, 2))
-        return CALLS[call](add_and_read)(ref.at[i].at[::-1]), ref[...]
-
-    if traced:
-        out, left = olympus.jit(run)(X, 1)
-    else:
-        out, left = run(onp.asarray(X), 1)
-    assert out == 7 and left.tolist() == [[0.5, -1.0], [7.0, 0.25]]
-
-
-def test_parts_of_one_pattern_share_a_program():
-    step = olympus.jit(lambda part, v: set(part, ..., v))
-    ref = new_ref(onp.zeros((3, 2)))
-    for i in range(3):
-        step(ref.at[onp.int32(i)], i + 1.0)
-    assert ref[...].tolist() == [[1, 1], [2, 2], [3, 3]]
-    assert step.cache_info().traces == 1
-    assert [type(x) for x in olympus.tree.leaves(ref.at[0])] == [type(ref)]
 
 
 def test_programs_are_printed_as_jax_prints_them():
@@ -776,6 +719,42 @@ def test_rules_of_custom_vjp_touch_references_in_bodies_as_they_do_outside(name,
 
             np.testing.assert_allclose(way(olympus.grad(after))(2.0), want, rtol=1e-5)
             np.testing.assert_allclose(ref[...], cell[0], rtol=1e-6)
+
+
+@pytest.mark.parametrize("passed", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("body", ["", "jit", "checkpoint", "scan"])
+def test_a_rule_calls_its_function_on_a_reference_made_in_the_differentiated_function(
+        passed, reverse, body):
+    """Regression: in programs such a call did not end but by a RecursionError."""
+    def f(x):
+        ref = new_ref(2.0)
+
+        def fun(*args):
+            ref = args[0] if passed else made
+            ref[...] += 1.0
+            return args[-1] * ref[...]
+
+        made = ref
+        if reverse:
+            ruled = olympus.custom_vjp(fun)
+            ruled.defvjp(lambda *args: (ruled(*args), made[...]),
+                         lambda held, ct: (*[None] * passed, 7.0 * held * ct))
+        else:
+            ruled = olympus.custom_jvp(fun)
+            ruled.defjvp(lambda p, t: (ruled(*p), 7.0 * t[-1] * made[...]))
+        return ruled(*[ref] * passed, x), ref[...]
+
+    def both(x):
+        if reverse:
+            (out, held), slope = olympus.value_and_grad(f, has_aux=True)(x)
+        else:
+            (out, held), (slope, _) = olympus.jvp(f, (x,), (1.0,))
+        return onp.stack([out, held, slope])
+
+    found = IN_BODIES[body][0](lambda x: both(x))(2.0) if body in ("jit", "checkpoint") else (
+        both(2.0) if not body else lax.scan(lambda c, _: (c, both(2.0)), 0, None, length=1)[1][0])
+    assert found.tolist() == [6, 3, 21]
 
 
 def test_rules_of_custom_vjp_close_over_a_reference_in_a_shard_map_that_runs_at_once():

@@ -136,8 +136,9 @@ def user_frame(traceback: SourceInfo | source.Source | None) -> Frame | None:
     return next(iter(user_frames(traceback)), None)
 
 
-def discharge_state(closed_jaxpr: ClosedOlympuspr, *, should_discharge: bool | Sequence[bool] = True,
-                    lower: bool = True) -> ClosedOlympuspr:
+def discharge_state(closed_jaxpr: ClosedOlympuspr, *,
+                    should_discharge: bool | Sequence[bool] = True, lower: bool = True
+                    ) -> ClosedOlympuspr:
     """`olympus.extend.state.discharge_state` of a closed program."""
     return ClosedOlympuspr(*state.discharge_state(
         closed_jaxpr.olympuspr, closed_jaxpr.consts, should_discharge=should_discharge))

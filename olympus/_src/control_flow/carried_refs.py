@@ -51,16 +51,17 @@ class Places:
 
     def returned(self, what: str, fun: Callable[..., PyTree], value: PyTree) -> PyTree:
         """A body's result without the references; TypeError unless each is at its place."""
-        leaves, tree = tree_flatten(value)
-        if tree != self.tree:
+        try:
+            leaves = self.tree.flatten_up_to(value)
+        except ValueError:
             return value        # which the loop refuses, by its structure
         for i, ref in self.refs.items():
             if leaves[i] is not ref:
                 raise TypeError(
                     f"{what}: {described(fun)} returned {_shown(leaves[i])} as "
-                    f"{leaf_names(tree, 'the value')[i]}, where it was given a reference; a loop "
-                    "cannot change which reference stands at a place: return each reference where "
-                    "it was given, and choose by an index, ref[i].")
+                    f"{leaf_names(self.tree, 'the value')[i]}, where it was given a reference; "
+                    "a loop cannot change which reference stands at a place: return each reference "
+                    "where it was given, and choose by an index, ref[i].")
         return self.without(value)
 
 

@@ -92,6 +92,11 @@ def scan(f: Callable[[PyTree, PyTree], tuple[T, PyTree]], init: PyTree, xs: PyTr
     params = {"olympuspr": body.program, "reverse": bool(reverse), "unroll": _unroll(unroll, n),
               "num_consts": len(body.consts), "num_carry": len(leaves)}
     args = [*body.consts, *leaves, *x_leaves]
+    if checkpoint is not None and MUTABLE and any(map(_cells.is_ref, x_leaves)):
+        aval = next(typeof(x) for x in x_leaves if _cells.is_ref(x))
+        raise TypeError(f"scan: rows of the reference {aval} given with checkpoint={checkpoint!r}; "
+                        "rows of arrays are required: what is computed again would write twice; "
+                        "pass ref[...] and return the rows as ys, or close over the reference.")
     if checkpoint is None:
         out = scan_p.bind(*args, length=n, **params)
     else:

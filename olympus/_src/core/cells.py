@@ -210,7 +210,13 @@ def at_hand(ref: Reference) -> bool:
             f"  made at {source.summarize(ref._line)};\n"
             "  a reference may not outlive the transformed function that made it; make it outside "
             "and pass it, or return ref[...].")
-    return type(here) is not StagingTrace and recorder(here) is recorder(home)
+    # In the trace that records, it is if it was made in one above: a rule of the user's runs here.
+    return recorder(here) is recorder(home) and (type(here) is not StagingTrace or home is not here)
+
+
+def made_above(x: object) -> bool:
+    """Whether this is a reference that was made in a trace above the current one."""
+    return type(x) is Ref and x._trace is not None and x._trace is not ctx.trace and at_hand(x)
 
 
 def check_value(name: str, ref: Ref, x: object,

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..base.typing import Array, Params, Reference
 from ..base.util import lazy_module
-from ..core.cells import Ref, is_ref
+from ..core.cells import Ref, is_ref, made_above
 from ..core.effects import input_effects
 from ..core.evaluate import eval_closed
 from ..core.ir import numbers
@@ -206,6 +206,10 @@ _BY_NAME = {kind.__name__: kind for kind in (JvpWithContents, VjpWithContents, V
 
 def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> list[Array]:
     """The results of a call on cells: as one on contents, whose rules are on contents, too."""
+    # A rule that calls its own function may give it references that were made above it.
+    above = {id(x): (x, Ref(_refs.get_p.bind(x, view=_refs.WHOLE), ctx.trace))
+             for x in ins if made_above(x)}
+    ins = [above[id(x)][1] if id(x) in above else x for x in ins]
     ins, params = prim.with_references(ins, params)
     body, (rules, rest) = params["call_olympuspr"], prim.unpack(params)
     which = list(map(is_cell, ins))
@@ -218,4 +222,9 @@ def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> li
             numbers_of.get(id(x)) for x in ins], new, places)
     outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
-    return put_back([*compress(ins, new)], outs)
+    changed = [*compress(ins, new)]
+    outs = put_back(changed, outs)
+    for ref, cell in above.values():
+        if any(cell is x for x in changed):
+            _refs.swap_p.bind(ref, cell._value, view=_refs.WHOLE)
+    return outs

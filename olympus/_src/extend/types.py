@@ -27,7 +27,7 @@ from ..core.primitive import (
     Axis, Cotangent, Higher, Linear, OpenPrimitive, Primitive, Tangent, Transposed, Zero,
 )
 from ..core.staging import StagingTrace, stage
-from ..core.trace import FOREIGN_AVALS, Trace, ctx, typeof
+from ..core.trace import FOREIGN_AVALS, ctx, typeof
 from ..interpreters.batching import batch_flat
 from ..interpreters.discharge import content, discharge, is_cell, put_back, written
 from ..interpreters.jvp import jvp_flat
@@ -259,7 +259,8 @@ class HiPrim:
                     raise TypeError(f"{name}: {what} has {clipped(aval)} of type "
                                     f"{type(aval).__name__}; types of values are required: "
                                     "olympus.typeof(x).")
-        if all(HiPrim._defines(self, rule) for rule in ("vjp_bwd", "vjp_bwd_retval")):
+        if any({"vjp_bwd", "vjp_bwd_retval"} <= vars(c).keys()
+               for c in type(self).__mro__ if c is not HiPrim):
             raise AttributeError(f"{name}: `vjp_bwd` and `vjp_bwd_retval` given; one of them is "
                                  "required: they are one rule in two forms; remove the other.")
         self.__dict__.update(self.params)
@@ -324,7 +325,7 @@ class HiPrim:
         used = any(tree_flatten(used_outs)[0]) or bool(self.effects)
         return used, used, self if used else None
 
-    def staging(self, trace: Trace, source_info: Source | None, *args: PyTree) -> PyTree:
+    def staging(self, trace: StagingTrace, source_info: Source | None, *args: PyTree) -> PyTree:
         """The results where the operation is recorded: by one equation, unless overridden."""
         flat = self._flat(self.in_tree, args, "staging")
         return tree_unflatten(self.out_tree, trace.process(
@@ -508,7 +509,8 @@ class HiCall(Higher):
 class StagedHiCall(HiCall):
     """An operation whose class says what is recorded of it: its `staging`."""
 
-    def recorded_as(self, trace: StagingTrace, args: Sequence[Value], params: Params) -> list[Value]:
+    def recorded_as(self, trace: StagingTrace, args: Sequence[Value], params: Params
+                    ) -> list[Value]:
         _prim = params["_prim"]
         if isinstance(trace, TapeTrace):    # where it is only noted, to be bound again
             return StagingTrace.process(trace, _prim._recorded, args, params, trace.source)

@@ -26,7 +26,7 @@ from ..base.typing import Array, ArrayLike, MappedAxis, Params, Reference
 from ..base.util import ByKey
 from ..core import templates
 from ..core.cells import (
-    Ref, after_end, at_hand, check_value, identity_of, lock, outer_reference,
+    Ref, after_end, at_hand, check_value, identity_of, lock, made_above, outer_reference,
 )
 from ..core.effects import Effect, InputEffect, input_effects
 from ..core.ir import OlympusprEqn, Var
@@ -671,7 +671,7 @@ def on_references(prim: Higher, args: Sequence[Reference], params: Params) -> Re
     `swap`. So transformations see no references but those that it hands on.
     """
     trace = ctx.trace
-    if type(trace) is StagingTrace:
+    if type(trace) is StagingTrace and not any(map(made_above, args)):
         for x in args if ENDED else ():
             check_there(x)
         return None

@@ -221,6 +221,8 @@ def _reshape(self: Array, *args: Any, order: str = "C", copy: bool | None = None
     >>> onp.arange(6).reshape(2, -1).shape
     (2, 3)
     """
+    if type(self) is not lib.ArrayImpl and self.aval.mutable:
+        return self.aval.methods["reshape"](self, *args)
     try:
         shape = args[0] if len(args) == 1 else args
         return reshape(self, shape, order, copy=copy, out_sharding=out_sharding)
@@ -242,6 +244,8 @@ def _transpose(self: Array, *args: Any) -> Array:
     >>> onp.ones((2, 3, 4)).transpose(1, 0, 2).shape
     (3, 2, 4)
     """
+    if type(self) is not lib.ArrayImpl and self.aval.mutable:
+        return self.aval.methods["transpose"](self, *args)
     try:
         if not args or (len(args) == 1 and args[0] is None):
             return transpose(self)
@@ -530,12 +534,17 @@ PROPERTIES: dict[str, property] = {
 }
 
 
+def _reversed_axes(self: Array) -> Array:
+    return self.aval.methods["T"].fget(self) if self.aval.mutable else transpose(self)
+
+
 def install() -> None:
     """Put the tables on arrays and tracers."""
     tables = (OPERATORS, METHODS, PROPERTIES, array_memory.METHODS, array_memory.PROPERTIES)
     for name, value in itertools.chain.from_iterable(table.items() for table in tables):
         setattr(Tracer, name, value)
         setattr(lib.ArrayImpl, name, getattr(value, "of_arrays", value))
+    Tracer.T = property(_reversed_axes, doc=PROPERTIES["T"].__doc__)
     # The type that users name holds the same, for help and for completion in editors.
     for name in {name for name in dir(lib.ArrayImpl) if not name.startswith("_")}:
         setattr(lib.Array, name, getattr(lib.ArrayImpl, name))

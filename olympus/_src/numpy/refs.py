@@ -806,6 +806,14 @@ METHODS: dict[str, Any] = {
     "swap": lambda self, value, idx=None: swap(self, idx, value),
     "addupdate": lambda self, x, idx=None: addupdate(self, idx, x),
 }
+#: What parts have as their own methods: other ways to see the whole.
+_VIEWS: dict[str, Any] = {
+    "reshape": lambda self, *shape: RefPart(self, WHOLE, ()).reshape(*shape),
+    "transpose": lambda self, *axes: RefPart(self, WHOLE, ()).transpose(*axes),
+    "bitcast": lambda self, dtype: RefPart(self, WHOLE, ()).bitcast(dtype),
+    "T": property(lambda self: RefPart(self, WHOLE, ()).T,
+                  doc="The reference with its axes in reverse order, to read and write."),
+}
 #: What arrays do, and neither references nor parts of them.
 _REFUSED: dict[str, Any] = {
     "__iter__": _refused("iter()", "an array is required; iterate over ref[...], its content"),
@@ -837,8 +845,8 @@ _OF_REF: dict[str, Any] = {
         "pickle", "an array is required; pickle ref[...], its content, and make a reference of it"),
 }
 
-for _name, _method in {**METHODS, **_REFUSED, **_OF_REF}.items():
+for _name, _method in {**METHODS, **_VIEWS, **_REFUSED, **_OF_REF}.items():
     setattr(Ref, _name, _method)
 for _name, _method in {**METHODS, **_REFUSED}.items():
     setattr(RefPart, _name, _method)
-RefAval.methods = METHODS
+RefAval.methods = {**METHODS, **_VIEWS}
