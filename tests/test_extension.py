@@ -13,7 +13,7 @@ import olympus
 import olympus.numpy as onp
 from olympus import api_util, core, lax
 from olympus.extend import core as extend, linear_util as lu
-from olympus.extend.core import Primitive, primitives
+from olympus.extend.core import Literal, Primitive, primitives
 from olympus.extend.mlir.dialects import stablehlo as hlo
 from olympus.interpreters import ad, batching, mlir, partial_eval, xla
 
@@ -823,3 +823,22 @@ def test_a_copied_program_has_the_operations_of_its_original():
     local_p.def_abstract_eval(lambda x: x)
     program = olympus.make_olympuspr(local_p.bind)(1.0)
     assert copy.deepcopy(program).eqns[0].primitive is local_p
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "int8", "uint32", "complex64"])
+def test_an_interpreter_of_the_users_binds_literals_of_every_dtype(dtype):
+    """Regression: a literal was Python's number, which a primitive took for float32 or int32."""
+    def f(x):
+        return (x * 2 + 1) - onp.where(x == 2, x, 3)
+
+    x = onp.arange(4).astype(dtype)
+    program = olympus.make_olympuspr(f)(x)
+    env = dict(zip(program.olympuspr.invars, [x], strict=True))
+    read = lambda atom: atom.val if isinstance(atom, Literal) else env[atom]
+    for eqn in program.eqns:
+        outs = eqn.primitive.bind(*map(read, eqn.invars), **eqn.params)
+        env.update(zip(eqn.outvars, outs if eqn.primitive.multiple_results else [outs],
+                       strict=True))
+    out, want = env[program.olympuspr.outvars[0]], f(x)
+    assert out.dtype == dtype
+    np.testing.assert_array_equal(out, want)

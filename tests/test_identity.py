@@ -53,7 +53,7 @@ def renamed(closed: ClosedOlympuspr, types: dict[Var, Any], ctx: Any = None) -> 
 
     def new(atom: Any) -> Any:
         if isinstance(atom, Literal):
-            return Literal(atom.val, atom.aval)
+            return Literal(atom.raw, atom.aval)
         return made.setdefault(atom, Var(types.get(atom, atom.aval)))
 
     def body(param: Any) -> Any:
@@ -94,10 +94,10 @@ def values(value: Any) -> Iterator[tuple[str, Any]]:
 
 def literals(x: Literal) -> Iterator[tuple[str, Any]]:
     weak = x.aval.update(weak_type=not x.aval.weak_type)
-    yield "the weak type of a number", Literal(x.val, weak)
-    for what, val in values(x.val):
+    yield "the weak type of a number", Literal(x.raw, weak)
+    for what, val in values(x.raw):
         yield f"{what} of a literal", Literal(val, x.aval)
-    if isinstance(x.val, float):
+    if isinstance(x.raw, float):
         yield "the payload of NaN", Literal(nan(1), x.aval)
 
 

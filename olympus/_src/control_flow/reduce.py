@@ -99,7 +99,7 @@ def is_known(value: ArrayLike, constant: float, dtype: DType) -> bool:
     """Whether a scalar is known, while tracing, to be this constant."""
     if isinstance(value, Tracer):
         return False
-    known = np.asarray(getattr(value, "val", value)).astype(dtype)
+    known = np.asarray(getattr(value, "raw", value)).astype(dtype)
     return bool(known == np.asarray(constant).astype(dtype))
 
 

@@ -81,12 +81,14 @@ class Literal(ArrayToCheckers):
     (True, 2.0)
     """
 
-    __slots__ = ("val", "aval", "_key")
+    __slots__ = ("raw", "aval", "_key")
 
-    val: Any        # a number, or a symbolic dimension
+    # As it was given: a number of Python's or NumPy's, not always of the dtype, or a symbolic
+    # dimension.
+    raw: Any
 
-    def __init__(self, val: ArrayLike | SymbolicDim, aval: ShapedArray) -> None:
-        self.val, self.aval = val, aval
+    def __init__(self, raw: ArrayLike | SymbolicDim, aval: ShapedArray) -> None:
+        self.raw, self.aval = raw, aval
         self._key: tuple | None = None
 
     @property
@@ -94,7 +96,7 @@ class Literal(ArrayToCheckers):
         """(aval, bits): hashable, and equal only for the same constant."""
         key = self._key
         if key is None:
-            val = self.val
+            val = self.raw
             if type(val) is float:
                 bits: Any = struct.pack("d", val)
             elif type(val) in (int, bool) or isinstance(val, SymbolicDim):
@@ -118,15 +120,15 @@ class Literal(ArrayToCheckers):
 
     def value(self) -> np.ndarray:
         """The constant as a rank-0 array of its dtype."""
-        return converted(np.asarray(self.val), self.aval.dtype)
+        return converted(np.asarray(self.raw), self.aval.dtype)
 
     @property
-    def number(self) -> Any:
+    def val(self) -> Any:
         """The constant as users know one: Python's if it is weakly typed or a bool, or NumPy's."""
-        if isinstance(self.val, SymbolicDim):
-            return self.val
+        if isinstance(self.raw, SymbolicDim):
+            return self.raw
         value = self.value()
-        return value.item() if self.aval.weak_type or type(self.val) is bool else value[()]
+        return value.item() if self.aval.weak_type or type(self.raw) is bool else value[()]
 
     def __eq__(self, other: object) -> bool:
         return type(other) is Literal and self.key == other.key
@@ -135,7 +137,7 @@ class Literal(ArrayToCheckers):
         return hash(self.key)
 
     def __repr__(self) -> str:
-        return f"{self.val}:{self.aval.str_short(short_dtypes=True)}"
+        return f"{self.raw}:{self.aval.str_short(short_dtypes=True)}"
 
 
 Atom = Var | Literal
@@ -152,7 +154,7 @@ def read(atoms: Iterable[Atom], env: Mapping[Var, T]) -> list[T]:
 
 def numbers(values: Iterable[object]) -> list[Any]:
     """Values as functions of users get them: numbers for a program's constants."""
-    return [x.number if type(x) is Literal else x for x in values]
+    return [x.val if type(x) is Literal else x for x in values]
 
 
 def variables(atoms: Iterable[Atom]) -> list[Var]:

@@ -45,8 +45,8 @@ class Names:
 
     def drop_unread(self, pr: Olympuspr) -> None:
         """Name `_` the results that nothing reads."""
-        read = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "val")}
-        read.update(a for a in pr.outvars if not hasattr(a, "val"))
+        read = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "raw")}
+        read.update(a for a in pr.outvars if not hasattr(a, "raw"))
         for eqn in pr.eqns:
             for var in eqn.outvars:
                 if var not in read:
@@ -61,7 +61,7 @@ class Names:
             return
         used = set()
         for var, like in zip(inner, outer, strict=True):
-            if not (hasattr(var, "val") or hasattr(like, "val") or like in used
+            if not (hasattr(var, "raw") or hasattr(like, "raw") or like in used
                     or var in self.taken):
                 used.add(like)
                 self.taken[var] = self.of(like)
@@ -190,10 +190,10 @@ def _binder(var: Atom, names: Names, settings: Settings) -> str:
 
 
 def _atom(atom: Any, names: Names) -> str:
-    if not hasattr(atom, "val"):
+    if not hasattr(atom, "raw"):
         return names.of(atom)
     aval = atom.aval
-    value = atom.val
+    value = atom.raw
     kind = PYTHON_KINDS.get(getattr(aval.dtype, "kind", "")) \
         if type(value) in PYTHON_SCALARS else None
     if kind is not None:

@@ -208,19 +208,19 @@ def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:
     vma = frozenset().union(*[a.vma for a in given])
     reduced = _reduced_axes(given) - vma
     found = [x if not array else
-             Literal(getattr(x, "val", x), a.update(vma=vma)) if is_literal(x) else pvary(x, vma)
+             Literal(getattr(x, "raw", x), a.update(vma=vma)) if is_literal(x) else pvary(x, vma)
              for x, a, array in zip(operands, avals, arrays, strict=True)]
     terms = [a.sharding for a in given if a.sums[0]]
     if terms:       # zero is a term of any sum
         spec = PartitionSpec(unreduced=terms[0].spec.unreduced)
-        found = [Literal(x.val, x.aval.update(sharding=NamedSharding(terms[0].mesh, spec)))
-                 if type(x) is Literal and not x.val else x for x in found]
+        found = [Literal(x.raw, x.aval.update(sharding=NamedSharding(terms[0].mesh, spec)))
+                 if type(x) is Literal and not x.raw else x for x in found]
     if not reduced:
         return found
     mesh = next(a.sharding.mesh for a in given if reduced & a.sums[1])
     spec = PartitionSpec(reduced=reduced)
     return [x if not array else
-            Literal(x.val, x.aval.update(sharding=NamedSharding(mesh, spec)))
+            Literal(x.raw, x.aval.update(sharding=NamedSharding(mesh, spec)))
             if type(x) is Literal else
             _recast(x, reduced.difference(*a.sums), "invarying", "reduced", mesh)
             for x, a, array in zip(found, avals, arrays, strict=True)]

@@ -264,9 +264,9 @@ def depends_on(x: object, trace: Trace) -> bool:
         return False
     if x._trace is trace:
         return True
-    # A tracer of a trace above holds one of a trace below as its value: JVP's has primal and
-    # tangent, vmap's has val.
-    values = (getattr(x, slot, None) for slot in ("primal", "tangent", "val"))
+    # A tracer of a trace above holds one of a trace below as its value: JVP's has _primal and
+    # _tangent, vmap's has _val.
+    values = (getattr(x, slot, None) for slot in ("_primal", "_tangent", "_val"))
     return any(depends_on(y, trace) for y in values)
 
 

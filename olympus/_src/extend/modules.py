@@ -42,7 +42,7 @@ class ConstantHandler(Protocol):
     """What `register_constant_handler` takes: a function of a constant and its type.
 
     >>> def handler(value, aval):
-    ...     return mlir.ir_constant(value.number)
+    ...     return mlir.ir_constant(value.val)
     """
 
     def __call__(self, val: object, aval: Aval | None) -> IrValue:

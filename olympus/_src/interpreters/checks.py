@@ -436,7 +436,7 @@ class Checks:
         """The equation fails where it divides by zero; many divide by one number."""
         x, y = ins
         number = self.wide.get(eqn.invars[1], y)
-        if type(number) is not Literal or not number.val:
+        if type(number) is not Literal or not number.raw:
             narrow = self.quick and not definitely_equal(typeof(y).size, 0)
             self.look(eq_zero(number if narrow else y), eqn.primitive, "div", [x])
 

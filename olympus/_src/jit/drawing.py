@@ -232,7 +232,7 @@ class _Picture:
         yield "</details>"
 
     def atom(self, atom: Atom) -> str:
-        return clipped(atom.val, 20) if isinstance(atom, Literal) else self.names.of(atom)
+        return clipped(atom.raw, 20) if isinstance(atom, Literal) else self.names.of(atom)
 
 
 def _box(kind: str, hover: str, html: str, number: int) -> Iterator[str]:

@@ -52,7 +52,7 @@ class Shared:
             return []
         block = self.reads.block
         return [blank(block.shape, self.reads.aval.dtype),
-                *[full(a.shape, _NOWHERE.val, INT32) for a in self.reads.op_avals]]
+                *[full(a.shape, _NOWHERE.raw, INT32) for a in self.reads.op_avals]]
 
     def read(self, memory: Array, ops: Sequence[Array], last: Sequence[Array]) -> list[Array]:
         """The block at a place of the output's memory, as `first` has it: the last one if that is

@@ -278,7 +278,7 @@ class BlockMapping:
         if type(d) is not Blocked:
             return [_index(x)]
         if is_literal(x) or isinstance(x, int):
-            start = int(getattr(x, "val", x)) * d.block_size
+            start = int(getattr(x, "raw", x)) * d.block_size
             if known_less(start, 0) or known_less(maximum(padded, 1) - 1, start):
                 raise ValueError(
                     f"pallas_call: {where} returned the block {start // d.block_size} of axis {i} "

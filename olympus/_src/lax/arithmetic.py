@@ -60,7 +60,7 @@ class Quotient(Elementwise):
     def lower(self, b: Builder, x: IrValue, y: IrValue) -> IrValue:
         x, y = b.expand([x, y])
         aval, divisor = b.avals_out[0], b.eqn.invars[1]
-        number = divisor.val if type(divisor) is Literal else None
+        number = divisor.raw if type(divisor) is Literal else None
         info = dtypes.iinfo(aval.dtype) if dtypes.is_integer(aval.dtype) else None
         if info is None or isinstance(number, int) and number:
             out = b.op(self.op, [x, y])

@@ -157,7 +157,7 @@ def fill_literal(name: str, value: Any, dtype: DType, weak: bool = False) -> Arr
             raise TypeError(f"{name}: fill_value {aval} given; a scalar that is known while the "
                             "program is traced is required.")
         value = np.asarray(value)[()]
-    value = getattr(value, "val", value)
+    value = getattr(value, "raw", value)
     given = f"{name}: fill_value {value} given for dtype {dtypes.long_name(dtype)}"
     if dtypes.is_complex(aval.dtype) and not dtypes.is_complex(dtype):
         raise TypeError(f"{given}; a real number is required; take its real part.")

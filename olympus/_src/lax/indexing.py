@@ -376,7 +376,7 @@ def _fill_outside(b: Builder, out: IrValue, indices: IrValue, x: ShapedArray,
     batch_dims = [d for d in range(result.ndim) if d not in dn.offset_dims]
     mask = b.broadcast(op.result, result.update(dtype=BOOL), batch_dims)
     value: Any = (_default_fill(x.dtype) if fill_value is None else
-                  getattr(fill_value, "val", fill_value))
+                  getattr(fill_value, "raw", fill_value))
     return b.op("stablehlo.select", [mask, out, b.full(result, value)])
 
 

@@ -650,7 +650,7 @@ def _start_indices(name: str, operand: ArrayLike, indices: Any, negative: bool |
 
 def _start_index(index: ArrayLike, size: int, dtype: DType, wrap: bool) -> Any:
     if is_literal(index):
-        given: Any = getattr(index, "val", index)
+        given: Any = getattr(index, "raw", index)
         limits = dtypes.iinfo(dtype)
         value: Any = given if isinstance(given, SymbolicDim) else int(given)
         at: Any = value + size if wrap and known_less(value, 0) else value

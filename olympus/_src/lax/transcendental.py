@@ -120,7 +120,7 @@ def _pow_base(t: Array, z: Array, x: Array, y: ArrayLike) -> Array | None:
     exponent = y if typeof(y).dtype == base.dtype else convert_element_type_p.bind(
         y, new_dtype=base.dtype, weak_type=base.weak_type, sharding=None)
     if type(y) is Literal:      # so that the power is known, too
-        number = np.asarray(y.val, base.dtype)
+        number = np.asarray(y.raw, base.dtype)
         if number == 0:
             return None
         lower = operand(number.dtype.type(number - 1), x)

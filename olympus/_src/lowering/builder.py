@@ -810,7 +810,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
         ins, avals = [], []
         for a in eqn.invars:
             avals.append(a.aval)
-            ins.append(b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a])
+            ins.append(b.scalar(a.raw, a.aval.dtype) if type(a) is Literal else env[a])
         several, params = prim.multiple_results, eqn.params
         key: Any = (prim, platform, outvars[0].aval, *avals, *params, *params.values()) if (
             single) else None
@@ -849,7 +849,7 @@ def lower_equations(b: Builder, closed: ClosedOlympuspr, args: Sequence[IrValue]
             env[var] = b.hold(out, var.aval) if hold else out
     b.marks = around
     b.put_behind_fences(env, plan.results)
-    return [b.scalar(a.val, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
+    return [b.scalar(a.raw, a.aval.dtype) if type(a) is Literal else env[a] for a in pr.outvars]
 
 
 def host_value(value: Any, aval: ShapedArray) -> np.ndarray:
@@ -866,7 +866,7 @@ def emit_constants(b: Builder, closed: ClosedOlympuspr, plan: Plan) -> dict[Var,
     for var in plan.constants:
         literal, aval = plan.constants[var], var.aval
         values[var] = _instead.hidden(b, values[var], aval) if literal is None else b.broadcast(
-            _instead.hidden(b, b.scalar(literal.val, aval.dtype), literal.aval), aval, ())
+            _instead.hidden(b, b.scalar(literal.raw, aval.dtype), literal.aval), aval, ())
     return values
 
 

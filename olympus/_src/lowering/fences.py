@@ -75,7 +75,7 @@ class _Pass(Notes):
             if glance == ANY:
                 for x in operands:
                     if type(x) is Literal:
-                        if x.val != x.val:
+                        if x.raw != x.raw:
                             break
                     elif (p := get(x)) is not None and p[0] & alone:
                         break
@@ -90,7 +90,7 @@ class _Pass(Notes):
                 aval = x.aval
                 if type(x) is Literal or type(y) is Literal:
                     number, other = (y, x) if type(y) is Literal else (x, y)
-                    if type(c := number.val) in REAL and (     # type: ignore[union-attr]
+                    if type(c := number.raw) in REAL and (     # type: ignore[union-attr]
                             c == c and c != neutral and (aval := other.aval).shape
                             and inexact[aval] and not (bits := get(other, UNKNOWN)[0]) & (
                                 beside if c != -1 else ~SPREAD)):   # -1 passes on more
@@ -124,8 +124,8 @@ class _Pass(Notes):
                         made[out] = p[0] | (SPREAD if p[0] & FOLDED else REPEATED | SPREAD), p[1]
                         moved[out] = moved.get(x, x)
                     continue
-                if type(x.val) in REAL or type(x.val) is bool:
-                    made[out] = SPREAD_CONSTANT, x.val
+                if type(x.raw) in REAL or type(x.raw) is bool:
+                    made[out] = SPREAD_CONSTANT, x.raw
                     continue
             elif glance == COMBINED:
                 x, y = operands[0], operands[-1]
@@ -154,7 +154,7 @@ class _Pass(Notes):
         if glance == QUOTIENTS:
             aval = x.aval
             if type(y) is Literal:
-                if type(number := y.val) in REAL and number and aval.shape and (
+                if type(number := y.raw) in REAL and number and aval.shape and (
                         self.inexact[aval] and number == number and number * number != 1
                         and self.reciprocals[number, aval]):
                     bits, p = 0, made.get(x)
@@ -162,7 +162,7 @@ class _Pass(Notes):
                         made[eqn.outvars[0]] = SCALED | bits & QUOTIENT_BY.passed, 1 / number
                         return True
             elif self.inexact[aval] and (aval is y.aval or aval.shape and y in self.hidden) and (
-                    type(x) is not Literal or x.val == x.val):
+                    type(x) is not Literal or x.raw == x.raw):
                 p, q = made.get(x), made.get(y)
                 if (q is None or not q[0] & (DIVISORS | FOLDED)) and (
                         p is None or not p[0] & (CONSTANT | FOLDED | QUOTIENT)):
@@ -182,7 +182,7 @@ class _Pass(Notes):
                 x, y = y, x
             if type(x) is not Literal and x not in made and x is not y:
                 if type(y) is Literal:      # an infinite bound is none
-                    return type(number := y.val) in REAL and number - number == 0
+                    return type(number := y.raw) in REAL and number - number == 0
                 return y not in made
         return False
 

@@ -76,7 +76,7 @@ def value_of(made: Made) -> Number:
 
 def number_of(literal: Literal) -> Number:
     """The number of a literal, None for a symbolic size and a zero of float0."""
-    value = literal.val
+    value = literal.raw
     if type(value) in REAL:
         return value
     if isinstance(value, SymbolicDim) or is_float0(literal.aval):

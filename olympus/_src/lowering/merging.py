@@ -86,7 +86,7 @@ def quotient(notes: Notes, eqn: OlympusprEqn) -> None:
         return
     if type(y) is Literal:
         number = q[1]
-        reciprocals = not has_no_reciprocal(y.val, aval.dtype)
+        reciprocals = not has_no_reciprocal(y.raw, aval.dtype)
         number = 1 / number if number else None
     else:
         reciprocals = y in notes.closed_over and has_reciprocals(notes.closed_over[y], aval)

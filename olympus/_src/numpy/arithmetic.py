@@ -214,7 +214,7 @@ def _signed_rest(rest: Array, y: Array) -> Array:
 def _nonzero_divisor(y: Array) -> Array:
     """Integer divisors with 0 replaced by 1, so that x % 0 is 0."""
     if isinstance(y, Literal):
-        return y if y.val != 0 else literal(1, y.dtype, y.aval.weak_type)
+        return y if y.raw != 0 else literal(1, y.dtype, y.aval.weak_type)
     one = broadcast_to(literal(1, y.dtype, y.aval.weak_type), y.shape)
     return choose(eq(y, zero_of(y)), one, y)
 

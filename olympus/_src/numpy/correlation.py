@@ -163,7 +163,7 @@ def _observation_weights(what: str, w: ArrayLike, count: int, dtype: DType) -> A
     if aval.ndim != 1 or not definitely_equal(aval.shape[0], count):
         raise RuntimeError(f"cov: {what} {aval} given for {count} observations; a vector with "
                            "one weight for each is required.")
-    if not isinstance(w, Tracer) and (np.asarray(getattr(w, "val", w)) < 0).any():
+    if not isinstance(w, Tracer) and (np.asarray(getattr(w, "raw", w)) < 0).any():
         raise ValueError(f"cov: {what} with a negative entry given; weights are not negative.")
     return convert(w, dtype)
 

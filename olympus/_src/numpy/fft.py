@@ -479,7 +479,7 @@ def _frequencies(name: str, steps: Array, n: int, d: ArrayLike, dtype: DTypeLike
                             "complex dtype is required, since frequencies are fractions.")
     steps = convert_element_type(steps, dtypes.default_float())
     # One division, by what XLA does not know: it would multiply by the rounded reciprocal.
-    whole = n * float(d.val) if type(d) is Literal and is_static((n,)) else multiply(d, n)
+    whole = n * float(d.raw) if type(d) is Literal and is_static((n,)) else multiply(d, n)
     whole = optimization_barrier(asarray(whole, dtypes.default_float()))
     out = convert_element_type(divide(steps, whole), wanted)
     return out if device is None else device_put(out, device)

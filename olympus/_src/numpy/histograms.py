@@ -68,7 +68,7 @@ def _limits(name: str, limits: Any) -> tuple[Array, Array] | None:
     if len(bounds) != 2 or any(x.shape for x in bounds):
         raise ValueError(f"{name}: range of {len(bounds)} entries given; two numbers are required.")
     if all(_is_concrete(x) for x in bounds):
-        low, high = [np.asarray(getattr(x, "val", x)) for x in bounds]
+        low, high = [np.asarray(getattr(x, "raw", x)) for x in bounds]
         if not (np.isfinite(low) and np.isfinite(high)):
             raise ValueError(f"{name}: range ({low}, {high}) given; finite numbers are required.")
         if low > high:

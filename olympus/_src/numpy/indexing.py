@@ -560,7 +560,7 @@ def take(a: ArrayLike, indices: ArrayLike, axis: int | None = None, out: None = 
 
 def _scalar_index(index: ArrayLike) -> ArrayLike:
     """A rank-0 index: a Python int where its value is written in the program."""
-    value = getattr(index, "val", index)
+    value = getattr(index, "raw", index)
     return int(value) if isinstance(value, (int, np.integer)) else index
 
 
@@ -570,7 +570,7 @@ def _modulo(indices: Array, n: int) -> Array | np.ndarray:
     if not isinstance(indices, Tracer) and not hasattr(indices, "aval"):
         return np.asarray(indices) % max(n, 1)
     if type(indices) is Literal:
-        return np.asarray(indices.val) % max(n, 1)
+        return np.asarray(indices.raw) % max(n, 1)
     if exceeds(n, int(dtypes.iinfo(typeof(indices).dtype).max)):
         indices = _convert(indices, _INT64 if exceeds(n, 2**31 - 1) else _INT32)
     size = shape.broadcast_in_dim(literal(max(n, 1), typeof(indices).dtype), indices.shape, ())
@@ -696,7 +696,7 @@ def concrete(name: str, x: ArrayLike, what: str, remedy: str) -> np.ndarray:
                 f"{name}: {what} is {describe(x)}; a concrete value is required, because it "
                 f"decides the result's shape; {remedy}.")
         x = value
-    return np.asarray(getattr(x, "val", x))
+    return np.asarray(getattr(x, "raw", x))
 
 
 def need_size(name: str, size: int | None, **arguments: object) -> None:

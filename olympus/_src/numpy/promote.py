@@ -282,13 +282,13 @@ def as_bool(x: Array) -> Array:
 
 def _convert_literal(x: Literal, dtype: DType, weak_type: bool) -> Literal:
     aval = make_aval((), dtype, weak_type)
-    if isinstance(x.val, SymbolicDim):
-        return Literal(x.val, aval)
+    if isinstance(x.raw, SymbolicDim):
+        return Literal(x.raw, aval)
     kind, old = dtypes.scalar_kind(dtype), dtypes.scalar_kind(x.aval.dtype)
-    if type(x.val) in SCALAR_TYPES and not (old == "c" and kind != "c"):
+    if type(x.raw) in SCALAR_TYPES and not (old == "c" and kind != "c"):
         if not (kind in "iu" and old == "f"):
-            return _python_literal("promotion", x.val, aval)
-    value = np.asarray(x.val)
+            return _python_literal("promotion", x.raw, aval)
+    value = np.asarray(x.raw)
     value = value.real if old == "c" and kind != "c" else value
     return Literal(dtypes.converted(value, dtype)[()], aval)
 

@@ -435,7 +435,7 @@ def choice(key: ArrayLike, a: int | ArrayLike, shape: Shape = (), replace: bool 
         raise TypeError(f"choice: a {typeof(a)} given; an integer, or an array with an axis, is "
                         "required.")
     n: Any = own[axis] if own else count if isinstance(count, SymbolicDim) else int(
-        getattr(a, "val", a))
+        getattr(a, "raw", a))
     draws = prod(shape)
     result = shape if not own else (*own[:axis], *shape, *own[axis + 1:])
     if draws == 0:

@@ -90,7 +90,7 @@ def placed(literal: T) -> T | Array:
     """A program's constant as an operand: its array. Anything else as it is."""
     if type(literal) is not Literal:
         return literal
-    aval, number = literal.aval, literal.val
+    aval, number = literal.aval, literal.raw
     if type(number) is float or type(number) is int:
         found = scalars.get((aval, type(number), number or repr(number), default_device.value))
         if found is not None:
@@ -103,8 +103,8 @@ def result_array(x: T) -> T | Array:
     """A result as its user may have it: a program's constant as an array that nobody else has."""
     if type(x) is not Literal:
         return x
-    if isinstance(x.val, SymbolicDim):      # of a size that only a run knows
-        number = dim_as_value_p.bind(dim=x.val)
+    if isinstance(x.raw, SymbolicDim):      # of a size that only a run knows
+        number = dim_as_value_p.bind(dim=x.raw)
         return (number if number.aval is x.aval else convert_element_type_p.bind(
             number, new_dtype=x.aval.dtype, weak_type=x.aval.weak_type, sharding=None))
     return array_from_numpy(x.value(), x.aval.weak_type)

@@ -281,7 +281,7 @@ def _dense(spenv: SparsifyEnv, x: object) -> SparsifyValue:
     """A new value for a dense array or a literal."""
     if type(x) is not Literal:
         return spenv.dense(x)   # pyright: ignore[reportArgumentType]
-    return spenv.dense(x.val)._replace(fill=Fill(np.asarray(x.val, x.aval.dtype)))
+    return spenv.dense(x.raw)._replace(fill=Fill(np.asarray(x.raw, x.aval.dtype)))
 
 
 def _everywhere(spenv: SparsifyEnv, x: object, params: Params) -> SparsifyValue:

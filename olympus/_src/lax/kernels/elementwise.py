@@ -310,7 +310,7 @@ def _are_alike(fits: Callable[..., bool], least: int, b: Builder, *xs: IrValue) 
 def _is_power(b: Builder, *xs: IrValue) -> bool:
     """Whether the exponent is not one of those for which XLA multiplies or takes a root."""
     exponent = b.eqn.invars[1]
-    return not (type(exponent) is Literal and float(exponent.val) % 0.5 == 0)
+    return not (type(exponent) is Literal and float(exponent.raw) % 0.5 == 0)
 
 
 def _pow(x: Array, y: Array) -> Array:
@@ -337,7 +337,7 @@ def _is_half(b: Builder, *xs: IrValue) -> bool:
     base, exponent = b.eqn.invars
     if type(exponent) is not Literal or type(base) is Literal:
         return False
-    value = float(exponent.val)
+    value = float(exponent.raw)
     return builtins.abs(value) < _MOST_HALVES and value % 1 == 0.5 and value != 0.5
 
 
@@ -345,10 +345,10 @@ def _half_power(formula: Callable[..., Array], b: Builder, *xs: IrValue) -> IrVa
     exponent = b.eqn.invars[1]
     assert type(exponent) is Literal
     given, wide = _widened(b, xs)
-    fun = functools.partial(formula, exponent=float(exponent.val))
+    fun = functools.partial(formula, exponent=float(exponent.raw))
     with config.enable_x64(True):
         (found,) = b.traced(fun, given[:1], [wide])
-    if float(exponent.val) < 0:
+    if float(exponent.raw) < 0:
         # For several readers XLA would keep the quotient in float64, or compute it for each.
         found = b.hold(found, wide)
     return _as_wanted(b, found, wide)
