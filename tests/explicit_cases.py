@@ -11,7 +11,10 @@ from sharded_cases import X, check_parts, on, spec_of
 import olympus
 import olympus.numpy as onp
 from olympus import lax
+from olympus.core import ShapedArray
 from olympus.errors import ShardingTypeError
+from olympus.extend.core import Primitive
+from olympus.interpreters import ad, mlir
 from olympus.sharding import (
     AxisType, Mesh, NamedSharding, PartitionSpec, SingleDeviceSharding, auto_axes, explicit_axes,
 )
@@ -459,6 +462,25 @@ def case_axes_change_their_types_for_a_function():
         g = olympus.grad(total)(x)
         assert str(olympus.typeof(g)) == "float32[4@x,2@y]"
         assert np.array_equal(np.asarray(g), np.tile(2 * X.sum(0), (4, 1)))
+
+
+def case_primitives_of_users_have_the_types_that_their_rules_give():
+    """Regression: operands that are cut were refused, on the meshes that make_mesh makes."""
+    twice, total = map(Primitive, ("twice", "total"))
+    twice.def_abstract_eval(lambda x: x)
+    total.def_abstract_eval(lambda x: ShapedArray((), x.dtype))
+    for p, fun in (twice, lambda x: x * 2), (total, lambda x: x.sum()):
+        mlir.register_lowering(p, mlir.lower_fun(fun, multiple_results=False))
+        ad.primitive_jvps[p] = lambda xs, ts, fun=fun: olympus.jvp(fun, xs, ts)
+    value = np.arange(32, dtype=np.float32).reshape(8, 4)
+    x = olympus.device_put(value, explicit("x", "y"))
+    with olympus.set_mesh(x.sharding.mesh):
+        for run in (lambda f: f, olympus.jit):
+            out = run(twice.bind)(x)
+            assert str(olympus.typeof(out)) == "float32[8@x,4@y]" == str(olympus.typeof(
+                run(olympus.grad(lambda x: total.bind(twice.bind(x))))(x)))
+            check_parts(out, value * 2)
+            assert run(lambda x: total.bind(twice.bind(x)) + 1)(x) == 2 * value.sum() + 1
 
 
 def case_references_hold_what_is_cut():

@@ -205,9 +205,12 @@ def test_what_a_type_cannot_say():
         outs(lax.add, aval((8,), ("x",)), aval((8,), ("x",), mesh=other))
     ruleless = Primitive("ruleless")
     ruleless.def_abstract_eval(lambda x: x)
-    assert specs(ruleless.bind, aval((8,), (None,))) == [P(None)]
+    for entry in None, "x":
+        assert specs(ruleless.bind, aval((8,), (entry,))) == [P(entry)]
+    ruleless.def_abstract_eval(lambda x: ShapedArray((2, *x.shape), x.dtype))
+    assert specs(ruleless.bind, aval((8,), ("x",))) == [P(None, None)]
     with pytest.raises(ShardingTypeError, match="does not say how its result is spread"):
-        outs(ruleless.bind, aval((8,), ("x",)))
+        outs(lambda x: olympus.pure_callback(lambda x: x, x, x), aval((8,), ("x",)))
 
 
 def test_results_are_in_the_memory_of_their_operands():

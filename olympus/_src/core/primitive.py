@@ -27,7 +27,7 @@ from ..types.tree_registry import register_pytree_node
 from .effects import Effect
 from .facts import GivenFacts
 from .ir import NO_EFFECTS, ClosedOlympuspr, DropVar, Olympuspr, OlympusprEqn, derived, numbers
-from .tags import TagRules, by_body, check_varying, tagged
+from .tags import TagRules, as_inferred, by_body, check_varying, tagged
 from .trace import Trace, ctx, typeof
 
 if TYPE_CHECKING:
@@ -432,6 +432,7 @@ class OpenPrimitive(Primitive):
 
     open = foreign = True
     jvp = transpose = vmap = None
+    spread = staticmethod(as_inferred)
     effectful = False
     programs = None
 

@@ -393,6 +393,13 @@ def by_body(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
     raise AssertionError
 
 
+def as_inferred(operands: Sequence[Operand], outs: Sequence[Aval], params: Params
+                ) -> list[Entries]:
+    """Results are cut as `infer` says, which a user gave; whole where it says nothing."""
+    return [a.sharding.spec.partitions if isinstance(a, ShapedArray) and a.sharded
+            else (None,) * getattr(a, "ndim", 0) for a in outs]
+
+
 def as_first(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: Params
              ) -> list[Entries]:
     """Axes stay, though their sizes may change: pad, slice, windows, splits."""
