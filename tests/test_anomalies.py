@@ -274,14 +274,19 @@ def exported_files(folder):
     exported = export.export(fun)(weights)
     (folder / "program.py").write_text("def double(x):\n    return x * 2\n")
     out = folder / "out"
+
+    def by_command():
+        if main(["export", f"{folder / 'program.py'}:double", "f32[3]", "-o",
+                 str(out / "f.olympus")]):
+            raise OSError("the command says that it failed")
+
     return {
         "onnx": (lambda: export.to_onnx(exported, out / "f.onnx"), ["f.onnx"]),
         "iree": (lambda: export.to_iree(exported, out / "f.vmfb", compiler=compiler), ["f.vmfb"]),
         "iree and parameters": (lambda: export.to_iree(
             exported, out / "f.vmfb", parameters=out / "f.safetensors", compiler=compiler),
             ["f.safetensors", "f.vmfb"]),
-        "command line": (lambda: main(["export", f"{folder / 'program.py'}:double", "f32[3]", "-o",
-                                       str(out / "f.olympus")]), ["f.olympus"])}
+        "command line": (by_command, ["f.olympus"])}
 
 
 def files_are_whole(out, written, call, kinds):

@@ -14,18 +14,22 @@ from olympus._src.core.context import ctx
 
 
 def frames(call):
-    """How many Python functions `call()` enters, itself not counted."""
+    """How many Python functions `call()` enters, itself not counted, nor those of the collector,
+    which may find what tests before left.
+    """
     count = -1
 
     def profile(frame, event, arg):
         nonlocal count
         count += event == "call"
 
+    gc.disable()
     sys.setprofile(profile)
     try:
         call()
     finally:
         sys.setprofile(None)
+        gc.enable()
     return count
 
 

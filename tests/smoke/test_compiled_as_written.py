@@ -11,6 +11,7 @@ one that does; its kind becomes a row here, and a kind of operation in `lowering
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -141,6 +142,13 @@ def test_complex_numbers_are_not_real_ones_either(f):
     found = olympus.jit(f)(*args)
     with np.errstate(all="ignore"):
         np.testing.assert_allclose(found, f(*args.astype("complex128")), 1e-6)
+
+
+def test_numbers_taken_from_complex_ones_are_real_to_no_pass():
+    """Regression: NumPy warned that imaginary parts are lost, which tests take for an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert olympus.jit(lambda z: (z - 1) - 2)(np.complex64(4 + 2j)) == 1 + 2j
 
 
 def test_zeros_lose_their_sign_in_sums():

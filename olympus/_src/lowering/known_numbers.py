@@ -117,10 +117,11 @@ def is_joint(a: Number, b: Number, dtype: DType) -> bool:
         return False
     # The rounding error of a sum, in float64: Knuth (1997), Seminumerical Algorithms, 4.2.2,
     # theorem B.
-    x, y = float(dtype.type(a)), float(dtype.type(b))
+    part = dtypes.to_real_dtype(dtype).type
+    x, y = float(part(a)), float(part(b))
     s = x + y
     rest = (x - (s - (s - x))) + (y - (s - x))
-    return x * y >= 0 and rest == 0 and abs(s) <= _limits(dtype)[1] and float(dtype.type(s)) == s
+    return x * y >= 0 and rest == 0 and abs(s) <= _limits(dtype)[1] and float(part(s)) == s
 
 
 class Inexact(dict[Aval, bool]):
