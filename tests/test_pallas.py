@@ -644,11 +644,13 @@ def test_an_error_says_where_a_block_was_made():
         called(copy, out(4, 6), in_specs=[spec])(X)
 
 
-def test_without_interpret_on_a_cpu():
+def test_without_interpret_on_a_cpu_or_for_a_tpu():
     run = pl.pallas_call(copy, out(4, 6))
     assert olympus.eval_shape(run, X).shape == (4, 6)      # it is traced
     with pytest.raises(ValueError, match="Only interpret mode is supported on CPU backend"):
         run(X)
+    with pytest.raises(pltpu.LoweringException, match="on platform: tpu"):
+        olympus.jit(run).trace(X).lower(lowering_platforms=("tpu",))
     with pltpu.force_tpu_interpret_mode():
         assert run(X).shape == (4, 6)
 

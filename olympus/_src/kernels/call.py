@@ -74,6 +74,15 @@ class PallasCall(Call):
 pallas_call_p = PallasCall("pallas_call")
 
 
+class LoweringException(ValueError):
+    """A kernel that is to be compiled for a TPU, for which Olympus has no compiler.
+
+    >>> from olympus.experimental.pallas import tpu as pltpu
+    >>> issubclass(pltpu.LoweringException, ValueError)
+    True
+    """
+
+
 def not_compiled(platform: str) -> ValueError:
     """The error for a kernel that is to be compiled by a backend."""
     if platform == "cpu":
@@ -81,7 +90,8 @@ def not_compiled(platform: str) -> ValueError:
             "pallas_call: Only interpret mode is supported on CPU backend: a kernel without "
             "`interpret` given;\n  pass interpret=True to pallas_call, which runs it as a compiled "
             "loop over the grid.")
-    return ValueError(
+    kind = LoweringException if platform == "tpu" else ValueError
+    return kind(
         f"pallas_call: Cannot lower pallas_call on platform: {platform}: a kernel without "
         "`interpret` given;\n  Olympus has no compiler of kernels; pass interpret=True, which runs "
         "it as a compiled loop over the grid.")
