@@ -507,7 +507,7 @@ class HiCall(Higher):
 
 
 class StagedHiCall(HiCall):
-    """An operation whose class says what is recorded of it: its `staging`."""
+    """An operation whose class has a rule of recording, `staging`."""
 
     def recorded_as(self, trace: StagingTrace, args: Sequence[Value], params: Params
                     ) -> list[Value]:

@@ -69,7 +69,7 @@ class SparseCoreInfo:
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class TpuInfo:
-    """What a chip has, for each of its cores.
+    """The figures of a chip, for each of its cores.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.get_tpu_info_for_chip(pltpu.ChipVersion.TPU_V6E, 1).mxu_column_size
@@ -177,7 +177,7 @@ _CHIP_OF_DEVICE_KIND = {
 
 def get_tpu_info_for_chip(chip_version: ChipVersion, num_tensor_cores_per_logical_device: int
                           ) -> TpuInfo:
-    """What a kind of TPU has, with or without such a device.
+    """The figures of a kind of TPU, with or without such a device.
 
     Args:
       chip_version: the chip.
@@ -210,7 +210,7 @@ def get_tpu_info_for_chip(chip_version: ChipVersion, num_tensor_cores_per_logica
 
 
 def get_tpu_info() -> TpuInfo:
-    """What the first device has, which must be a TPU; ValueError for another one.
+    """The figures of the first device; ValueError unless it is a TPU.
 
     >>> from olympus.experimental.pallas import tpu as pltpu
     >>> pltpu.get_tpu_info.__name__

@@ -1,9 +1,9 @@
 """Padding of arrays whose last blocks leave them.
 
-Padding holds what was never written, NaN, so that a kernel that uses it is seen to. A derivative
-would use it unseen: the cotangent of an output's padding is 0, and 0 * NaN is NaN, which sums into
-the cotangents of other operands. So differentiated kernels run on padding that repeats the elements
-at the ends of the array: where the kernel has derivatives, 0 times them is 0.
+Padding holds NaN, so that a kernel that uses it gives NaN. A derivative uses it in right kernels,
+too: the cotangent of an output's padding is 0, and 0 * NaN is NaN, which sums into the cotangents
+of other operands. So differentiated kernels run on padding that repeats the elements at the ends of
+the array: where the kernel has derivatives, 0 times them is 0.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ PaddingConfig: TypeAlias = "tuple[tuple[int, int, int], ...]"
 
 
 class PadBlocks(Pad):
-    """Pad an array to whole blocks with what is read where nothing was written."""
+    """Pads an array to whole blocks with NaN, or the least integer."""
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *,
             padding_config: PaddingConfig) -> tuple[Array, Tangent]:

@@ -18,7 +18,7 @@ from .made import (
 _CONSTANTS = FIXED | FOLDED     # behind a fence a value is the latter alone
 # What an elementwise operation without algebra may leave of its operands.
 _LASTING = FIXED | FOLDED | NARROWED | SPREAD | SIGNED
-# What an operation reads of its operands, where that is only what computed them.
+# The facts that an operation reads, where it asks only how its operands were computed.
 READ = {"clamp": SIGNED, "comparison": SIGNED, "exclusive_or": SIGNED, "extremum": SIGNED,
         "logarithm": INVERTIBLE | POWER | QUOTIENT | ROOT, "sign": SIGNED}
 # The glances at an equation: none; at its operands, of which few facts matter, or all; at one of

@@ -234,7 +234,7 @@ def _maxima(width: int, rank: Array) -> Array:
 
 def _places_of_largest(b: Builder, rank: IrValue, aval: ShapedArray, k: int
                        ) -> tuple[IrValue, ShapedArray]:
-    """By XLA's heap, which compares floats by their bits, also those of NaN."""
+    """The places by XLA's heap, which compares floats, NaN too, by their bits."""
     (x,) = b.traced(_float_of_rank, [rank], [aval])
     places = make_aval((aval.shape[0], k), INT32)
     outs = b.ops("chlo.top_k", [x], {"k": b.attr(f"{k} : i64")}, avals=[
