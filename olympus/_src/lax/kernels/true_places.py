@@ -22,7 +22,7 @@ from ...types.memory import Space
 from ..arithmetic import mul
 from ..bits import shift_right_logical
 from ..comparison import lt, select
-from ..convert import bitcast_convert_type_p, convert_element_type_p
+from ..convert import bitcast_convert_type_p, in_dtype
 from ..creation import full, iota
 from ..families import add
 from ..shape import broadcast_in_dim, reshape
@@ -58,7 +58,7 @@ def _by_eights(b: Builder, x: IrValue, *, size: int, dtype: DType) -> IrValue:
 
 
 def _words(x: Array) -> Array:
-    n, x = typeof(x).size, _converted(x, UINT8)
+    n, x = typeof(x).size, in_dtype(x, UINT8)
     if n % EIGHT:
         x = pad(x, literal(0, UINT8), [(0, -n % EIGHT, 0)])
     return bitcast_convert_type_p.bind(reshape(x, (-(-n // EIGHT), EIGHT)), new_dtype=UINT64)
@@ -67,7 +67,7 @@ def _words(x: Array) -> Array:
 def _put(i: Array, words: Array, among: Array, known: Array, places: Array) -> list[Array]:
     """Places after those known; behind the end, an update is moved back to the last eight."""
     word = dynamic_slice(words, [i], (1,))
-    pattern, count = [reshape(_converted(shift_right_logical(mul(word, factor), 64 - EIGHT), INT32),
+    pattern, count = [reshape(in_dtype(shift_right_logical(mul(word, factor), 64 - EIGHT), INT32),
                               ()) for factor in (BITS, ONES)]
     here = reshape(dynamic_slice(among, [pattern, 0], (1, EIGHT)), (EIGHT,))
     here = add(here, broadcast_in_dim(mul(i, EIGHT), (EIGHT,), ()))
@@ -79,11 +79,7 @@ def _ended(n: int, out: ShapedArray, known: Array, places: Array) -> Array:
     shape = out.shape
     there = lt(iota(INT32, *shape), broadcast_in_dim(known, shape, ()))
     places = select(there, slice_in_dim(places, 0, *shape), full(shape, n, INT32))
-    return _converted(places, out.dtype)
-
-
-def _converted(x: Array, dtype: DType) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
+    return in_dtype(places, out.dtype)
 
 
 def _places_among_eight() -> np.ndarray:
