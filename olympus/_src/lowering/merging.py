@@ -80,21 +80,24 @@ def quotient(notes: Notes, eqn: OlympusprEqn) -> None:
         notes.fence(eqn, *notes.those((x, y), UNSIGNED))
         notes.note(eqn)
         return
-    p, number = notes.of(x), None
-    q = notes.of(y)
+    p, q = notes.of(x), notes.of(y)
     if (p[0] | q[0]) & FOLDED and is_known(notes, eqn, p, q, ratio):
         return
-    if type(y) is Literal:
-        number = q[1]
-        reciprocals = not has_no_reciprocal(y.raw, aval.dtype)
+    number = value_of(q)
+    if number is not None:
+        reciprocals = not has_no_reciprocal(number, aval.dtype)
         number = 1 / number if number else None
     else:
         reciprocals = y in notes.closed_over and has_reciprocals(notes.closed_over[y], aval)
     if reciprocals:
-        if p[0] & SCALED and not is_safe(p[1], number, aval.dtype):
+        divides = type(y) is not Literal    # XLA:CPU leaves divisions by a repeated number
+        if p[0] & SCALED and not is_safe(p[1], number, aval.dtype) or divides and p[0] & QUOTIENT:
             notes.fence(eqn, x)
             p = p[0] & ALIKE, None
         notes.note_scaled(eqn, p, number)
+        if divides:
+            bits, number = notes.of(out)
+            notes.made[out] = bits | QUOTIENT, number
         return
     if p[0] & QUOTIENT:
         notes.fence(eqn, x)

@@ -161,8 +161,7 @@ def _decide_holds(context: ModuleContext, program: Lowering) -> None:
     several = bool(program.devices) or program.mesh is not None
     platforms = [*context.platforms] or [str(context.platform)]
     on_cpu = platforms == ["cpu"]
-    if "cpu" in platforms:
-        context.fenced_from = closed
+    context.fenced_from = closed
     if on_cpu and not (several or symbolic or context.exported):
         context.alone = closed
     holds = context.holds

@@ -379,10 +379,12 @@ def _grad_a(tol: float, a: Array, x: Array) -> Array:
     at = regions(a, x)
     safe_a, safe_x = (select(at.inner, v, full_like(a, 1.0)) for v in (a, x))
     slope, scale = _scaled_slope(tol, at, safe_a, safe_x)
-    value = neg(mul(select(at.uniform, scale, power_density(safe_a, safe_a, safe_x)), slope))
+    density = select(at.uniform, scale, power_density(safe_a, safe_a, safe_x))
+    value = neg(mul(density, slope))
     edge = _at_edges(a, x, 0.0, 0.0, False)
     edge = select(eq(a, 0.0), full_like(a, math.nan), edge)
-    return select(at.inner, value, edge)
+    # Far out, where the density is 0, the slope may overflow.
+    return select(at.inner, select(eq(density, 0.0), neg(density), value), edge)
 
 
 def _sample_slope(tol: float, a: Array, x: Array) -> Array:
