@@ -44,13 +44,11 @@ def lower_as_nan(notes: Notes, eqn: OlympusprEqn, x: Atom) -> None:
 def may_be_nan(notes: Notes, root: Atom) -> bool:
     """Whether a value that XLA computes of constants may be NaN, as its operations tell."""
     pending = [root]
-    if notes.makers is None:
-        notes.makers = {v: eqn for eqn in notes.pr.eqns for v in eqn.outvars}
     while pending:
         atom = pending.pop()
         found = notes.nan.get(atom) if type(atom) is not Literal else is_nan(number_of(atom))
         if found is None:
-            eqn, number = notes.makers.get(atom), value_of(notes.of(atom))
+            eqn, number = notes.maker(atom), value_of(notes.of(atom))
             if number is not None or not notes.inexact[atom.aval]:
                 found = is_nan(number)
             elif eqn is None:
