@@ -54,6 +54,45 @@ SPECIAL = {
 }
 
 
+def test_conversions_to_fewer_bits_are_kept_on_accelerators():
+    x = np.float32([1.1, 7e4, 1e-10])
+
+    def kept(dtype):
+        return lowered(lambda x: x.astype(dtype).astype("float32"), x, platform="cuda").as_text()
+
+    for dtype, name in (("float16", "f16"), ("float8_e4m3fn", "f8E4M3FN"), ("bfloat16", "bf16")):
+        # XLA:GPU drops a conversion and its inverse that follow each other, but not around these.
+        assert "stablehlo.select" in kept(dtype) and f"tensor<3x{name}>" in kept(dtype)
+    jitted = olympus.jit(lambda x: x.astype("float16"))
+    text = lowered(lambda x: jitted(x).astype("float32"), x, platform="tpu").as_text()
+    assert "stablehlo.select" in text
+    wide = np.asarray([1e30, 2], olympus.numpy.bfloat16)
+    for f in (lambda x: (x.astype("float32") * x.astype("float32")).astype("float16"),
+              lambda x: (x / x).astype("float16")):     # LLVM would divide in float16
+        assert "stablehlo.select" in lowered(f, wide, platform="cuda").as_text()
+    assert "stablehlo.select" not in lowered(
+        lambda x: (x * 2).astype("bfloat16") + 1, x, platform="cuda").as_text()
+
+
+@pytest.mark.parametrize("f", [
+    lambda x: lax.cummax(abs(x)), lambda x: lax.cummin(-x), lambda x: (-x)[::-1].min(),
+    lambda x: olympus.numpy.maximum(abs(x), x[::-1]), lambda x: olympus.numpy.argmax(-x),
+    lambda x: lax.reduce_window(abs(x), x[0], lax.max, (3,), (1,), "VALID")])
+def test_an_extremum_of_negated_integers_keeps_the_sign_on_gpus(f):
+    """A kernel of jaxlib 0.11.2 on an H200 gave the extremum of x."""
+    x = np.int32([0, 2, -3, -2, 272])
+    assert "optimization_barrier" in lowered(f, x, platform="cuda").as_text()
+    assert "optimization_barrier" not in lowered(f, np.float32(x), platform="cuda").as_text()
+    assert np.array_equal(here(f, x, platform="cuda"), f(olympus.numpy.asarray(x)))
+
+
+def test_minus_the_least_int16_is_stored_on_gpus():
+    """What reads it in the same kernel took it for 32768 (jaxlib 0.11.2 on an H200)."""
+    for dtype, kept in (("int16", True), ("uint16", True), ("int32", False), ("int8", False)):
+        text = lowered(lambda x: -x, np.ones(3, dtype), platform="cuda").as_text()
+        assert ("optimization_barrier" in text) == kept
+
+
 @pytest.mark.parametrize("name", SPECIAL)
 @pytest.mark.parametrize("platform", ["tpu", "cuda"])
 def test_special_functions_of_float32_have_no_float64_on_accelerators(platform, name):
