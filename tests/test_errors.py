@@ -418,7 +418,8 @@ def test_a_collection_while_a_list_that_has_itself_in_it_is_refused_loses_no_nam
     lambda x: olympus.jvp(lambda x: x, (x,), (x,)), lambda x: olympus.vjp(lambda x: x, x),
     lambda x: olympus.linear_transpose(lambda x: x, x),
     lambda x: olympus.eval_shape(lambda x: x, x), lambda x: olympus.make_olympuspr(lambda x: x)(x),
-], ids="lower compiled vmap grad jvp vjp linear_transpose eval_shape make_olympuspr".split())
+], ids=["lower", "compiled", "vmap", "grad", "jvp", "vjp", "linear_transpose", "eval_shape",
+        "make_olympuspr"])
 def test_arguments_that_cannot_be_flattened_are_refused_by_the_name_of_who_takes_them(
         call, request):
     name = {"lower": "jit: <lambda>", "compiled": "jit: <lambda>"}
