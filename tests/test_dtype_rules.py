@@ -146,3 +146,38 @@ def test_scalar_types_have_subclasses_that_make_the_same_arrays():
     assert StepType(3).dtype == np.int8 and isinstance(np.int8(1), StepType)
     assert StepType == onp.int8 == StepType and StepType != onp.int16
     assert {StepType: 1}[onp.int8] == 1 and repr(StepType).endswith(".StepType")
+
+
+OF_64_BITS = {
+    "arctanh": (onp.arctanh, (np.array([0.1, -0.7]),)),
+    "a product of two widths": (lambda x: olympus.lax.dot(
+        x, x.astype(np.float32), preferred_element_type=np.float64), (np.eye(3) / 3,)),
+    "places": (lambda x: onp.nonzero(x > 0.5, size=3)[0], (np.linspace(0, 1, 7),)),
+    "a matrix's logarithm": (olympus.scipy.linalg.logm, (np.array([[2.0, 0.3], [0.1, 1.5]]),)),
+    "within a loop": (lambda x: olympus.lax.fori_loop(
+        0, 2, lambda _, c: onp.arctanh(c / 3), x), (np.array([0.1, -0.7]),)),
+}
+
+
+@pytest.mark.parametrize("name", OF_64_BITS)
+def test_what_was_traced_with_x64_is_lowered_without_it_alike(name):
+    """Regression: rules narrowed numbers as they were lowered: a TypeError, or float32's digits."""
+    fun, args = OF_64_BITS[name]
+    with olympus.enable_x64(True):
+        traced = olympus.jit(lambda *xs: fun(*xs)).trace(*args)
+    lowered = traced.lower()
+    assert "f64>" in lowered.as_text()
+    with olympus.enable_x64(True):
+        within = olympus.jit(fun).lower(*args)
+        for found, want in zip(*map(olympus.tree.leaves, (
+                lowered.compile()(*args), within.compile()(*args))), strict=True):
+            assert found.dtype == want.dtype
+            np.testing.assert_array_equal(found, want)
+
+
+def test_a_part_of_a_jitted_function_with_x64_computes_in_float64():
+    def inner(x):
+        with olympus.enable_x64(True):
+            return onp.arctanh(x.astype(np.float64)).astype(np.float32)
+
+    assert float(olympus.jit(inner)(np.float32(0.5))) == np.float32(np.arctanh(0.5))
