@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Collection, Iterable, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
-
-import numpy as np
 
 from ..base import config
 from ..base.lib import mlir
 from ..base.typing import Device, IrAttribute, IrModule, IrOperation, IrValue
 from ..base.util import cut, module_name
-from ..core.ir import ClosedOlympuspr, Olympuspr
-from ..core.primitive import Primitive, subolympusprs
+from ..core.ir import ClosedOlympuspr, with_types_of
+from ..core.primitive import Primitive
 from ..devices.devices import device_count
 from ..types.avals import Aval, memory_kind
 from ..types.dim_equations import Solution, solve
@@ -266,28 +263,8 @@ def _arg_attrs(context: ModuleContext, program: Lowering, demanded: Sequence[Nam
 
 def lower_program(program: Lowering) -> tuple[IrModule, ModuleContext]:
     """The StableHLO module of a program, with the module's context."""
-    # Rules may make what they need of the operands' types by functions that narrow them else.
-    if not config.enable_x64.value and _has_64_bits(program.closed.olympuspr):
-        with config.enable_x64(True):
-            return _module_of(program)
-    return _module_of(program)
-
-
-_OF_64_BITS = frozenset(map(np.dtype, ("float64", "int64", "uint64", "complex128")))
-
-
-def _has_64_bits(pr: Olympuspr) -> bool:
-    """Whether a value in a program has a 64-bit type: it was traced with x64 on, or a part of it
-    was; kept.
-    """
-    kept = pr.cache.get("has 64 bits")
-    if kept is None:
-        avals = {v.aval for v in chain(pr.invars, pr.constvars)}
-        avals.update([v.aval for eqn in pr.eqns for v in eqn.outvars])
-        kept = pr.cache["has 64 bits"] = any(
-            getattr(aval, "dtype", None) in _OF_64_BITS for aval in avals) or any(
-                map(_has_64_bits, subolympusprs(pr)))
-    return kept
+    with with_types_of(program.closed.olympuspr):
+        return _module_of(program)
 
 
 def _module_of(program: Lowering) -> tuple[IrModule, ModuleContext]:
