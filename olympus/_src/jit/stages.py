@@ -35,9 +35,7 @@ from ..runtime.eager import argument_array, deleted_error, run_program, shard_fa
 from ..types.avals import Aval
 from ..types.layout import Format, Layout
 from ..types.mesh import AxisType
-from ..types.tree import (
-    explain_mismatch, flatten_arguments, tree_leaves, tree_map, tree_unflatten,
-)
+from ..types.tree import explain_mismatch, flatten_arguments, tree_leaves, tree_map, tree_unflatten
 from ..types.tree_paths import flatten_error
 from ..types.tree_registry import PyTreeDef, dispatch_registry
 from .program import Program
