@@ -718,7 +718,7 @@ class _Walk:
             return self.whole_instance(x, place)
         state, readable = state_of(x)
         readable = readable or isinstance(x, types.SimpleNamespace)
-        if not (self.class_of_user(type(x)) or type(x) in _PLAIN
+        if not (self.class_of_user(type(x)) or type(x) in _SETTINGS_CLASSES
                 or type(x).__module__ == "argparse"):
             for name, item in state.items():
                 if callable(item):
@@ -732,7 +732,7 @@ class _Walk:
         self.value(type(x), place)
         self.asked = True
         names = self.attributes & {*state, *[n for c in type(x).__mro__ for n in vars(c)]}
-        if isinstance(x, _PLAIN):   # their code is the standard library's
+        if isinstance(x, _SETTINGS_CLASSES):   # their code is the standard library's
             names |= state.keys() & {"data", "maps"}
         if own is not None:
             for name in sorted(names | self.lacked):
@@ -798,7 +798,7 @@ _CONSTANT = frozenset((
     re.Pattern, re.Match, types.CodeType, object))
 
 # Classes of the standard library whose objects hold what users put there.
-_PLAIN = (types.SimpleNamespace, ChainMap, UserDict, UserList)
+_SETTINGS_CLASSES = (types.SimpleNamespace, ChainMap, UserDict, UserList)
 
 # By kind, the first that fits.
 _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (

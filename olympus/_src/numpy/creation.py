@@ -289,7 +289,7 @@ def _nested(x: PyTree, leaves: list[ArrayLike]) -> PyTree:
     return x
 
 
-def _of_another_library(x: Any) -> Any:
+def _of_another_library(x: PyTree) -> PyTree:
     """An element without a dtype of NumPy's: as NumPy reads it, or by DLPack; itself if neither."""
     exported = hasattr(x, "__dlpack__")
     try:

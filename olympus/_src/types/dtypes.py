@@ -549,8 +549,8 @@ def to_complex_dtype(dtype: DTypeLike) -> np.dtype:
 
     An array's is not narrowed, as by `to_real_dtype`.
     """
-    kept = isinstance(dtype, np.dtype) and is_inexact(dtype)
-    inexact = dtype if kept else to_inexact_dtype(dtype)
+    of_array = isinstance(dtype, np.dtype)
+    inexact = dtype if of_array and is_inexact(dtype) else to_inexact_dtype(dtype)
     if is_complex(inexact):
         return inexact
     return _DTYPE["complex128" if itemsize_bits(inexact) == 64 else "complex64"]

@@ -96,7 +96,7 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTre
 
 
 def flatten_arguments(what: str, arguments: PyTree, function: str = ""
-                      ) -> tuple[list[Any], PyTreeDef]:
+                      ) -> tuple[list[PyTree], PyTreeDef]:
     """`tree_flatten` of a call's arguments; its errors name the transformation and the function."""
     try:
         return _flatten(arguments, None)

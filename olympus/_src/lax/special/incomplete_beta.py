@@ -13,6 +13,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
@@ -290,7 +291,8 @@ def _slope(tol: float, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
 def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
     """The tangent in x by the density, whose logarithm `cumulant` differentiates."""
     density = beta_density_p.bind(a, b, x)
-    a, b, x = match_shapes((a, b, x))
+    shaped: Any = match_shapes((a, b, x))
+    a, b, x = shaped
     s, none = add(a, b), eq(density, 0.0)
     x = select(none, full_like(x, 0.5), x)      # at an end: its logarithm may be infinite
 
@@ -307,7 +309,8 @@ def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int
 
 
 def _density_in_x(t: Array, p: Array, a: Array, b: Array, x: Array) -> Array:
-    a, b, x = match_shapes((a, b, x))
+    shaped: Any = match_shapes((a, b, x))
+    a, b, x = shaped
     total = sub(add(a, b), 1.0)
 
     def part(own: Array, place: Array, below: Callable[[Array], Array]) -> Array:

@@ -426,13 +426,15 @@ def _density(tol: float, a: Array, x: Array) -> Array:
 
 def _density_in_a(t: Array, p: Array, a: ArrayLike, x: Array) -> Array:
     none = eq(p, 0.0)       # as at x = 0 for a > 1, where the logarithm is infinite
-    a, x = match_shapes((a, x))
+    shaped: Any = match_shapes((a, x))
+    a, x = shaped
     slope = mul(p, sub(log(select(none, full_like(p, 1.0), x)), digamma(a)))
     return mul(t, select(none, full_like(p, 0.0), slope))
 
 
 def _density_in_x(t: Array, p: Array, a: Array, x: Array) -> Array:
-    a, x = match_shapes((a, x))
+    shaped: Any = match_shapes((a, x))
+    a, x = shaped
     one, above = full_like(a, 1.0), gt(a, 1.0)
     at_0 = bitwise_and(eq(x, 0.0), ge(a, 1.0))
     # (a - 1) xᵃ⁻² / Γ(a), of which the limit for x = 0 is that of xᵃ⁻² / Γ(a - 1).
