@@ -151,6 +151,18 @@ def test_complex_numbers_are_not_real_ones_either(f):
         np.testing.assert_allclose(found, f(*args.astype("complex128")), 1e-6)
 
 
+@pytest.mark.parametrize("divisor", [2, -2j, 3 - 4j, 2.0, complex(-0.0, 2)])
+def test_complex_quotients_by_constants_have_the_zeros_of_quotients(divisor):
+    """Regression: XLA multiplied by the reciprocal, so (0-0j) / 2 was 0+0j."""
+    x = np.complex64([complex(a, b) for a in (0.0, -0.0, 1, -1) for b in (0.0, -0.0, 1, -2)])
+    eager = onp.asarray(x) / divisor        # first: its program is no recipe for the other
+    for found in eager, olympus.jit(lambda x: x / divisor)(x):
+        for part in np.real, np.imag:
+            want = part(x / np.complex64(divisor))
+            np.testing.assert_allclose(part(found), want, 1e-6, 1e-7)
+            np.testing.assert_array_equal(np.signbit(part(found)), np.signbit(want))
+
+
 def test_numbers_taken_from_complex_ones_are_real_to_no_pass():
     """Regression: NumPy warned that imaginary parts are lost, which tests take for an error."""
     with warnings.catch_warnings():

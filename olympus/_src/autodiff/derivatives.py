@@ -43,7 +43,7 @@ from ..runtime.eager import result_array
 from ..types import dtypes
 from ..types.avals import ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval
 from ..types.sharding import NamedSharding
-from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten
+from ..types.tree import broadcast_prefix, explain_mismatch, flatten_arguments, tree_flatten
 from ..types.tree_registry import Partial, PyTreeDef, register_pytree_node
 
 _grad_refs: Any = lazy_module("olympus._src.autodiff.grad_refs")     # where there are references
@@ -258,7 +258,7 @@ def _gradient(what: str, fun: Callable, argnums: ArgNums, has_aux: bool, holomor
     def gradient(*args: PyTree, **kwargs: PyTree) -> object:
         try:
             positions, chosen = select(what, fun, numbers, args)
-            leaves, in_tree = tree_flatten(chosen)
+            leaves, in_tree = flatten_arguments(what, chosen)
             trees = chosen if isinstance(numbers, tuple) else (chosen,)
             # Before the function runs: it may take long, and its own errors would hide these.
             avals = check_arrays(what, fun, leaves, positions, trees)
@@ -387,7 +387,7 @@ def jvp(fun: Callable[..., PyTree], primals: Sequence[PyTree], tangents: Sequenc
         raise TypeError("jvp: primal and tangent arguments to olympus.jvp must be tuples or lists; "
                         f"found {type(primals).__name__} and {type(tangents).__name__}; write "
                         "jvp(f, (x,), (t,)).")
-    leaves, tree = tree_flatten(primals)
+    leaves, tree = flatten_arguments("jvp", primals)
     given, tangent_tree = tree_flatten(tangents)
     # The structure first: only then does each tangent have a primal that its type is compared with.
     if tree != tangent_tree:
@@ -645,7 +645,7 @@ def _derivative(what: str, kind: type, fun: Callable, primals: tuple, has_aux: b
                 ) -> tuple[PyTree, ...]:
     """(result, linear map[, aux]) of `fun` at the primals."""
     check_callable(what, fun)
-    leaves, in_tree = tree_flatten(primals)
+    leaves, in_tree = flatten_arguments(what, primals)
     avals = check_arrays(what, fun, leaves, range(len(primals)), primals)
     flat = FlatFunction(what, fun, lambda xs: fun(*in_tree.unflatten(xs)), has_aux)
     flat_primals = as_arrays(leaves)
@@ -847,7 +847,7 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     """
     check_callable("linear_transpose", fun)
     check_reduce_axes("linear_transpose", reduce_axes)
-    leaves, in_tree = tree_flatten(primals)
+    leaves, in_tree = flatten_arguments("linear_transpose", primals)
     avals = [abstract(x) for x in leaves]
     flat = FlatFunction("linear_transpose", fun, lambda xs: fun(*in_tree.unflatten(xs)), False)
     closed = stage(flat, avals, DebugInfo("linear_transpose", name_of(fun)))

@@ -23,7 +23,7 @@ import re
 import sys
 import types
 import typing
-from collections import OrderedDict, defaultdict, deque
+from collections import ChainMap, OrderedDict, UserDict, UserList, defaultdict, deque
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence, Set as AbstractSet
 from itertools import chain
 from typing import Any, NamedTuple
@@ -171,6 +171,9 @@ def _walk(fun: Callable[..., PyTree], whole: bool) -> _Walk:
         else:
             found.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
         found.bare()
+        if found.by_text:
+            found.names |= found.texts
+            found.lacking |= found.texts
         if (not found.asked or found.names <= names) and found.lacking <= lacked:
             return found
         names |= found.names
@@ -243,6 +246,8 @@ class _Walk:
       leaves: values by place, for a comparison where an object is another one.
       opaque: the values that cannot be compared, each with the reason.
       names, lacking: the names that the code met so far reads, and those that it may not find.
+      by_text: whether code reads attributes by texts that it does not contain.
+      texts: the identifiers among texts that it reads, any of which may be such a name.
       inherited: the places of attributes that an object has by its class, and theirs there.
     """
 
@@ -254,6 +259,8 @@ class _Walk:
         self.opaque: dict[str, str] = {}
         self.inherited: dict[str, str] = {}
         self.home: Any = None       # the module of the function that is guarded
+        self.by_text = False
+        self.texts: set[str] = set()
         self.asked = False          # whether anything was looked at by `attributes`
         self._loose: set[str] = set()
         self._bare: list[types.ModuleType] = []     # library modules that are values
@@ -340,6 +347,7 @@ class _Walk:
                                        and not (self.whole and self.class_of_user(type(x)))):
             if not self.whole:
                 self.leaf(place, bit_key(x), x)
+                self.name(x)
             return None
         if id(x) in self._seen:
             return None
@@ -350,6 +358,11 @@ class _Walk:
             if isinstance(x, kinds):
                 return look(self, x, place)
         return self.instance(x, place)
+
+    def name(self, x: object) -> None:
+        """Note a text that may name an attribute."""
+        if type(x) is str and x.isidentifier():
+            self.texts.add(x)
 
     # Functions
 
@@ -430,7 +443,8 @@ class _Walk:
             else:
                 self.path(path, f, tail)
         if reads.computed:
-            for n in sorted(reads.texts & names.keys()):
+            self.by_text = True
+            for n in sorted(self.lacked):
                 self.path((n,), f, tail)
         for n, level in reads.imports:
             self.imported(n, level, names, tail)
@@ -579,6 +593,7 @@ class _Walk:
         for key, item in tuple(x.items()):
             if self.whole:
                 self.value(key, place)
+            self.name(key)
             self.value(item, place if self.whole else place.within(f"[{clipped(key)}]"))
         if isinstance(x, defaultdict):
             self.value(x.default_factory, place)
@@ -702,7 +717,9 @@ class _Walk:
         if self.whole:
             return self.whole_instance(x, place)
         state, readable = state_of(x)
-        if not self.class_of_user(type(x)):
+        readable = readable or isinstance(x, types.SimpleNamespace)
+        if not (self.class_of_user(type(x)) or type(x) in _SETTINGS_CLASSES
+                or type(x).__module__ == "argparse"):
             for name, item in state.items():
                 if callable(item):
                     self.value(item, place.within(f".{name}"))
@@ -715,8 +732,10 @@ class _Walk:
         self.value(type(x), place)
         self.asked = True
         names = self.attributes & {*state, *[n for c in type(x).__mro__ for n in vars(c)]}
+        if isinstance(x, _SETTINGS_CLASSES):   # their code is the standard library's
+            names |= state.keys() & {"data", "maps"}
         if own is not None:
-            for name in sorted(names):
+            for name in sorted(names | self.lacked):
                 self.in_names(own, name)
         for name in names - state.keys():
             base = next(c for c in type(x).__mro__ if name in vars(c))
@@ -777,6 +796,9 @@ _METHOD_TYPES = (types.FunctionType, staticmethod, classmethod, property, functo
 # Made by C, and unchanged as long as they live.
 _CONSTANT = frozenset((
     re.Pattern, re.Match, types.CodeType, object))
+
+# Classes of the standard library whose objects hold what users put there.
+_SETTINGS_CLASSES = (types.SimpleNamespace, ChainMap, UserDict, UserList)
 
 # By kind, the first that fits.
 _LOOKS: tuple[tuple[Any, Callable[[_Walk, Any, _Place], None]], ...] = (

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from ...base.typing import Array, ArrayLike
 from ...core.trace import typeof
@@ -289,7 +290,11 @@ def _slope(tol: float, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
 
 def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int) -> Array:
     """The tangent in x by the density, whose logarithm `cumulant` differentiates."""
-    s = add(a, b)
+    density = beta_density_p.bind(a, b, x)
+    shaped: Any = match_shapes((a, b, x))
+    a, b, x = shaped
+    s, none = add(a, b), eq(density, 0.0)
+    x = select(none, full_like(x, 0.5), x)      # at an end: its logarithm may be infinite
 
     @functools.cache
     def cumulant(i: int, j: int) -> Array:
@@ -299,21 +304,39 @@ def _slope_in_x(t: Array, y: Array, a: Array, b: Array, x: Array, m: int, n: int
         total = polygamma(float(i + j - 1), s)
         return total if i and j else sub(total, polygamma(float(i + j - 1), b if j else a))
 
-    return mul(t, mul(beta_density_p.bind(a, b, x), bell(cumulant, m, n)))
+    slope = mul(density, bell(cumulant, m, n))
+    return mul(t, select(none, full_like(density, 0.0), slope))
 
 
 def _density_in_x(t: Array, p: Array, a: Array, b: Array, x: Array) -> Array:
-    slope = sub(div(sub(a, 1.0), x), div(sub(b, 1.0), sub(1.0, x)))
-    return mul(t, mul(p, slope))
+    shaped: Any = match_shapes((a, b, x))
+    a, b, x = shaped
+    total = sub(add(a, b), 1.0)
+
+    def part(own: Array, place: Array, below: Callable[[Array], Array]) -> Array:
+        """p (own - 1) / place; at the end, place 0, the density of own - 1 has its limit."""
+        one, above = full_like(own, 1.0), gt(own, 1.0)
+        limit = mul(total, below(select(above, sub(own, 1.0), one)))
+        limit = select(above, limit, full_like(limit, 0.0))
+        at_end = bitwise_and(eq(place, 0.0), ge(own, 1.0))
+        slope = mul(p, div(sub(own, 1.0), select(at_end, full_like(place, 1.0), place)))
+        return select(at_end, limit, slope)
+
+    return mul(t, sub(part(a, x, lambda a: beta_density_p.bind(a, b, x)),
+                      part(b, sub(1.0, x), lambda b: beta_density_p.bind(a, b, x))))
 
 
-def _density_in(t: Array, p: Array, own: Array, total: Array, log_x: Array) -> Array:
-    return mul(t, mul(p, add(log_x, sub(digamma(total), digamma(own)))))
+def _density_in(t: Array, p: Array, own: Array, total: Array, x: Array,
+                log_of: Callable[[Array], Array]) -> Array:
+    none = eq(p, 0.0)       # as at an end, where the logarithm may be infinite
+    log_x = log_of(select(none, full_like(x, 0.5), x))
+    slope = mul(p, add(log_x, sub(digamma(total), digamma(own))))
+    return mul(t, select(none, full_like(p, 0.0), slope))
 
 
 beta_density_p = Computed("beta_density", _density, (
-    lambda t, p, a, b, x: _density_in(t, p, a, add(a, b), log(x)),
-    lambda t, p, a, b, x: _density_in(t, p, b, add(a, b), log1p(neg(x))),
+    lambda t, p, a, b, x: _density_in(t, p, a, add(a, b), x, log),
+    lambda t, p, a, b, x: _density_in(t, p, b, add(a, b), x, lambda x: log1p(neg(x))),
     _density_in_x))
 # ∂ᵐ⁺ⁿI/∂aᵐ∂bⁿ for m + n >= 1.
 betainc_slope_p = Computed("betainc_slope", _slope, (

@@ -427,11 +427,23 @@ def _density(tol: float, a: Array, x: Array) -> Array:
 # Primitives --------------------------------------------------------------------------------------
 
 def _density_in_a(t: Array, p: Array, a: ArrayLike, x: Array) -> Array:
-    return mul(t, mul(p, sub(log(x), digamma(a))))
+    none = eq(p, 0.0)       # as at x = 0 for a > 1, where the logarithm is infinite
+    shaped: Any = match_shapes((a, x))
+    a, x = shaped
+    slope = mul(p, sub(log(select(none, full_like(p, 1.0), x)), digamma(a)))
+    return mul(t, select(none, full_like(p, 0.0), slope))
 
 
 def _density_in_x(t: Array, p: Array, a: Array, x: Array) -> Array:
-    return mul(t, mul(p, sub(div(sub(a, 1.0), x), 1.0)))
+    shaped: Any = match_shapes((a, x))
+    a, x = shaped
+    one, above = full_like(a, 1.0), gt(a, 1.0)
+    at_0 = bitwise_and(eq(x, 0.0), ge(a, 1.0))
+    # (a - 1) xᵃ⁻² / Γ(a), of which the limit for x = 0 is that of xᵃ⁻² / Γ(a - 1).
+    below = gamma_density_p.bind(select(above, sub(a, 1.0), one), x)
+    limit = sub(select(above, below, full_like(a, 0.0)), p)
+    slope = mul(p, sub(div(sub(a, 1.0), select(at_0, one, x)), 1.0))
+    return mul(t, select(at_0, limit, slope))
 
 
 def _log_distance(a: ArrayLike, x: Array) -> Array:
