@@ -465,6 +465,35 @@ def test_a_condition_sees_what_its_body_wrote_under_transformations(jitted, oute
     assert found[0] == (12, 2) and found[1][0] == 4
 
 
+@pytest.mark.parametrize("reverse", [False, True])
+@pytest.mark.parametrize("checkpoint", [1, 2, "sqrt", 9])
+def test_rows_of_a_reference_are_written_once_where_iterations_are_computed_again(
+        checkpoint, reverse):
+    def total(x, **stretches):
+        rows, read = new_ref(onp.arange(14.0).reshape(7, 2) * x), new_ref(onp.arange(7.0) * x)
+        outside = new_ref(0.0 * x)
+
+        def body(c, given):
+            row, one, k = given
+            row[0] = onp.sin(c) * row[1] + one[...]
+            outside[...] += row[0] * k
+            return c * 0.9 + row[1] * k, row[0] * 2
+
+        c, ys = lax.scan(body, x, (rows, read, onp.arange(7.0)), reverse=reverse, **stretches)
+        return c + ys.sum() + (rows[...] ** 2).sum() + outside[...] + read[...].sum()
+
+    for way in (lambda f: f, olympus.value_and_grad, lambda f: olympus.grad(olympus.jit(f))):
+        np.testing.assert_allclose(
+            way(lambda x: total(x, checkpoint=checkpoint))(0.3), way(total)(0.3), rtol=1e-5)
+    ref = new_ref(onp.arange(5.0))
+    doubled = lambda c, row: (c * row[...], olympus.ref.set(row, ..., 2 * row[...] + 1))
+    for held in ([1, 3, 5, 7, 9], [3, 7, 11, 15, 19]):
+        slope = olympus.grad(lambda x: lax.scan(
+            doubled, x, ref, reverse=reverse, checkpoint=checkpoint)[0])(2.0)
+        np.testing.assert_array_equal(ref[...], held)
+    assert slope == 945
+
+
 def test_rows_of_a_reference_are_scanned():
     rows, out = new_ref(onp.arange(6.0).reshape(3, 2)), new_ref(0.0)
 
@@ -830,11 +859,39 @@ def test_a_write_of_bwd_alone_happens_in_every_body():
             assert total[...] == want
 
 
-def test_custom_root_says_to_read_a_reference_before():
-    ref = new_ref(2.0)
-    with pytest.raises(ValueError, match="read the reference before"):
-        lax.custom_root(lambda x: x * ref[...] - 6.0, 1.0, lambda f, x: x - f(x) / 2.0,
-                        lambda g, y: y / g(1.0))
+SOLVERS = {
+    "custom_root": lambda read, a: lax.custom_root(
+        lambda x: x * x * x - read(), 1.0, lambda f, x: lax.fori_loop(
+            0, 30, lambda _, x: x - f(x) / olympus.grad(f)(x), x), lambda g, y: y / g(1.0)),
+    "custom_linear_solve": lambda read, a: lax.custom_linear_solve(
+        lambda x: read() * x, a, lambda product, b: b / product(1.0), symmetric=True),
+    "linear_transpose": lambda read, a: olympus.linear_transpose(
+        lambda x: onp.sin(read()) * x, 1.0)(a)[0],
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_function_whose_derivative_is_taken_of_arrays_reads_references(name):
+    """Regression: custom_linear_solve, and so cg, was a TypeError of lowering, or of zip."""
+    solver = SOLVERS[name]
+
+    def solved(a):
+        ref = new_ref(a * a)
+        return solver(lambda: ref[...], a)
+
+    plain = lambda a: solver(lambda: a * a, a)
+    several = lambda f: lambda a: olympus.vmap(f)(onp.stack([a, 2 * a]))
+    for way in (lambda f: f, olympus.jit, olympus.grad, lambda f: olympus.jit(olympus.grad(f)),
+                several, lambda f: olympus.grad(olympus.grad(f))):
+        np.testing.assert_allclose(way(solved)(1.5), way(plain)(1.5), rtol=1e-5)
+    outside = new_ref(1.0)
+    read = lambda: outside[...]
+    for held in (2.0, 3.0):      # a body that is kept reads what it holds by then
+        outside[...] = held
+        np.testing.assert_allclose(solver(read, 2.0), solver(lambda: held, 2.0), rtol=1e-6)
+    for way in (lambda f: f, olympus.jit):
+        with pytest.raises(ValueError, match=r"closes over; a function of arrays is required"):
+            way(lambda a: solver(lambda: swap(outside, ..., 5.0), a))(2.0)
 
 
 def test_a_reducer_that_reads_a_reference_says_to_read_it_before():

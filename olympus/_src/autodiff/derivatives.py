@@ -21,10 +21,10 @@ from ..control.bodies import cast
 from ..control.manual_trace import ManualTracer
 from ..core import tags
 from ..core.context import under
-from ..core.evaluate import eval_olympuspr
+from ..core.evaluate import eval_closed, eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
 from ..core.primitive import Linear, Tangent, Zero
-from ..core.staging import stage
+from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.batching import BatchTracer
 from ..interpreters.dce import dce_program
@@ -46,6 +46,7 @@ from ..types.sharding import NamedSharding
 from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten
 from ..types.tree_registry import Partial, PyTreeDef, register_pytree_node
 
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _grad_refs: Any = lazy_module("olympus._src.autodiff.grad_refs")     # where there are references
 Refs = Mapping[int, Reference] | None
 
@@ -851,6 +852,10 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     avals = [abstract(x) for x in leaves]
     flat = FlatFunction("linear_transpose", fun, lambda xs: fun(*in_tree.unflatten(xs)), False)
     closed = stage(flat, avals, DebugInfo("linear_transpose", name_of(fun)))
+    if any(typeof(x).mutable for x in closed.consts):
+        pure, contents = _discharge.on_contents(
+            "linear_transpose", name_of(fun), *all_consts_as_inputs(closed))
+        closed = stage(lambda *xs: eval_closed(pure, *contents, *xs), avals)
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}

@@ -21,7 +21,7 @@ from ..core.evaluate import evaluate
 from ..core.ir import ClosedOlympuspr, Literal, OlympusprEqn, Var, derived
 from ..core.primitive import Primitive
 from ..core.staging import stage
-from ..core.trace import ThreadState, ctx
+from ..core.trace import ThreadState, ctx, typeof
 from ..types.refs import inner
 
 
@@ -149,6 +149,23 @@ def _discharged(closed: ClosedOlympuspr, which: tuple[bool, ...], returned: tupl
                                   if r]))
     return stage(body, [inner(a) if w else a for a, w in zip(closed.in_avals, which, strict=True)],
                  info)
+
+
+def on_contents(what: str, role: str, closed: ClosedOlympuspr, consts: Sequence[Reference]
+                ) -> tuple[ClosedOlympuspr, list[Reference]]:
+    """A program of arrays and its first operands: contents in place of references that it reads.
+
+    ValueError for one that it writes: it may run any number of times, or be differentiated.
+    """
+    which = [typeof(x).mutable for x in consts]
+    for x, changed in zip(consts, written(closed), strict=False):
+        if changed:
+            raise ValueError(f"{what}: {role} writes the reference {typeof(x)}, which it closes "
+                             "over; a function of arrays is required, since derivatives are taken "
+                             "of it;\n  return what is to be written, and write it outside.")
+    n = len(closed.in_avals) - len(which)
+    return discharge(closed, [*which, *[False] * n]), [
+        x[...] if w else x for x, w in zip(consts, which, strict=True)]
 
 
 def stores_of(closed: ClosedOlympuspr) -> dict[int, int]:
