@@ -129,6 +129,21 @@ def test_programs_are_printed_as_jax_prints_them():
   in (k, l) }"""
 
 
+@pytest.mark.parametrize("index, printed", [
+    (0, "[0,:]"), ((slice(1), 2), "[:1,2]"), ((..., 0), "[:,0]"), ((0, slice(None, None, 2)),
+    "[0,::2]"), (np.array([0, 2]), "[b,:]"), ((None, 1), "[None,1,:]"), (..., "[...]"),
+    (np.array([True, False, True]), "[b,:]"), ((0, ..., -1), "[0,-1]")])
+def test_a_place_is_printed_with_all_its_axes(index, printed):
+    """Regression: rows were printed as a[0], where JAX prints a[0,:]."""
+    closed = olympus.make_olympuspr(lambda ref: ref[index])(new_ref(onp.zeros((3, 4))))
+    text = str(closed)
+    for name in ("a", "b"):     # arrays of an index come first, as constants
+        text = text.replace(f"<- {name}[", "<- [")
+    assert f"<- {printed}".replace("[b", "[a") in text
+    part = olympus.make_olympuspr(lambda ref: ref.at[1].at[:2][...])(new_ref(onp.zeros((3, 4))))
+    assert "<- a[1,:][:2]" in str(part)
+
+
 def test_effects_name_the_references_and_none_that_are_made_inside():
     def f(x, y, z):
         own = new_ref(0.0)

@@ -89,6 +89,33 @@ def test_what_cannot_take_a_gradient_is_refused(wanted, message):
         pullback.with_refs(*wanted)
 
 
+@pytest.mark.parametrize("jitted", [False, True])
+def test_vjp_passes_references_on(jitted):
+    """Regression: a function of an array and a reference had to close over the reference."""
+    @olympus.custom_vjp
+    def watched(x, seen):
+        return x * 2
+
+    watched.defvjp(lambda x, seen: (x * 2, seen), lambda seen, ct: (
+        olympus.ref.set(seen, ..., ct), (2 * ct, None))[1])
+
+    def f(x, refs):
+        refs["count"][...] += 1
+        return watched(x * refs["factor"][...], refs["seen"])
+
+    refs = {"count": new_ref(0), "factor": new_ref(3.0), "seen": new_ref(0.0)}
+    y, pullback, aux = olympus.vjp(
+        lambda *args: ((olympus.jit(f) if jitted else f)(*args), 5), 2.0, refs, has_aux=True)
+    assert (y, aux) == (12, 5)
+    assert pullback(7.0) == (42, {"count": None, "factor": None, "seen": None})
+    assert [refs[name][...] for name in refs] == [1, 3, 7]
+    total = new_ref(1.0)
+    pullback.with_refs(total, olympus.ad.DontWant())(1.0)
+    assert total[...] == 7
+    with pytest.raises(TypeError, match="vjp: argument r of <lambda> is a reference"):
+        olympus.vjp(lambda r: r[...], refs["factor"])
+
+
 def test_trees_of_references_take_trees_of_gradients():
     ref = new_ref(onp.float32(0))
     _, pullback = olympus.vjp(lambda d: d["a"] * 3 + d["b"], {"a": 1.0, "b": 2.0})

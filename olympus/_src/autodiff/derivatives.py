@@ -41,7 +41,9 @@ from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
 from ..runtime.eager import result_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval
+from ..types.avals import (
+    MUTABLE, ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval,
+)
 from ..types.sharding import NamedSharding
 from ..types.tree import broadcast_prefix, explain_mismatch, tree_flatten
 from ..types.tree_registry import Partial, PyTreeDef, register_pytree_node
@@ -686,7 +688,7 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
 
     Args:
       fun: a function of pytrees of arrays, with any result.
-      *primals: its arguments.
+      *primals: its arguments. A reference is passed on; its cotangent is None.
       has_aux: `fun` returns a pair (result, anything else).
       reduce_axes: must be empty.
       saveable_args: whether the pullback may keep the arguments: a bool, or a tuple of prefixes of
@@ -714,6 +716,8 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     3.0 2.0
     """
     check_reduce_axes("vjp", reduce_axes)
+    if MUTABLE:
+        fun, primals = _grad_refs.without_references(fun, primals)
     if in_nzs is not None:
         fun = _constant_in(fun, _flag_for_each_array("in_nzs", in_nzs, primals))
     out, pullback, *aux = _derivative("vjp", Pullback, fun, primals, has_aux)
