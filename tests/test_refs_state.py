@@ -187,6 +187,33 @@ def test_a_program_is_discharged():
     assert [str(v.aval) for v in part.invars] == ["Ref{float32[5]}", "float32[5]", "float32[]"]
 
 
+@pytest.mark.parametrize("loop", [
+    lambda body: lax.while_loop(lambda i: i < 3, lambda i: (body(), i + 1)[1], 0),
+    lambda body: lax.fori_loop(0, 3, lambda i, c: (body(), c)[1], 0),
+    lambda body: lax.cond(True, body, lambda: None), lambda body: olympus.jit(body)(),
+    lambda body: olympus.checkpoint(body)()], ids=["while", "fori", "cond", "jit", "checkpoint"])
+def test_one_of_two_references_is_discharged(loop):
+    """Regression: in a while_loop that writes both it was an AttributeError."""
+    def f(a, b):
+        def body():
+            a[...] += 1
+            b[...] += 2 * a[...]
+        loop(body)
+
+    closed = olympus.make_olympuspr(f)(new_ref(X), new_ref(X))
+    whole, consts = discharge_state(closed.olympuspr, closed.consts)
+    want = olympus.core.eval_olympuspr(whole, consts, X, 2 * X)
+    for first in (False, True):
+        part, consts = discharge_state(closed.olympuspr, closed.consts,
+                                       should_discharge=[first, not first])
+        assert {e.index for e in part.effects} == {int(first)}
+        args = [X, 2 * X]
+        args[first] = ref = new_ref(args[first])
+        np.testing.assert_allclose(
+            olympus.core.eval_olympuspr(part, consts, *args)[0], want[not first])
+        np.testing.assert_allclose(ref[...], want[first])
+
+
 def test_a_generator_counts_its_draws():
     rng = olympus.experimental.random.stateful_rng(0)
     base = key(0)

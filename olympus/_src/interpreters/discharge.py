@@ -10,6 +10,7 @@ gives the body the contents of those, as more operands and results (`discharged`
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,7 +97,7 @@ def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
       closed: the program.
       which: flags over the inputs; all references, if left out. Others stay references, which the
         program hands on to what does not run now.
-      returned: which of the inputs' contents are results, if not those that it writes.
+      returned: which of these contents are results, if not those that it writes.
       sources: per input that is a content, the input that is the reference itself, if one is.
     """
     if which is None:
@@ -106,7 +107,8 @@ def discharge(closed: ClosedOlympuspr, which: Sequence[bool] | None = None,
     elif not any(which) and not makes_refs(closed):
         return closed
     returned = written(closed) if returned is None else returned
-    return _discharged(closed, tuple(which), tuple(returned),
+    # A reference that stays one is written where it is.
+    return _discharged(closed, tuple(which), tuple(map(operator.and_, which, returned)),
                        tuple(sources) if any(x is not None for x in sources) else ())
 
 
