@@ -795,6 +795,9 @@ def _values_for_types():
      TypeError, "values mapped alike are required"),
     (lambda: olympus.vmap(onp.sin, in_axes=Rows())(onp.ones(2)), TypeError, "an int is required"),
     (lambda: olympus.vmap(onp.sin, out_axes=Rows())(onp.ones(2)), TypeError, "out_axes of result"),
+    (lambda: olympus.vmap(lambda x: _q())(onp.ones(2)), ValueError, "the same for all examples"),
+    (lambda: lax.scan(lambda c, _: (c, None), 0., _q(), length=3, checkpoint=2), TypeError,
+     "rows of type q8[4] given with checkpoint="),
     (lambda: olympus.vmap(lambda x: lax.scan(
         lambda q, _: (quantise(x * dequantise(q)), None), _q(), length=2)[0])(onp.ones(2)),
      ValueError, "all elements share it"),
