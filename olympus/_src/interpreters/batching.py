@@ -145,6 +145,32 @@ def to_axis(x: ArrayLike, src: int | None, dst: int, size: int) -> Any:
     return broadcast_axis(x, size, dst) if src is None else move_axis(x, src, dst)
 
 
+def axis_of_tangents(aval: Any, dim: MappedAxis, size: int, kind: str = "to_tangent_aval"
+                     ) -> MappedAxis:
+    """Where a tangent, or what `kind` says, is mapped if the value of this type is mapped so.
+
+    A user's type does not say it of tangents that are arrays: their type with another number of
+    elements has another size along that axis.
+    """
+    if dim is None or type(dim) is int:
+        return dim
+    whole = getattr(aval, kind)()
+    if whole.is_high:
+        return dim
+    one = aval.dec_rank(size, dim)
+    sizes: list[Any] = list(getattr(one, kind)().shape)
+    other = 1 + max([n for n in (*whole.shape, *sizes) if type(n) is int], default=0)
+    shape = getattr(one.inc_rank(other, dim), kind)().shape
+    places = [i for i, n in enumerate(shape) if n == other]
+    if len(places) != 1 or [n for n in shape if n != other] != sizes:
+        raise NotImplementedError(
+            f"vmap: a rule of custom_jvp or custom_vjp takes values of type {aval}, mapped as "
+            f"{dim}, which have tangents {whole}, and those of one element are {list(sizes)}: "
+            "tangents with one axis more are required; define the function as an "
+            "olympus.experimental.hiolympus.HiPrim with a `batch` rule.")
+    return places[0]
+
+
 def _mapped_as(aval: Aval, x: Value, src: MappedAxis, dst: MappedAxis) -> Value:
     """A value of a user's type that is mapped as it has to be: nobody else can change that."""
     if src is None or (type(dst) is not int and src != dst):
