@@ -11,7 +11,7 @@ from olympus.extend.state import (
     AccumEffect, ReadEffect, RefEffect, WriteEffect, discharge_state, for_loop, run_state,
 )
 from olympus.random import fold_in, key, key_data, uniform
-from olympus.ref import addupdate, new_ref
+from olympus.ref import addupdate, new_ref, swap
 
 X = onp.array([0.5, -1.0, 2.0, 0.25, 1.0])
 PAIRS_OF_X = onp.array([[0, 1], [4, 4], [2, 0]])
@@ -230,3 +230,38 @@ def test_a_generator_counts_its_draws():
     with pytest.raises(ValueError, match=r"it was split; one generator is required"):
         rng.split(2).key()
     assert olympus.experimental.random.stateful_rng().random() != rng.random()
+
+
+SOLVERS = {
+    "custom_root": lambda read, a: lax.custom_root(
+        lambda x: x * x * x - read(), 1.0, lambda f, x: lax.fori_loop(
+            0, 30, lambda _, x: x - f(x) / olympus.grad(f)(x), x), lambda g, y: y / g(1.0)),
+    "custom_linear_solve": lambda read, a: lax.custom_linear_solve(
+        lambda x: read() * x, a, lambda product, b: b / product(1.0), symmetric=True),
+    "linear_transpose": lambda read, a: olympus.linear_transpose(
+        lambda x: onp.sin(read()) * x, 1.0)(a)[0],
+}
+
+
+@pytest.mark.parametrize("name", SOLVERS)
+def test_a_function_whose_derivative_is_taken_of_arrays_reads_references(name):
+    """Regression: custom_linear_solve, and so cg, was a TypeError of lowering, or of zip."""
+    solver = SOLVERS[name]
+
+    def solved(a):
+        ref = new_ref(a * a)
+        return solver(lambda: ref[...], a)
+
+    plain = lambda a: solver(lambda: a * a, a)
+    several = lambda f: lambda a: olympus.vmap(f)(onp.stack([a, 2 * a]))
+    for way in (lambda f: f, olympus.jit, olympus.grad, lambda f: olympus.jit(olympus.grad(f)),
+                several, lambda f: olympus.grad(olympus.grad(f))):
+        np.testing.assert_allclose(way(solved)(1.5), way(plain)(1.5), rtol=1e-5)
+    outside = new_ref(1.0)
+    read = lambda: outside[...]
+    for held in (2.0, 3.0):      # a body that is kept reads what it holds by then
+        outside[...] = held
+        np.testing.assert_allclose(solver(read, 2.0), solver(lambda: held, 2.0), rtol=1e-6)
+    for way in (lambda f: f, olympus.jit):
+        with pytest.raises(ValueError, match=r"closes over; a function of arrays is required"):
+            way(lambda a: solver(lambda: swap(outside, ..., 5.0), a))(2.0)

@@ -305,7 +305,7 @@ def mapped_by_rule(trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) 
     return None
 
 
-def alike(a: Any, b: Any) -> bool:
+def alike(a: ShapedArray, b: ShapedArray) -> bool:
     """Whether types have one shape and dtype, or are one user's type."""
     return a == b if a.is_high or b.is_high else (a.shape, a.dtype) == (b.shape, b.dtype)
 
@@ -497,7 +497,8 @@ class Batched(Rules):
         self.code, self.own = rules.code, rules.own
         # Mapped along other axes, or by another vmap, they are other rules.
         self.identity = (trace, self.dims, rules.identity)
-        self.mapped, self.out_dims = mapped_by_rule(trace, rules, dims), []
+        self.mapped = mapped_by_rule(trace, rules, dims)
+        self.out_dims: list[Any] = []       # which the first run settles
 
     def closed_over(self, references: bool = False) -> list[Tracer]:
         return self.rules.closed_over(references)

@@ -112,7 +112,8 @@ def _of_arrays(what: str, role: str, body: Body) -> Body:
     """The body on the contents of references that it closes over."""
     if not MUTABLE:
         return body
-    return Body(*_refs.on_contents(what, role, body.program, body.consts), body.out_tree, body.name)
+    program, consts = _refs.on_contents(what, role, body.program, body.consts)
+    return Body(program, consts, body.out_tree, body.name)
 
 
 def _like(what: str, role: str, body: Body, tree: PyTreeDef, avals: Sequence[ShapedArray],

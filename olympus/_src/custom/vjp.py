@@ -36,8 +36,8 @@ from ..types.tree import broadcast_prefix, tree_flatten, tree_leaves, tree_map, 
 from ..types.tree_registry import PyTreeDef
 from .rules import (
     Batched, Chosen, CustomCall, Ruled, Rules, Shifted, SymbolicZero, UserRules, WithFailure,
-    WithTangents, alike, at, check_pair, check_structure, closed_over, leaf_paths, merged,
-    packed, run_batched, unbatched, with_consts,
+    WithTangents, alike, at, check_pair, check_structure, closed_over, leaf_paths, merged, packed,
+    run_batched, unbatched, with_consts,
 )
 
 _varied: Any = lazy_module("olympus._src.custom.apart")          # where axes have names

@@ -16,6 +16,7 @@ from ..core.staging import stage
 from ..core.trace import Trace, Tracer, check_usable, ctx, enter, leave, typeof
 from ..lax.shape import broadcast_axis, move_axis, zeros_of
 from ..types.avals import Aval, ShapedArray, is_float0
+from ..types.shape import definitely_equal
 from .compiled_rules import vmap_at_once
 
 
@@ -145,7 +146,7 @@ def to_axis(x: ArrayLike, src: int | None, dst: int, size: int) -> Any:
     return broadcast_axis(x, size, dst) if src is None else move_axis(x, src, dst)
 
 
-def axis_of_tangents(aval: Any, dim: MappedAxis, size: int, kind: str = "to_tangent_aval"
+def axis_of_tangents(aval: ShapedArray, dim: MappedAxis, size: int, kind: str = "to_tangent_aval"
                      ) -> MappedAxis:
     """Where a tangent, or what `kind` says, is mapped if the value of this type is mapped so.
 
@@ -161,8 +162,8 @@ def axis_of_tangents(aval: Any, dim: MappedAxis, size: int, kind: str = "to_tang
     sizes: list[Any] = list(getattr(one, kind)().shape)
     other = 1 + max([n for n in (*whole.shape, *sizes) if type(n) is int], default=0)
     shape = getattr(one.inc_rank(other, dim), kind)().shape
-    places = [i for i, n in enumerate(shape) if n == other]
-    if len(places) != 1 or [n for n in shape if n != other] != sizes:
+    places = [i for i, n in enumerate(shape) if definitely_equal(n, other)]
+    if len(places) != 1 or [n for i, n in enumerate(shape) if i not in places] != sizes:
         raise NotImplementedError(
             f"vmap: a rule of custom_jvp or custom_vjp takes values of type {aval}, mapped as "
             f"{dim}, which have tangents {whole}, and those of one element are {list(sizes)}: "
