@@ -21,10 +21,10 @@ from ..control.bodies import cast
 from ..control.manual_trace import ManualTracer
 from ..core import tags
 from ..core.context import under
-from ..core.evaluate import eval_olympuspr
+from ..core.evaluate import eval_closed, eval_olympuspr
 from ..core.ir import ClosedOlympuspr, DebugInfo, Literal
 from ..core.primitive import Linear, Tangent, Zero
-from ..core.staging import stage
+from ..core.staging import all_consts_as_inputs, stage
 from ..core.trace import Tracer, ctx, typeof
 from ..interpreters.batching import BatchTracer
 from ..interpreters.dce import dce_program
@@ -41,11 +41,14 @@ from ..lax.shape import zeros_of
 from ..lax.sharding import as_typed, reshard_p
 from ..runtime.eager import result_array
 from ..types import dtypes
-from ..types.avals import ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval
+from ..types.avals import (
+    MUTABLE, ShapedArray, has_tangent, is_float0, matches, memory_kind, scalar_aval,
+)
 from ..types.sharding import NamedSharding
 from ..types.tree import broadcast_prefix, explain_mismatch, flatten_arguments, tree_flatten
 from ..types.tree_registry import Partial, PyTreeDef, register_pytree_node
 
+_discharge: Any = lazy_module("olympus._src.interpreters.discharge")
 _grad_refs: Any = lazy_module("olympus._src.autodiff.grad_refs")     # where there are references
 Refs = Mapping[int, Reference] | None
 
@@ -685,7 +688,7 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
 
     Args:
       fun: a function of pytrees of arrays, with any result.
-      *primals: its arguments.
+      *primals: its arguments. A reference is passed on; its cotangent is None.
       has_aux: `fun` returns a pair (result, anything else).
       reduce_axes: must be empty.
       saveable_args: whether the pullback may keep the arguments: a bool, or a tuple of prefixes of
@@ -713,6 +716,8 @@ def vjp(fun: Callable[..., PyTree], *primals: PyTree, has_aux: bool = False,
     3.0 2.0
     """
     check_reduce_axes("vjp", reduce_axes)
+    if MUTABLE:
+        fun, primals = _grad_refs.without_references(fun, primals)
     if in_nzs is not None:
         fun = _constant_in(fun, _flag_for_each_array("in_nzs", in_nzs, primals))
     out, pullback, *aux = _derivative("vjp", Pullback, fun, primals, has_aux)
@@ -851,6 +856,10 @@ def linear_transpose(fun: Callable[..., PyTree], *primals: PyTree,
     avals = [abstract(x) for x in leaves]
     flat = FlatFunction("linear_transpose", fun, lambda xs: fun(*in_tree.unflatten(xs)), False)
     closed = stage(flat, avals, DebugInfo("linear_transpose", name_of(fun)))
+    if any(typeof(x).mutable for x in closed.consts):
+        pure, contents = _discharge.on_contents(
+            "linear_transpose", name_of(fun), *all_consts_as_inputs(closed))
+        closed = stage(lambda *xs: eval_closed(pure, *contents, *xs), avals)
     out_avals, out_tree = closed.out_avals, flat.out_tree
     # A map between integers and floats rounds, and one of bools has no addition: not linear.
     kinds = {"b": "bool", "i": "integer", "u": "integer", "f": "inexact", "c": "inexact"}

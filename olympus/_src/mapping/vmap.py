@@ -317,8 +317,14 @@ def _place_axis(x: Array, src: int | None, dst: int | None, axis: Axis, sum_matc
                          f"output was batched on axis {src}; an int is required; None is for "
                          f"results of {fun_name} that are the same for all examples.")
     if typeof(x).is_high:
-        to: Any = dst if isinstance(dst, MappingSpec) else src
-        return to_axis(x, src, to, axis.size)
+        if isinstance(dst, MappingSpec):
+            return to_axis(x, src, dst, axis.size)
+        if src is None:
+            raise ValueError(
+                f"vmap: out_axes of result{path(index)} of {fun_name} has {dst}, and the result is "
+                f"{typeof(x)}, the same for all examples; None is required, or a value that an "
+                "operation made of mapped ones.")
+        return x
     if isinstance(dst, MappingSpec):
         raise TypeError(f"vmap: out_axes of result{path(index)} of {fun_name} has {dst!r:.60}, and "
                         f"the result is {typeof(x)}; an int is required; a MappingSpec is for "
