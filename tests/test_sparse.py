@@ -36,11 +36,23 @@ def check(got, want, tol=1e-5):
     np.testing.assert_allclose(got, want, rtol=tol, atol=tol)
 
 
+@pytest.fixture(name="unchecked")
+def unchecked_indices():
+    """Under the option `enable_checks`, too, indices of a test may be negative or too large."""
+    with olympus.enable_checks(False):
+        yield
+
+
 def padded(mat, more=3):
-    """The same array with unsorted indices, a duplicate, and padding that is infinite."""
+    """The same array with unsorted indices, a duplicate, and padding that is infinite.
+
+    Under the option `enable_checks` the padding's indices are the sizes, else beyond them, too.
+    """
     mat = sparse.BCOO.fromdense(mat)
     order = RNG.permutation(mat.nse)
     outside = np.stack([[mat.shape[0], 0], [1, mat.shape[1] + 4], [-1, 0]][:more]).astype(np.int32)
+    if olympus.config.olympus_enable_checks:
+        outside = np.where(outside < 0, mat.shape, np.minimum(outside, mat.shape))
     data = np.concatenate([np.asarray(mat.data)[order], [np.inf] * more, [1, -1]], dtype=np.float32)
     indices = np.concatenate([np.asarray(mat.indices)[order], outside, [[2, 2], [2, 2]]])
     return sparse.BCOO((data, indices.astype(np.int32)), shape=mat.shape)
@@ -198,7 +210,7 @@ WRONG = {"right": None, "column at the end": [0, 40], "negative column": [0, -1]
 
 @pytest.mark.parametrize("shape", [(64, 257), (2500, 4)])
 @pytest.mark.parametrize("wrong", WRONG)
-def test_a_vector(shape, wrong):
+def test_a_vector(shape, wrong, unchecked):
     # An infinite element of padding counts nowhere.
     places = np.indices(shape).reshape(2, -1).T.astype(np.int32)
     data, x, y = (RNG.normal(size=s).astype(np.float32) for s in (places.shape[0], *shape[::-1]))
@@ -221,7 +233,7 @@ def test_a_vector(shape, wrong):
 
 @pytest.mark.parametrize("columns, wrong", [*[(13, w) for w in WRONG], (300, "far column"),
                                             (2048, "negative row"), (2049, "far row")])
-def test_several_columns(columns, wrong):
+def test_several_columns(columns, wrong, unchecked):
     rows, places = 64, np.indices((64, 40)).reshape(2, -1).T.astype(np.int32)
     data, x = (RNG.normal(size=s).astype(np.float32) for s in (2560, (40, columns)))
     if WRONG[wrong]:
@@ -271,7 +283,7 @@ def test_one_loop_over_elements(dtype, index, axes):
 
 @pytest.mark.parametrize("pointers", [(4, 900, -7, 2, 3, 100), (0, 40, 40, 9, 9, 2560),
                                       (-3, 1, 2, 3, 4, 5), (0, 1, 2, 3, 4, 2561)])
-def test_pointers_that_are_none_give_some_product(pointers):
+def test_pointers_that_are_none_give_some_product(pointers, unchecked):
     indptr = np.concatenate([pointers, np.full(59, 2560)]).astype(np.int32)
     mat = sparse.BCSR((onp.ones(2560), onp.arange(2560) % 40, indptr), shape=(64, 40))
     x = RNG.normal(size=(40, 8)).astype(np.float32)
@@ -459,7 +471,7 @@ def test_functions_that_are_zero_at_zero_keep_places(name):
     # With padding; and with an index that is stored twice.
     once = sparse.BCOO.fromdense(onp.asarray(np.array([[0, 1.5, 0], [-.4, 0, 2.25]], "f")), nse=5)
     twice = sparse.BCOO((onp.array([1.0, -3.0, 0.5, 2.0]), onp.array(
-        [[0, 0], [0, 0], [1, 2], [7, 7]])), shape=(2, 3))
+        [[0, 0], [0, 0], [1, 2], [2, 3]])), shape=(2, 3))
     for mat in (once, twice):
         for tracer in (False, True):
             found = sparse.sparsify(fun, use_tracer=tracer)(mat)
@@ -623,7 +635,7 @@ def test_mistakes(row):
     ([[2], [2]], {"unique_indices": True}, "an index twice"),
     ([[5], [1]], {}, r"index 5 at indices\[0, 0\] given.*at most 4 for axis 0"),
 ])
-def test_checks_of_indices(indices, promise, words):
+def test_checks_of_indices(indices, promise, words, unchecked):
     make = lambda: sparse.BCOO((onp.ones(2), onp.array(indices)), shape=(4,), **promise)
     make()
     with olympus.enable_checks(True), pytest.raises(ValueError, match=words):
@@ -636,7 +648,7 @@ def test_checks_of_indices(indices, promise, words):
     ("CSC", ([0, 3], [0, 1, 2, 2]), r"CSC: index 3 at indices\[1, 1\] given"),
     ("COO", ([0, 1], [-1, 0]), r"COO: index -1 at indices\[0, 1\] given"),
 ])
-def test_checks_of_rows_and_pointers(kind, parts, words):
+def test_checks_of_rows_and_pointers(kind, parts, words, unchecked):
     args = (onp.ones(2), *map(onp.array, parts))
     make = lambda: getattr(sparse, kind)(args, shape=(2, 3))
     make()
@@ -650,6 +662,33 @@ def test_elements_behind_the_last_pointer_are_padding_to_checks():
         assert sparse.BCSR(parts, shape=(2, 3)).todense().tolist() == [[1, 0, 1], [0, 0, 0]]
         with pytest.raises(ValueError, match=r"index \[0 0\] at 1 after \[0 2\]"):
             sparse.BCSR(parts, shape=(2, 3), indices_sorted=True)
+
+
+@pytest.mark.parametrize("indices, shape, words", [
+    ((0, 2), (3, 4), None), ((2, 0, 1), (2, 5), None), ((0, 3, 1), (0, 5), None),
+    ((1, 0), (), None), ((2, 0), (), "an index twice"), ((3, 2, 0), (3,), "an index twice"),
+])
+def test_checks_of_arrays_without_indices(indices, shape, words):
+    # Arrays without elements or sparse axes were "cannot reshape array of size 0".
+    make = lambda: sparse.BCOO((onp.ones(indices[:-1]), onp.zeros(indices, int)), shape=shape,
+                               indices_sorted=True, unique_indices=True)
+    with olympus.enable_checks(True):
+        if words:
+            with pytest.raises(ValueError, match=words):
+                make()
+        else:
+            make()
+        sparse.BCSR.fromdense(onp.zeros((0, 3, 4)), n_batch=1)
+
+
+def test_checks_of_indices_whose_places_are_more_than_int64_counts():
+    far = 2**31 - 2
+    indices = onp.array([[0, far, far], [1, 0, 0], [far, far, 5]])
+    with olympus.enable_checks(True):
+        sparse.BCOO((onp.ones(3), indices), shape=(far + 1,) * 3, indices_sorted=True,
+                    unique_indices=True)
+        with pytest.raises(ValueError, match="after"):
+            sparse.BCOO((onp.ones(3), indices[::-1]), shape=(far + 1,) * 3, indices_sorted=True)
 
 
 MAT = sparse.BCOO.fromdense(M)
