@@ -336,6 +336,19 @@ def test_padding_of_elements_in_front():
     np.testing.assert_array_equal(found, [np.nan, 0, 1, 2, 3, np.nan])
 
 
+def test_empty_arrays_are_one_block():
+    def kernel(x, o):
+        o[...] = x[...] * 2
+    whole = pl.BlockSpec((0, 4), lambda: (0, 0))
+    for specs in ({}, {"in_specs": [whole], "out_specs": whole}):
+        f = called(kernel, out(0, 4), **specs)
+        assert f(onp.zeros((0, 4))).shape == olympus.grad(lambda x, f=f: f(x).sum())(
+            onp.zeros((0, 4))).shape == (0, 4)
+        assert olympus.vmap(f)(onp.zeros((3, 0, 4))).shape == (3, 0, 4)
+    with pytest.raises(ValueError, match="the block size 0 given for args"):
+        called(kernel, out(0, 4), in_specs=[pl.BlockSpec((0, 0), lambda: (0, 0))])(onp.zeros((0, 4)))
+
+
 def test_bounded_slices():
     def kernel(x, o):
         o[...] = x[...] * 10
