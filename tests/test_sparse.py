@@ -691,6 +691,46 @@ def test_checks_of_indices_whose_places_are_more_than_int64_counts():
             sparse.BCOO((onp.ones(3), indices[::-1]), shape=(far + 1,) * 3, indices_sorted=True)
 
 
+def test_indices_of_two_dtypes():
+    # They were "one dtype is required"; the narrow one's padding must not become an element.
+    for kinds in (("int8", "int32"), ("uint32", "uint8"), ("int8", "uint8")):
+        a, b = (sparse.BCOO.fromdense(M, nse=25, index_dtype=k) for k in kinds)
+        check(a + b, 2 * M)
+        check(a @ b.T, M @ M.T)
+        check(a * b, M * M)
+        many = 2 if kinds == ("int8", "uint8") else 30      # 30 * 6 is more than int8 counts
+        for axis in (0, 1):
+            check(sparse.bcoo_concatenate([a, b] * many, dimension=axis),
+                  np.concatenate([M, M] * many, axis))
+    batches = [sparse.BCOO.fromdense(M, n_batch=1, index_dtype=k) for k in ("int8", "int32")]
+    check(sparse.bcoo_concatenate(batches, dimension=0), np.concatenate([M, M]))
+
+
+def test_layouts_and_shapes_of_empty_arrays():
+    rows = [((4, 2), 2, 0, 0), ((2, 3, 2), 1, 1, 0), ((2, 1, 0), 1, 1, 4), ((0, 3), 1, 0, 2),
+            ((3, 0), 1, 0, 0), ((2, 0, 3), 1, 0, 0)]
+    for shape, n_batch, n_dense, nse in rows:
+        mat = sparse.BCOO.fromdense(onp.zeros(shape), nse=nse, n_batch=n_batch, n_dense=n_dense)
+        for b in range(len(shape) + 1):
+            for d in range(len(shape) - b + 1):
+                check(mat.update_layout(n_batch=b, n_dense=d, on_inefficient=None), np.zeros(shape))
+        front = shape[:n_batch]
+        for new in (shape, (1, *shape), (*front, 1, *shape[n_batch:])):
+            check(sparse.bcoo_reshape(mat, new_sizes=new), np.zeros(new))
+
+
+def test_reshapes_of_more_places_than_the_indices_count():
+    shape, new = (70000, 70000), (35000, 140000)
+    mat = sparse.BCOO((onp.ones(2), onp.array([[69999, 69998], [3, 2]])), shape=shape)
+    with pytest.raises(ValueError, match="4900000000 places; int32 counts to"):
+        sparse.bcoo_reshape(mat, new_sizes=new)
+    with olympus.enable_x64(True):
+        moved = sparse.bcoo_reshape(mat, new_sizes=new).indices
+    assert moved.tolist() == [[34999, 139998], [1, 70002]]
+    small = sparse.BCOO((onp.ones(1), onp.array([[11, 11]], "int8")), shape=(12, 12))
+    assert sparse.bcoo_reshape(small, new_sizes=(6, 24)).indices.tolist() == [[5, 23]]
+
+
 MAT = sparse.BCOO.fromdense(M)
 
 

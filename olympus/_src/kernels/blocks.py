@@ -209,7 +209,7 @@ class BlockMapping:
         return d
 
     def _check_size(self, size: object, n: int) -> None:
-        """ValueError unless a block has elements along an axis of `n`; an empty axis is one block."""
+        """ValueError unless a block has elements along an axis of size n; 0 is one block of 0."""
         least = 0 if definitely_equal(n, 0) else 1
         if not isinstance(size, (int, SymbolicDim)) or known_less(size, least):
             raise ValueError(f"pallas_call: the block size {size} given for {self.origin}; a "
