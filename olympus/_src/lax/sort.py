@@ -31,7 +31,7 @@ from .bits import (
     shift_right_logical,
 )
 from .comparison import eq, gt, lt, ne, select
-from .convert import bitcast_convert_type_p, convert_element_type_p
+from .convert import bitcast_convert_type_p, in_dtype
 from .creation import broadcasted_iota, full, full_like
 from .cumulative import cumsum
 from .indexing import ScatterDimensionNumbers, scatter_add, take_along
@@ -188,13 +188,13 @@ def _by_words(*xs: ArrayLike, dimension: int, num_keys: int) -> Sequence[Array]:
     keys = [key for x in xs[:num_keys] for key in _unsigned_keys(x)]
     # Narrow keys leave room in words of half the size, of which a vector holds twice as many.
     size = UINT32 if sum(bits for _, bits in keys) + below <= 32 else UINT64
-    places = _converted(broadcasted_iota(UINT32, shape, dimension), size)
+    places = in_dtype(broadcasted_iota(UINT32, shape, dimension), size)
     for word in _words(keys, _WORD - below):
         if order is not None:
             word = take_along(word, order, dimension)
-        packed = bitwise_or(shift_left(_converted(word, size), below), places)
+        packed = bitwise_or(shift_left(in_dtype(word, size), below), places)
         (packed,) = sort_p.bind(packed, dimension=dimension, is_stable=True, num_keys=1)
-        taken = _converted(bitwise_and(packed, (1 << below) - 1), UINT32)
+        taken = in_dtype(bitwise_and(packed, (1 << below) - 1), UINT32)
         order = taken if order is None else take_along(order, taken, dimension)
     return [take_along(x, order, dimension) for x in xs]
 
@@ -220,11 +220,11 @@ def _unsigned_keys(x: ArrayLike) -> list[tuple[Array, int]]:
     if kind == "c":
         return [*_unsigned_keys(real(x)), *_unsigned_keys(imag(x))]
     if kind == "f":
-        key = float_key(x if dtypes.itemsize_bits(dtype) == bits else _converted(x, FLOAT32))
-        return [(_converted(key, UINT64), bits)]
+        key = float_key(x if dtypes.itemsize_bits(dtype) == bits else in_dtype(x, FLOAT32))
+        return [(in_dtype(key, UINT64), bits)]
     if kind == "i":
-        return [(add(_converted(_converted(x, INT64), UINT64), 1 << (bits - 1)), bits)]
-    return [(_converted(x, UINT64), bits)]
+        return [(add(in_dtype(in_dtype(x, INT64), UINT64), 1 << (bits - 1)), bits)]
+    return [(in_dtype(x, UINT64), bits)]
 
 
 def float_key(x: ArrayLike) -> Array:
@@ -256,7 +256,7 @@ def _has_several_of_a_key(x: Array) -> Array:
     """1 if keys do not tell what all elements are, else 0."""
     bits = bitcast_convert_type_p.bind(x, new_dtype=UINT64)
     again = bitcast_convert_type_p.bind(_float_of_key(float_key(x)), new_dtype=UINT64)
-    return _converted(reduce_or_p.bind(ne(bits, again), axes=tuple(range(typeof(x).ndim))), INT32)
+    return in_dtype(reduce_or_p.bind(ne(bits, again), axes=tuple(range(typeof(x).ndim))), INT32)
 
 
 def _by_key(x: Array, *, dimension: int) -> Array:
@@ -271,10 +271,6 @@ def _float_of_key(key: Array) -> Array:
     nan = int(np.array(np.nan).view(np.uint64))
     u = select(eq(key, 2 * sign - 1), full_like(u, nan), u)
     return bitcast_convert_type_p.bind(u, new_dtype=FLOAT64)
-
-
-def _converted(x: ArrayLike, dtype: np.dtype) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 # The largest -------------------------------------------------------------------------------------
@@ -339,7 +335,7 @@ def _by_rank(x: Array, *, k: int, axis: int) -> Sequence[Array]:
     """`top_k` of what float32 holds as float32, and of the rest by sorting."""
     rank, shape = rank_of(x), typeof(x).shape
     if dtypes.itemsize_bits(typeof(x).dtype) < 32:
-        _, order = top_k_p.bind(_converted(rank, FLOAT32), k=k, axis=axis)
+        _, order = top_k_p.bind(in_dtype(rank, FLOAT32), k=k, axis=axis)
     else:
         _, order = sort_p.bind(bitwise_not(rank), broadcasted_iota(INT32, shape, axis),
                                dimension=axis, is_stable=True, num_keys=1)
@@ -525,7 +521,7 @@ class TruePlaces(Primitive):
 
 def _places_by_counts(size: DimSize, dtype: DType, x: Array) -> Array:
     """Element k lies behind the k-th step of the counts up to each place: count those up to k."""
-    counts, n = cumsum(_converted(x, dtype), 0), typeof(x).shape[0]
+    counts, n = cumsum(in_dtype(x, dtype), 0), typeof(x).shape[0]
     steps = scatter_add(full((size,), 0, dtype), reshape(counts, (n, 1)), full((n,), 1, dtype),
                         ScatterDimensionNumbers((), (0,), (0,)), mode="drop")
     return cumsum(steps, 0)

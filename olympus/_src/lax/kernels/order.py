@@ -24,7 +24,7 @@ from ..bits import (
     bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left, shift_right_logical,
 )
 from ..comparison import eq, ge, lt, ne, select
-from ..convert import bitcast_convert_type_p, convert_element_type_p
+from ..convert import bitcast_convert_type_p, in_dtype
 from ..creation import full, full_like, iota
 from ..cumulative import cumsum
 from ..families import add
@@ -78,9 +78,9 @@ def _counted(x: Array) -> Array:
     """The value of place i is the number of values that end at i or before."""
     dtype, n = typeof(x).dtype, typeof(x).size
     bits = dtypes.itemsize_bits(dtype)
-    counts = tally(1 << bits, _converted(_word(x), INT32))
+    counts = tally(1 << bits, in_dtype(_word(x), INT32))
     ends = slice_in_dim(cumsum(counts), 0, (1 << bits) - 1)
-    keys = _converted(cumsum(tally(n, ends)), dtypes.as_dtype(f"uint{bits}"))
+    keys = in_dtype(cumsum(tally(n, ends)), dtypes.as_dtype(f"uint{bits}"))
     if dtypes.scalar_kind(dtype) == "i":
         keys = bitwise_xor(keys, 1 << (bits - 1))
     return _of_bits(keys, dtype)
@@ -94,7 +94,7 @@ def tally(size: int, places: Array) -> Array:
 
 
 def _counted_booleans(x: Array) -> Array:
-    count = reduce_sum(_converted(x, INT32), (0,))
+    count = reduce_sum(in_dtype(x, INT32), (0,))
     n = typeof(x).size
     return ge(iota(INT32, n), broadcast_in_dim(sub(n, count), (n,), ()))
 
@@ -162,7 +162,7 @@ def _word_bits(bits: int) -> int:
 
 def _packed(word: DType, *xs: Array) -> Array:
     """Keys, and the bits of what goes along below them, as words."""
-    key, *rest = [_converted(_bits(x), word) if i else _converted(_word(x), word)
+    key, *rest = [in_dtype(_bits(x), word) if i else in_dtype(_word(x), word)
                   for i, x in enumerate(xs)]
     if not rest:
         return key
@@ -189,7 +189,7 @@ def _word(x: Array) -> Array:
 def _of_word(x: Array, dtype: DType) -> Array:
     kind, sign = dtypes.scalar_kind(dtype), 1 << dtypes.itemsize_bits(dtype) - 1
     if kind in "fi":
-        x = _converted(x, dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}"))
+        x = in_dtype(x, dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}"))
     if kind == "f":
         x = add(x, sign - 1 - _infinity(dtype))
         x = select(lt(x, sign), bitwise_not(x), bitwise_xor(x, sign))
@@ -215,20 +215,16 @@ def _bits(x: Array) -> Array:
     """The bits of elements of at least 8 bits as unsigned integers."""
     dtype = typeof(x).dtype
     if dtype == BOOL:
-        return _converted(x, UINT8)
+        return in_dtype(x, UINT8)
     return bitcast_convert_type_p.bind(x, new_dtype=dtypes.as_dtype(
         f"uint{dtypes.itemsize_bits(dtype)}"))
 
 
 def _of_bits(x: Array, dtype: DType) -> Array:
     """The elements with the low bits of x."""
-    x = _converted(x, UINT8 if dtype == BOOL else dtypes.as_dtype(
+    x = in_dtype(x, UINT8 if dtype == BOOL else dtypes.as_dtype(
         f"uint{dtypes.itemsize_bits(dtype)}"))
     return ne(x, 0) if dtype == BOOL else bitcast_convert_type_p.bind(x, new_dtype=dtype)
-
-
-def _converted(x: Array, dtype: DType) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 def _counts(b: Builder, x: IrValue, word: ShapedArray, digit: OfTwo, digits: int, size: int,
@@ -276,7 +272,7 @@ def _starts(b: Builder, counts: IrValue, k: IrValue, size: int, n: int
 
 def _before(n: int, i: Array, here: Array, before: Array, several: Array, found: Array
             ) -> list[Array]:
-    several = smallest(several, _converted(ne(reshape(here, ()), n), INT32))
+    several = smallest(several, in_dtype(ne(reshape(here, ()), n), INT32))
     return [add(before, here), several, dynamic_update_slice(found, before, [i])]
 
 
@@ -312,9 +308,9 @@ def _digit(dtype: DType, below: int, x: Array, shift: Array) -> Array:
     """The digit of the key of a word that begins at a bit, as a scalar."""
     bits = dtypes.itemsize_bits(dtype)
     size, unsigned = DIGITS[bits], dtypes.as_dtype(f"uint{bits}")
-    key = _key(dtype, _converted(shift_right_logical(x, below) if below else x, unsigned))
+    key = _key(dtype, in_dtype(shift_right_logical(x, below) if below else x, unsigned))
     digit = bitwise_and(shift_right_logical(key, reshape(shift, (1,))), (1 << size) - 1)
-    return reshape(_converted(digit, INT32), ())
+    return reshape(in_dtype(digit, INT32), ())
 
 
 KERNELS = {sort_p: (networks.KERNEL, Kernel("sort by counts", "XLA merges", _are_few, _by_counts),

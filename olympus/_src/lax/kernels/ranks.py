@@ -22,7 +22,7 @@ from ...types.shape import prod
 from ..arithmetic import sub
 from ..bits import bitwise_and, bitwise_not, bitwise_or, bitwise_xor, shift_left
 from ..comparison import eq, ge, gt, le, lt, select
-from ..convert import bitcast_convert_type_p, convert_element_type_p
+from ..convert import bitcast_convert_type_p, in_dtype
 from ..creation import full, full_like
 from ..families import add
 from ..reduce import largest, reduce_min_p, reduce_sum, smallest
@@ -106,7 +106,7 @@ def _count(b: Builder, x: IrValue, aval: ShapedArray, p: IrValue, pivot: ShapedA
 def counted_below(found: Array, x: Array, p: Array) -> Array:
     """Counts, and one more where an element is less than p, of one element or a scalar."""
     p = broadcast_in_dim(p, typeof(x).shape, tuple(range(typeof(p).ndim)))
-    return add(found, _converted(lt(x, p), INT32))
+    return add(found, in_dtype(lt(x, p), INT32))
 
 
 def counted(x: Array) -> Array:
@@ -117,13 +117,13 @@ def counted(x: Array) -> Array:
 def _slices(x: Array, p: Array) -> Array:
     shape = typeof(x).shape
     less = lt(x, broadcast_in_dim(p, shape, (1,)))
-    return pieces(add, shape[0] // FEW, 0, _converted(less, INT32))
+    return pieces(add, shape[0] // FEW, 0, in_dtype(less, INT32))
 
 
 def _tried(bits: int, i: Array, low: Array) -> Array:
     """The keys with their i-th bit from above; after the last bit, the keys plus 1."""
     dtype, shape = typeof(low).dtype, typeof(low).shape
-    bit = shift_left(literal(1, dtype), _converted(largest(sub(bits - 1, i), literal(0, INT32)),
+    bit = shift_left(literal(1, dtype), in_dtype(largest(sub(bits - 1, i), literal(0, INT32)),
                                                    dtype))
     return add(low, broadcast_in_dim(bit, shape, ()))
 
@@ -191,10 +191,6 @@ def _elements(dtype: DType, *keys: Array) -> Array:
     if kind == "f":
         key = select(ge(key, sign), bitwise_xor(key, sign), bitwise_not(key))
     return bitcast_convert_type_p.bind(key, new_dtype=dtype)
-
-
-def _converted(x: Array, dtype: DType) -> Array:
-    return convert_element_type_p.bind(x, new_dtype=dtype, weak_type=False, sharding=None)
 
 
 KERNELS = {ranked_p: (Kernel("ranks by counting", "a sort orders all elements", _are_few,
