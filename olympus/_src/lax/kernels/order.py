@@ -47,6 +47,8 @@ COUNTED = 8, 16             # bits
 # Bits of a digit, for keys of 8, 16 and 32: at most 2,048 counters are in the nearest cache.
 DIGITS = {8: 8, 16: 8, 32: 11}
 UNROLL = 4      # steps of loops over elements, for 1.3 times the speed
+# So many floats alone repay the 30 ms that two kernels more, to words and back, take to compile.
+LEAST_WORDS = 1 << 17
 TALLIES = 3     # digits that are counted in a step
 
 
@@ -78,12 +80,10 @@ def _counted(x: Array) -> Array:
     """The value of place i is the number of values that end at i or before."""
     dtype, n = typeof(x).dtype, typeof(x).size
     bits = dtypes.itemsize_bits(dtype)
-    counts = tally(1 << bits, in_dtype(_word(x), INT32))
+    counts = tally(1 << bits, in_dtype(_key(_bits(x), dtype), INT32))
     ends = slice_in_dim(cumsum(counts), 0, (1 << bits) - 1)
     keys = in_dtype(cumsum(tally(n, ends)), dtypes.as_dtype(f"uint{bits}"))
-    if dtypes.scalar_kind(dtype) == "i":
-        keys = bitwise_xor(keys, 1 << (bits - 1))
-    return _of_bits(keys, dtype)
+    return _of_bits(_key(keys, dtype), dtype)
 
 
 def tally(size: int, places: Array) -> Array:
@@ -121,39 +121,45 @@ def _by_digits(b: Builder, *xs: IrValue, dimension: int, is_stable: bool, num_ke
 def _sorted_words(b: Builder, xs: Sequence[IrValue], avals: Sequence[ShapedArray]
                   ) -> list[IrValue]:
     """Keys, and perhaps one more operand, in the order of the keys: as one word for each element,
-    which a pass moves in one write."""
+    which a pass moves in one write. Keys alone may be words as they are."""
     dtype, n = avals[0].dtype, avals[0].size
-    bits = dtypes.itemsize_bits(dtype)
+    bits, kind = dtypes.itemsize_bits(dtype), dtypes.scalar_kind(dtype)
     below = dtypes.itemsize_bits(avals[1].dtype) if avals[1:] else 0
-    word = make_aval((n,), dtypes.as_dtype(f"uint{_word_bits(bits + below)}"))
-    (x,) = b.traced(functools.partial(_packed, word.dtype), xs, avals)
+    packs = below > 0 or bits < 32 or kind == "f" and n >= LEAST_WORDS
+    word = avals[0] if not packs else make_aval((n,), dtypes.as_dtype(
+        f"uint{_word_bits(bits + below)}"))
+    (x,) = b.traced(functools.partial(_packed, word.dtype), xs, avals) if packs else xs
     # The first bit of a digit is a number of the keys' dtype: to convert it would be one more
-    # kernel.
+    # operation.
     size, place = DIGITS[bits], make_aval((), dtypes.as_dtype(f"uint{bits}"))
-    one = make_aval((1,), word.dtype)
+    one, count = make_aval((1,), word.dtype), -(-bits // size)
 
     def digit(x: IrValue, shift: IrValue) -> IrValue:
         return b.traced(functools.partial(_digit, dtype, below), [x, shift], [one, place])[0]
 
-    counts = _counts(b, x, word, digit, -(-bits // size), size, place)
+    def in_order(x: IrValue) -> list[IrValue]:
+        counts = _counts(b, x, word, digit, count, size, place)
 
-    # One loop over the digits: each written out would take as long again to compile. Signed
-    # integers are often small: a digit that all elements share leaves them as they are.
-    def by_digit(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
-        (x,) = values
-        start, several = _starts(b, counts, k, size, n)
-        shift = b.convert(b.op("stablehlo.multiply", [k, b.scalar(size, INT32)], None, NUMBER),
-                          place)
+        # One loop over the digits: each written out would take as long again to compile. Signed
+        # integers are often small: a digit that all elements share leaves them as they are.
+        def by_digit(k: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+            (x,) = values
+            start, several = _starts(b, counts, k, size, n)
+            shift = b.convert(b.op("stablehlo.multiply", [k, b.scalar(size, INT32)], None, NUMBER),
+                              place)
 
-        def one_pass() -> list[IrValue]:
-            return _pass(b, x, word, start, shift, digit, 1 << size)
+            def one_pass() -> list[IrValue]:
+                return _pass(b, x, word, start, shift, digit, 1 << size)
 
-        if dtypes.scalar_kind(dtype) != "i":
-            return one_pass()
-        return [*b.case(several, [lambda: [x], one_pass], [b.type(word)])]
+            if kind != "i":
+                return one_pass()
+            return [*b.case(several, [lambda: [x], one_pass], [b.type(word)])]
 
-    (x,) = b.counted_loop(-(-bits // size), [x], by_digit)
-    return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word])
+        return b.counted_loop(count, [x], by_digit)
+
+    (x,) = b.one_kernel([x], in_order)
+    return b.traced(functools.partial(_unpacked, [a.dtype for a in avals]), [x], [word]
+                    ) if packs else [x]
 
 
 def _word_bits(bits: int) -> int:
@@ -162,8 +168,7 @@ def _word_bits(bits: int) -> int:
 
 def _packed(word: DType, *xs: Array) -> Array:
     """Keys, and the bits of what goes along below them, as words."""
-    key, *rest = [in_dtype(_bits(x), word) if i else in_dtype(_word(x), word)
-                  for i, x in enumerate(xs)]
+    key, *rest = [in_dtype(_bits(x) if i else _word(x), word) for i, x in enumerate(xs)]
     if not rest:
         return key
     return bitwise_or(shift_left(key, dtypes.itemsize_bits(typeof(xs[1]).dtype)), rest[0])
@@ -177,23 +182,22 @@ def _unpacked(kinds: Sequence[DType], x: Array) -> list[Array]:
 
 def _word(x: Array) -> Array:
     """An element of an unsigned integer that it can be made of again, in the order of the elements,
-    but for -0, which precedes 0, and NaN, which come last in some order."""
+    but for -0, which precedes 0, and NaN, which come last in some order; integers as they are."""
     dtype = typeof(x).dtype
-    x, kind, sign = _bits(x), dtypes.scalar_kind(dtype), 1 << dtypes.itemsize_bits(dtype) - 1
-    if kind == "f":
-        x = select(lt(x, sign), bitwise_or(x, sign), bitwise_not(x))
-        return sub(x, sign - 1 - _infinity(dtype))
-    return bitwise_xor(x, sign) if kind == "i" else x
+    x, sign = _bits(x), 1 << dtypes.itemsize_bits(dtype) - 1
+    if dtypes.scalar_kind(dtype) != "f":
+        return x
+    x = select(lt(x, sign), bitwise_or(x, sign), bitwise_not(x))
+    return sub(x, sign - 1 - _infinity(dtype))
 
 
 def _of_word(x: Array, dtype: DType) -> Array:
-    kind, sign = dtypes.scalar_kind(dtype), 1 << dtypes.itemsize_bits(dtype) - 1
-    if kind in "fi":
+    if dtypes.scalar_kind(dtype) == "f":
+        sign = 1 << dtypes.itemsize_bits(dtype) - 1
         x = in_dtype(x, dtypes.as_dtype(f"uint{dtypes.itemsize_bits(dtype)}"))
-    if kind == "f":
         x = add(x, sign - 1 - _infinity(dtype))
         x = select(lt(x, sign), bitwise_not(x), bitwise_xor(x, sign))
-    return _of_bits(bitwise_xor(x, sign) if kind == "i" else x, dtype)
+    return _of_bits(x, dtype)
 
 
 def _infinity(dtype: DType) -> int:
@@ -202,13 +206,14 @@ def _infinity(dtype: DType) -> int:
     return int(np.array(np.inf, dtype).view(unsigned))
 
 
-def _key(dtype: DType, x: Array) -> Array:
+def _key(x: Array, dtype: DType) -> Array:
     """The key of a word: one of both zeros, and one of all NaN, so that they keep their order."""
-    if dtypes.scalar_kind(dtype) != "f":
-        return x
-    zero = _infinity(dtype)
-    x = select(eq(x, zero), full_like(x, zero + 1), x)
-    return smallest(x, full_like(x, 2 * zero + 2))
+    kind = dtypes.scalar_kind(dtype)
+    if kind == "f":
+        zero = _infinity(dtype)
+        x = select(eq(x, zero), full_like(x, zero + 1), x)
+        return smallest(x, full_like(x, 2 * zero + 2))
+    return bitwise_xor(x, 1 << dtypes.itemsize_bits(dtype) - 1) if kind == "i" else x
 
 
 def _bits(x: Array) -> Array:
@@ -308,7 +313,9 @@ def _digit(dtype: DType, below: int, x: Array, shift: Array) -> Array:
     """The digit of the key of a word that begins at a bit, as a scalar."""
     bits = dtypes.itemsize_bits(dtype)
     size, unsigned = DIGITS[bits], dtypes.as_dtype(f"uint{bits}")
-    key = _key(dtype, in_dtype(shift_right_logical(x, below) if below else x, unsigned))
+    if typeof(x).dtype == dtype:
+        x = _word(x)
+    key = _key(in_dtype(shift_right_logical(x, below) if below else x, unsigned), dtype)
     digit = bitwise_and(shift_right_logical(key, reshape(shift, (1,))), (1 << size) - 1)
     return reshape(in_dtype(digit, INT32), ())
 
