@@ -258,7 +258,7 @@ def key_of_bits(u: Array, dtype: DType) -> Array:
     return select(nan, full_like(u, 2 * sign - 1), key)
 
 
-# A float64 array alone needs no places, for which its key leaves no room: elements of equal keys
+# Rows of float64 alone need no places, for which its key leaves no room: elements of equal keys
 # are equal, unless there are zeros with a sign or unusual NaN. That is known when it runs: two
 # sorts are compiled, for 80 ms more, which many elements repay, sorted in half the time.
 _MANY = 1 << 15
@@ -267,16 +267,16 @@ _MANY = 1 << 15
 def _has_several_of_a_key(x: Array) -> Array:
     """1 if keys do not tell what all elements are, else 0."""
     bits = bitcast_convert_type_p.bind(x, new_dtype=UINT64)
-    again = bitcast_convert_type_p.bind(_float_of_key(float_key(x)), new_dtype=UINT64)
+    again = bitcast_convert_type_p.bind(float_of_key(float_key(x)), new_dtype=UINT64)
     return in_dtype(reduce_or_p.bind(ne(bits, again), axes=tuple(range(typeof(x).ndim))), INT32)
 
 
 def _by_key(x: Array, *, dimension: int) -> Array:
     (keys,) = sort_p.bind(float_key(x), dimension=dimension, is_stable=True, num_keys=1)
-    return _float_of_key(keys)
+    return float_of_key(keys)
 
 
-def _float_of_key(key: Array) -> Array:
+def float_of_key(key: Array) -> Array:
     """A float64 array of such keys."""
     sign = 1 << 63
     u = select(lt(key, sign), neg(key), bitwise_xor(key, sign))
