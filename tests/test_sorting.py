@@ -147,8 +147,8 @@ def test_many_float64_alone_are_moved_bit_for_bit() -> None:
     for special in ([1.0], [np.inf, -np.inf, 5e-324, -5e-324, 0.0, np.nan], [0.0, -0.0], [-0.0],
                     [-np.nan, np.nan], [signalling]):
         x = rng.choice([*rng.normal(size=9), *special], (2, 20000))
-        for x in (x, x[:1, :16384], x[0, :16383]):
-            assert_same_bits(sort(x), np.take_along_axis(x, order_of(x, axis=-1), -1))
+        for y in (x, x[:1, :16384], x[0, :16383]):
+            assert_same_bits(sort(y), np.take_along_axis(y, order_of(y, axis=-1), -1))
 
 
 def test_integers_alone_are_sorted_stably_where_that_is_faster() -> None:
