@@ -64,7 +64,7 @@ def _by_bits(b: Builder, x: IrValue, ranks: IrValue) -> Sequence[IrValue]:
     ranks = b.op("stablehlo.reshape", [ranks], None, make_aval((rows, k), INT32))
     ranks = b.op("stablehlo.transpose", [ranks], {"permutation": b.i64s((1, 0))}, at)
 
-    def body(i: IrValue, values: Sequence[IrValue]) -> list[IrValue]:
+    def body(i: IrValue, values: Sequence[IrValue], x: IrValue, ranks: IrValue) -> list[IrValue]:
         found = list[IrValue]()
         for j in range(k):
             low = values[2 * j]
@@ -74,15 +74,19 @@ def _by_bits(b: Builder, x: IrValue, ranks: IrValue) -> Sequence[IrValue]:
                 number, counts, at, pivot, pivot])
         return found
 
-    first = [b.full(pivot, 0), b.full(counts, 0)] * k
-    found = b.counted_loop(bits + 1, first, body)
-    lows, after = [b.hold(low, pivot) for low in found[::2]], list[IrValue]()
-    for j, (low, count) in enumerate(zip(lows, found[1::2], strict=True)):
-        above = _least_above(b, x, keys, low, pivot)
-        after += b.traced(functools.partial(_after, j, n), [above, count, ranks, low], [
-            pivot, counts, at, pivot])
-    elements = functools.partial(_elements, aval.dtype)
-    outs = [b.traced(elements, each, [pivot] * k)[0] for each in (lows, after)]
+    def search(x: IrValue, ranks: IrValue) -> list[IrValue]:
+        first = [b.full(pivot, 0), b.full(counts, 0)] * k
+        found = b.counted_loop(bits + 1, first, lambda i, values: body(i, values, x, ranks))
+        lows, after = [b.hold(low, pivot) for low in found[::2]], list[IrValue]()
+        for j, (low, count) in enumerate(zip(lows, found[1::2], strict=True)):
+            above = _least_above(b, x, keys, low, pivot)
+            after += b.traced(functools.partial(_after, j, n), [above, count, ranks, low], [
+                pivot, counts, at, pivot])
+        elements = functools.partial(_elements, aval.dtype)
+        return [b.traced(elements, each, [pivot] * k)[0] for each in (lows, after)]
+
+    # XLA would share the sums of rows among threads.
+    outs = b.one_kernel([x, ranks], search) if rows == 1 else search(x, ranks)
     return [b.op("stablehlo.reshape", [out], None, a)
             for out, a in zip(outs, b.avals_out, strict=True)]
 
