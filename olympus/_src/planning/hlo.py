@@ -39,6 +39,9 @@ _SAME = {"bitcast", "get-tuple-element", "tuple", "while", "optimization-barrier
          "domain"}
 _FREE = _SAME | {"parameter", "constant", "partition-id", "replica-id", "after-all", "iota"}
 _SLICES = ("dynamic-slice", "slice", "gather")
+# Instructions of which a part needs all of the operands, as far as is known here.
+_WHOLE = {"broadcast", "call", "conditional", "convolution", "custom-call", "dot", "fusion", "map",
+          "reduce-window", "scatter", "select-and-scatter", "sort", "tuple", "while"}
 
 
 class Array(NamedTuple):
@@ -568,32 +571,34 @@ class _Reader:
         return float(sum(given) + written)
 
     def reads(self, body: str) -> tuple[dict[int, int], int | None]:
-        """The bytes of slices, by the parameters of a fusion that it reads by slices only; and the
-        bytes of the slice that it writes, if it writes one into a parameter.
+        """The bytes that a fusion reads of parameters of which it needs a part only, by their
+        numbers; and the bytes of the slice that it writes, if it writes one into a parameter.
+
+        Of an operand, a slice needs a part, and so does what computes elements of which a part is
+        needed.
         """
         instructions = self.program.computations.get(body, ())
-        number = {i.name: i.number for i in instructions if i.opcode == "parameter"}
-        types = {i.name: i.type for i in instructions}
+        sizes = {i.name: sum(x.data for x in _leaves(i.type)) for i in instructions}
+        in_place = self.updated(body) is not None
+        # The share of each result that slices need together, and that is needed otherwise.
+        sliced: dict[str, float] = {}
+        direct: dict[str, float] = {}
         reads: dict[int, int] = {}
-        whole: set[int] = set()
         update = None
-        for i in instructions:
+        for i in reversed(instructions):
+            share = 1.0 if i.root else min(1.0, sliced.get(i.name, 0.0) + direct.get(i.name, 0.0))
+            if i.opcode == "parameter" and share < 1.0:
+                reads[i.number] = int(share * sizes[i.name])
+            if i.opcode == "dynamic-update-slice" and in_place:
+                update = sizes.get(i.operands[1], 0)
             for at, operand in enumerate(i.operands):
-                source = number.get(operand)
-                if source is None:
-                    continue
-                if i.opcode == "bitcast":
-                    number[i.name] = source
-                elif at == 0 and i.opcode in _SLICES:
-                    reads[source] = reads.get(source, 0) + _leaves(i.type)[0].data
-                elif at == 0 and i.opcode == "dynamic-update-slice":
-                    reads.setdefault(source, 0)
-                else:
-                    whole.add(source)
-            if i.opcode == "dynamic-update-slice":
-                update = sum(x.data for x in _leaves(types.get(i.operands[1], ())))
-        return {n: size for n, size in reads.items() if n not in whole}, (
-            update if self.updated(body) is not None else None)
+                if at == 0 and i.opcode in _SLICES:
+                    part = share * sizes[i.name] / max(sizes.get(operand, 0), 1)
+                    sliced[operand] = sliced.get(operand, 0.0) + part
+                elif at or i.opcode != "dynamic-update-slice" or not in_place:
+                    part = share if i.opcode not in _WHOLE else 1.0
+                    direct[operand] = max(direct.get(operand, 0.0), part)
+        return reads, update
 
 
 def _part(operands: Sequence[Value], path: Sequence[int]) -> Value | None:
