@@ -89,6 +89,9 @@ def test_polygamma_and_incomplete_gamma_at_the_ends_of_float32_on_accelerators()
     for fun in (lax.random_gamma_grad, olympus.vmap(olympus.grad(lax.igamma, 1))):
         np.testing.assert_allclose(here(fun, a, x), fun(a, x), rtol=2e-5, atol=1e-37)
     assert here(lax.igamma, np.float32(1e38), np.float32(3e38)) == 1    # NaN: 4 * 1e38 overflows
+    # Below 2 ** -64 x is scaled; where x over a was near 1 after that, it counted as near 1.
+    a, x = points((1e-5, 0.5), (1e-25, 5e-20), count=2000)
+    np.testing.assert_allclose(here(lax.igamma, a, x), sp.gammainc(*np.float64([a, x])), rtol=5e-5)
 
 
 def test_incomplete_beta_of_the_least_parameters_is_not_0_on_accelerators():

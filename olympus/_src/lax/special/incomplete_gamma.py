@@ -91,9 +91,10 @@ def scaled_log_minus(a: Array, ratio: Array, excess: Array, log_scale: Array | N
                      ) -> Array:
     """a (ln r - (r - 1)) in float32, for r = ratio, or that over a scale; excess = a (r - 1)."""
     ratio = min(ratio, full_like(a, float(dtypes.finfo(typeof(a).dtype).max)))
-    far = bitwise_or(lt(ratio, 0.5), gt(ratio, 2.0))
+    part = div(excess, a)       # a ratio over a scale may be near 1 where r is not
+    far = bitwise_or(lt(part, -0.5), gt(part, 1.0))
     change = log(ratio) if log_scale is None else sub(log(ratio), log_scale)
-    near = mul(a, log1p_minus_near(select(far, full_like(a, 0.0), div(excess, a))))
+    near = mul(a, log1p_minus_near(select(far, full_like(a, 0.0), part)))
     return select(far, sub(mul(a, change), excess), near)
 
 
@@ -101,7 +102,6 @@ def minus_deviance(a: Array, x: Array) -> Array:
     """a (ln(1+μ) - μ) with μ = x/a - 1, in float32 for all positive a and x."""
     tiny = lt(x, 2.0 ** -64)        # x/a may be no normal number
     scaled, log_scale = mul(x, 2.0 ** 64), full_like(a, 64 * math.log(2.0))
-    # Of a tiny x and a the ratio may be near 1: with a scale it is far, and the result 0 both ways.
     return scaled_log_minus(a, div(select(tiny, scaled, x), a), sub(x, a),
                             select(tiny, log_scale, full_like(a, 0.0)))
 
