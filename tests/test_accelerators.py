@@ -123,8 +123,31 @@ def test_polygamma_and_incomplete_gamma_at_the_ends_of_float32_on_accelerators()
     ends = np.float32([0, 1.2e-38, 1e-30, 0.5, 1, 1.5, 1e9, 1e38, np.inf, np.nan, -1])
     a, x = map(np.ravel, np.meshgrid(ends, ends))
     for fun in (lax.igamma, lax.igammac, lax.igamma_grad_a):
-        keep = ~((a == x) & (a == np.float32(1e38)))        # the slope there underflows
-        np.testing.assert_allclose(here(fun, a, x)[keep], fun(a, x)[keep], rtol=2e-5, atol=1e-37)
+        np.testing.assert_allclose(here(fun, a, x), fun(a, x), rtol=2e-5, atol=1e-37)
+    a, x = a[x < 1e38], x[x < 1e38]
+    for fun in (lax.random_gamma_grad, olympus.vmap(olympus.grad(lax.igamma, 1))):
+        np.testing.assert_allclose(here(fun, a, x), fun(a, x), rtol=2e-5, atol=1e-37)
+    assert here(lax.igamma, np.float32(1e38), np.float32(3e38)) == 1    # NaN: 4 * 1e38 overflows
+    # Below 2 ** -64 x is scaled; where x over a was near 1 after that, it counted as near 1.
+    a, x = points((1e-5, 0.5), (1e-25, 5e-20), count=2000)
+    np.testing.assert_allclose(here(lax.igamma, a, x), sp.gammainc(*np.float64([a, x])), rtol=5e-5)
+
+
+def test_incomplete_beta_of_the_least_parameters_is_not_0_on_accelerators():
+    """a I is a times the density; the density underflows where both parameters are 1e-37."""
+    ends, places = np.float32([1.2e-38, 2e-38, 1e-30, 1e-10, 0.01, 1, 16, 1e5, 1e20]), np.float32(
+        [1.2e-38, 1e-36, 1e-20, 0.1, 0.5, 0.999])
+    a, b, x = map(np.ravel, np.meshgrid(ends, ends, places))
+    slope = olympus.vmap(olympus.grad(lax.betainc, 2))
+    for fun in (lax.betainc, slope):        # on CPU by float64
+        np.testing.assert_allclose(here(fun, a, b, x), fun(a, b, x), rtol=5e-5, atol=1e-36)
+    # The first term of the fraction rounds to 0 where b x - a y does to 1: it was NaN.
+    a, b = points((1e-9, 20), (1e7, 1e20))
+    x = (a + 1) / (a + b + 2)
+    np.testing.assert_allclose(here(lax.betainc, a, b, x), lax.betainc(a, b, x), rtol=1e-5)
+    with olympus.enable_x64(True):      # both in float64
+        np.testing.assert_allclose(lax.betainc(1e-307, 3e-307, 0.3), 0.75)
+        np.testing.assert_allclose(lax.betainc(1e-17, 1e20, 1e-20), 1.0)
 
 
 def test_the_density_of_beta_near_0_does_not_underflow_with_its_power_on_accelerators():

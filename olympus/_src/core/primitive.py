@@ -283,6 +283,8 @@ class Primitive(TagRules):
     # For operations that read a window of their first operand: (x, ct, *other operands, **params)
     # -> x with the window's cotangent added there.
     grown: Any = None
+    # (shapes of operands, of results, params) -> operations, where XLA's count is far off.
+    flops: Any = None
 
     def __init_subclass__(cls, abstract: bool = False) -> None:
         # A flag, so that recording an equation without effects calls nothing to learn that.
