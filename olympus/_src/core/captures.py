@@ -374,7 +374,7 @@ class _Walk:
         elif self.whole and (impure(f"{module}.{f.__code__.co_name}") or not _library(module)):
             raise _Unwatched(f"{name} reads more than its arguments")
         for n, cell in zip(f.__code__.co_freevars, f.__closure__ or (), strict=True):
-            if _has_content(cell):
+            if has_content(cell):
                 x = self.expect(cell, "cell_contents")
                 if n in given and type(x) is list:      # it is written only
                     continue
@@ -823,7 +823,8 @@ def _may_change(x: object) -> bool:
     return callable(x) or isinstance(x, (Tracer, np.ndarray, list, tuple, dict, set))
 
 
-def _has_content(cell: types.CellType) -> bool:
+def has_content(cell: types.CellType) -> bool:
+    """Whether a closure's cell has a value (before the assignment, or after `del`, it has none)."""
     try:
         return cell.cell_contents is not cell       # True: to read an empty one raises
     except ValueError:

@@ -12,7 +12,7 @@ import inspect
 import threading
 from collections.abc import Callable, Hashable, Sequence
 from itertools import compress
-from types import CellType, FunctionType, MethodType
+from types import FunctionType, MethodType
 from typing import Any, Generic, NoReturn
 
 import numpy as np
@@ -22,14 +22,15 @@ from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, Reference, T
 from ..base.util import WithAux, lazy_module, name_of, wraps
 from ..control.bodies import check_aliases, with_leading
 from ..control.groups import HasBodies
+from ..core.captures import has_content
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
 from ..core.primitive import Cotangent, Linear, Primitive, Tangent, Transposed, Zero, with_zeros
 from ..core.staging import closure_convert, passing, stage
-from ..core.trace import REFERENCES, Trace, Tracer, typeof
+from ..core.trace import REFERENCES, Tracer, typeof
 from ..devices.array import array_from_numpy
-from ..interpreters.batching import BatchTrace, to_axis
+from ..interpreters.batching import BatchTrace, BatchTracer, to_axis
 from ..interpreters.checks import Checks
 from ..interpreters.dce import dce_closed
 from ..interpreters.partial_eval import TapeTrace
@@ -228,7 +229,7 @@ def closed_over(*values: object, references: bool = False) -> list[Tracer]:
         if isinstance(value, Tracer) or (references and type(value) in REFERENCES):
             found.append(value)
         elif isinstance(value, FunctionType):
-            todo += [c.cell_contents for c in value.__closure__ or () if _filled(c)]
+            todo += [c.cell_contents for c in value.__closure__ or () if has_content(c)]
             todo += (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
             if references:
                 todo += _cells.globals_with_references(value)
@@ -250,24 +251,13 @@ _LEAVES = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, 
            inspect.Signature)
 
 
-def _filled(cell: CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-def depends_on(x: object, trace: Trace) -> bool:
-    """Whether a tracer is one of the trace's, or holds one."""
-    if not isinstance(x, Tracer):
-        return False
-    if x._trace is trace:
-        return True
-    # A tracer of a trace above holds one of a trace below as its value: JVP's has _primal and
-    # _tangent, vmap's has _val.
-    values = (getattr(x, slot, None) for slot in ("_primal", "_tangent", "_val"))
-    return any(depends_on(y, trace) for y in values)
+def depends_on(x: object, trace: BatchTrace) -> bool:
+    """Whether a tracer belongs to a vmap, or to an inner vmap that maps such a tracer."""
+    while isinstance(x, BatchTracer):
+        if x._trace is trace:
+            return True
+        x = x._val
+    return False
 
 
 def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Sequence[ArrayLike],
