@@ -8,6 +8,7 @@ import doctest
 import functools
 import importlib
 import inspect
+import linecache
 import os
 import pkgutil
 import re
@@ -107,6 +108,7 @@ def docstrings():
         for test in finder.find(module):
             if test.examples:
                 yield pytest.param(test, id=test.name.removeprefix("olympus."))
+    linecache.clearcache()  # each run of an example looks whether these 800 files have changed
 
 
 @pytest.mark.parametrize("test", list(docstrings()))

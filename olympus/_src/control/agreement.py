@@ -1,18 +1,18 @@
-"""Which devices agree on a value: branches and loops that only some of them would take.
+"""The search for branches and loops in which devices would wait for one another without an end.
 
-Devices that run one program wait for one another at its collectives. A branch that some devices
-take, and others do not, must have none along these devices' axes: those that take it would wait
-without an end. One forward pass over the program of a device finds along which axes of the mesh
-each value may differ:
+Devices that run one program wait for one another at its collectives. A branch that only some
+devices take must have no collective along the axes that separate them from the others: they would
+wait for ever.
+One forward pass over the program of a device finds the mesh axes along which each value may differ:
 
     axis_index 'x'              'x'
-    a part that 'x' cuts        'x'
-    an operation's results      as its operands; by `Collective.told` for collectives
-    results of a branch         as the results of either branch, and as what decides
-    a carry                     as any iteration makes it; as the condition, after a while
+    a part sharded along 'x'    'x'
+    an operation's results      the operands' axes; `Collective.told` for collectives
+    results of a branch         the axes of the results of either branch, and of the index
+    a carry                     the axes after any iteration; after a while, the condition's, too
 
-It knows less than types where values come from outside, and more where types say that a gathered
-array varies. So it serves programs with and without `check_vma`.
+It knows less than types about values from outside, and more about gathered arrays, whose types say
+that they vary. So it serves programs with and without `check_vma`.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ from .while_primitive import While
 
 Axes: TypeAlias = frozenset[Any]
 NOWHERE: Axes = frozenset()
-EVERYONE = None     # stands for an axis: all devices of the mesh, whatever the axes
+EVERYONE = None     # in place of an axis: all devices of the mesh
 
 
 class Among(NamedTuple):
-    """What a pass is about.
+    """The facts about a mesh that a pass reads.
 
-    axes: those of the mesh along which there are several devices.
-    together: whether devices wait for all of the mesh where an operation exchanges parts between
-      pairs: XLA:CPU has them wait.
+    axes: the axes of the mesh along which there are several devices.
+    together: whether an exchange between pairs of devices waits for all devices of the mesh, as in
+      XLA:CPU.
     """
 
     axes: Axes
@@ -45,23 +45,24 @@ class Among(NamedTuple):
 
 
 class Meeting(NamedTuple):
-    """An equation at which devices wait, or the part of a kernel that it stands for."""
+    """An equation at which devices wait; `kernel`: it stands for a copy or signal of a kernel."""
 
     eqn: OlympusprEqn
     kernel: bool
 
 
 def differing(closed: ClosedOlympuspr, differs: Sequence[Axes], among: Among) -> Sequence[Axes]:
-    """Along which axes the results of a device's program may differ from device to device.
+    """The axes along which each result of a device's program may differ between devices.
 
-    `differs`: the same of its operands. Refuses branches and loops that devices decide in different
-    ways, if they wait for one another inside: ValueError, in a kernel NotImplementedError.
+    `differs`: the axes for each operand. Raises for branches and loops that devices decide
+    differently, and in which they wait for one another: ValueError, in a kernel
+    NotImplementedError.
     """
     return _walked(closed, tuple([d & among.axes for d in differs]), among, False)
 
 
 def check(closed: ClosedOlympuspr, differs: Sequence[Axes], among: Among) -> None:
-    """`differing`, where nobody asks for the results: most programs have nothing to refuse."""
+    """`differing` without the results; most programs need no pass."""
     if among.axes and _meets_inside(closed, among.together):
         differing(closed, differs, among)
 
@@ -99,7 +100,7 @@ def _walked(closed: ClosedOlympuspr, differs: tuple[Axes, ...], among: Among, ke
 
 def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
                  ) -> Sequence[Axes]:
-    """The same of an equation's results."""
+    """The axes along which each result of an equation may differ."""
     prim, params, every = eqn.primitive, eqn.params, [NOWHERE.union(*ins)] * len(eqn.outvars)
     if isinstance(prim, Collective):
         return [prim.told(d, params) & among.axes for d in every]
@@ -109,20 +110,20 @@ def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
         return [_walked(body, tuple(its), among, kernel)
                 for _, body, its in prim.applied(params, ins)]
 
-    if prim.per_device:     # one within another, along other axes of the mesh
+    if prim.per_device:     # a nested shard_map, along other axes of the mesh
         specs: Any = params["in_specs"]
         outs, = walked([d | named_axes(s) & among.axes for d, s in zip(ins, specs, strict=True)])
         return [d - params["newly_manual_axes"] for d in outs]
     bodies = walked(ins)
     if not bodies:
         return every
-    if prim.repeats:        # what an iteration makes of a carry decides the next one
+    if prim.repeats:        # to the fixpoint: a carry may differ after any iteration
         before, count = sum(map(len, prim.cut(params, ins)[:2])), len(prim.cut(params, ins)[2])
         while (carry := [a | b for a, b in zip(ins[before:before + count], bodies[-1], strict=False)
                          ]) != ins[before:before + count]:
             ins[before:before + count] = carry
             bodies = walked(ins)
-    # The first operand of other loops of unknown length is how often they run.
+    # The first operand of other loops of unknown length is their iteration count.
     decides = ins[0] if prim.branches or prim.endless else NOWHERE
     if isinstance(prim, While):
         (decides,), *bodies = bodies
@@ -133,7 +134,8 @@ def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
 
 
 def _check(eqn: OlympusprEqn, decides: Axes, among: Among, kernel: bool) -> None:
-    """Refuse an equation whose bodies devices run apart along these axes, and meet in."""
+    """Raise if devices that differ along the axes `decides` would wait for one another in a body.
+    """
     for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars):
         its = meetings(body, among.together, kernel)
         for name in sorted(decides, key=repr):
@@ -165,7 +167,7 @@ def _refusal(eqn: OlympusprEqn, decides: str, along: bool, name: Hashable, meeti
 
 @derived
 def meetings(closed: ClosedOlympuspr, together: bool, kernel: bool) -> Mapping[Hashable, Meeting]:
-    """For each axis along which devices wait for one another in a program, where they first do."""
+    """Axis -> the first equation of a program at which devices wait for others along it."""
     found: dict[Hashable, Meeting] = {}
     for eqn in closed.eqns:
         prim, params = eqn.primitive, eqn.params
