@@ -1,7 +1,7 @@
-"""custom_linear_solve and custom_root: solvers differentiated through the equation that they solve.
+"""custom_linear_solve and custom_root: solvers with derivatives by the implicit function theorem.
 
-The derivative of a solution follows from the equation it satisfies (the implicit function theorem),
-not from the iterations that found it.
+The derivative of a solution follows from the equation that it satisfies, not from the iterations of
+the solver.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class LinearSolve(HasBodies):
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], *, const_lengths: tuple,
             olympusprs: tuple) -> WithTangents:
         """A dx = db - dA x."""
-        # Consts of the solvers have no influence: the solution depends on the equation alone.
+        # The solvers' consts have no influence: the solution depends on the equation alone.
         consts, *_, rhs = cut(primals, *const_lengths)
         t_consts, *_, t_rhs = cut(tangents, *const_lengths)
         out = self.bind(*primals, const_lengths=const_lengths, olympusprs=olympusprs)
@@ -225,8 +225,8 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
                              "  read the reference before, x = ref[...], and close over x.")
     n = len(avals)
 
-    # Values that `f` and `solve` close over are arguments, in two groups: only the equation's have
-    # a derivative. The guess has none.
+    # The values that `f` and `solve` close over are arguments, in two groups: there are derivatives
+    # with respect to those of `f` only, and none with respect to the guess.
     @custom_jvp
     def root(consts: list[ArrayLike], others: list[ArrayLike], guess: list[ArrayLike]
              ) -> list[Array]:
