@@ -86,24 +86,24 @@ def _meets_inside(closed: ClosedOlympuspr, together: bool) -> bool:
 @derived
 def _walked(closed: ClosedOlympuspr, differs: tuple[Axes, ...], among: Among, kernel: bool
             ) -> Sequence[Axes]:
-    found: dict[Atom, Axes] = {
+    axes: dict[Atom, Axes] = {
         v: d for v, d in zip(closed.olympuspr.invars, differs, strict=True) if d}
 
     def axes_of(atom: Atom) -> Axes:
-        return NOWHERE if type(atom) is Literal else found.get(atom, NOWHERE)
+        return NOWHERE if type(atom) is Literal else axes.get(atom, NOWHERE)
 
     for eqn in closed.eqns:
         outs = _of_equation(eqn, list(map(axes_of, eqn.invars)), among, kernel)
-        found.update({v: d for v, d in zip(eqn.outvars, outs, strict=True) if d})
+        axes.update({v: d for v, d in zip(eqn.outvars, outs, strict=True) if d})
     return list(map(axes_of, closed.olympuspr.outvars))
 
 
 def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
                  ) -> Sequence[Axes]:
     """The axes along which each result of an equation may differ."""
-    prim, params, every = eqn.primitive, eqn.params, [NOWHERE.union(*ins)] * len(eqn.outvars)
+    prim, params, union = eqn.primitive, eqn.params, [NOWHERE.union(*ins)] * len(eqn.outvars)
     if isinstance(prim, Collective):
-        return [prim.told(d, params) & among.axes for d in every]
+        return [prim.told(d, params) & among.axes for d in union]
     kernel = kernel or prim.exchanges
 
     def walked(ins: Sequence[Axes]) -> list[Sequence[Axes]]:
@@ -116,7 +116,7 @@ def _of_equation(eqn: OlympusprEqn, ins: list[Axes], among: Among, kernel: bool
         return [d - params["newly_manual_axes"] for d in outs]
     bodies = walked(ins)
     if not bodies:
-        return every
+        return union
     if prim.repeats:        # to the fixpoint: a carry may differ after any iteration
         before, count = sum(map(len, prim.cut(params, ins)[:2])), len(prim.cut(params, ins)[2])
         while (carry := [a | b for a, b in zip(ins[before:before + count], bodies[-1], strict=False)
@@ -137,29 +137,29 @@ def _check(eqn: OlympusprEqn, decides: Axes, among: Among, kernel: bool) -> None
     """Raise if devices that differ along the axes `decides` would wait for one another in a body.
     """
     for _, body, _ in eqn.primitive.applied(eqn.params, eqn.invars):
-        its = meetings(body, among.together, kernel)
+        waits = meetings(body, among.together, kernel)
         for name in sorted(decides, key=repr):
-            if (found := its.get(name) or its.get(EVERYONE)) is not None:
-                raise _refusal(eqn, quoted(decides), name in its, name, found)
+            if (meeting := waits.get(name) or waits.get(EVERYONE)) is not None:
+                raise _refusal(eqn, quoted(decides), name in waits, name, meeting)
 
 
 def _refusal(eqn: OlympusprEqn, decides: str, along: bool, name: Hashable, meeting: Meeting
              ) -> Exception:
     loop, prim = eqn.primitive.endless, meeting.eqn.primitive
     where, what = ("loop", "condition") if loop else ("branch", "predicate")
-    here = f"the {what} of {eqn.primitive.name} depends on the device"
+    reason = f"the {what} of {eqn.primitive.name} depends on the device"
     places = (f"\n  {eqn.primitive.name} at {source.summarize(eqn.source)};"
               f"\n  {{}} at {source.summarize(meeting.eqn.source)};\n  ")
     if meeting.kernel:
         return NotImplementedError(
-            f"pallas_call: {here}, and a copy or signal to another device is inside. All devices "
+            f"pallas_call: {reason}, and a copy or signal to another device is inside. All devices "
             f"must start it, or it would wait for the others without an end:"
             f"{places.format('the copy')}start it outside of the {where}, to the device itself "
             "where nothing is to be sent.")
     whom = f"along {name!r}" if along else "of the mesh (on this platform)"
     instead = "" if along else "use another collective along its axis, such as lax.all_gather; or "
     return ValueError(
-        f"shard_map: {here}, by a value that may differ along {decides}, and {prim.name} in the "
+        f"shard_map: {reason}, by a value that may differ along {decides}, and {prim.name} in the "
         f"{where} waits for all devices {whom}, of which some would never come:"
         f"{places.format(prim.name)}{instead}call {prim.name} outside of the {where}, or let all "
         f"devices have the same {what}, reduced by lax.pmax or lax.psum along {decides}.")
@@ -168,7 +168,7 @@ def _refusal(eqn: OlympusprEqn, decides: str, along: bool, name: Hashable, meeti
 @derived
 def meetings(closed: ClosedOlympuspr, together: bool, kernel: bool) -> Mapping[Hashable, Meeting]:
     """Axis -> the first equation of a program at which devices wait for others along it."""
-    found: dict[Hashable, Meeting] = {}
+    firsts: dict[Hashable, Meeting] = {}
     for eqn in closed.eqns:
         prim, params = eqn.primitive, eqn.params
         if isinstance(prim, Collective):
@@ -176,7 +176,7 @@ def meetings(closed: ClosedOlympuspr, together: bool, kernel: bool) -> Mapping[H
             if names and together and prim.pairs:
                 names = {EVERYONE}
             for name in names:
-                found.setdefault(name, Meeting(eqn, kernel))
+                firsts.setdefault(name, Meeting(eqn, kernel))
         for _, body, _ in prim.applied(params, eqn.invars):
-            found = {**meetings(body, together, kernel or prim.exchanges), **found}
-    return found
+            firsts = {**meetings(body, together, kernel or prim.exchanges), **firsts}
+    return firsts

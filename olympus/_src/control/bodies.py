@@ -93,7 +93,7 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
     `finish_key` is hashable and identifies `finish`; without it the body is staged anew. `what` is
     the operation, for messages.
     """
-    of, own = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, ())
+    of, fun_key = (fun.of, fun.key) if isinstance(fun, Derived) else (fun, ())
     # The memo is on the plain function. A jitted wrapper is part of the key by a weak reference:
     # the memo must not keep it alive, and two wrappers share no body.
     jitted = None
@@ -101,12 +101,13 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
         jitted = weakref.ref(of)
         of = vars(of)["__wrapped__"]
     # Other callables may have state, or define equality.
-    if type(of) is not FunctionType or own is None or (finish is not None and finish_key is None):
+    if type(of) is not FunctionType or fun_key is None or (
+            finish is not None and finish_key is None):
         return _stage_body(fun, in_tree, in_avals, finish, what)
     memo = Owned.memo(of, "bodies", 64)
-    key = (own, jitted, finish_key, in_tree, tuple(in_avals), current_context())
-    if found := memo.get(key):
-        body, code, defaults, kwdefaults, watched = found
+    key = (fun_key, jitted, finish_key, in_tree, tuple(in_avals), current_context())
+    if entry := memo.get(key):
+        body, code, defaults, kwdefaults, watched = entry
         if (of.__code__ is code and of.__defaults__ is defaults
                 and of.__kwdefaults__ is kwdefaults and watched.same()):
             return body
@@ -133,10 +134,10 @@ def stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequenc
 
 def _codes(fun: FunctionType) -> tuple[CodeType, CodeType | None]:
     """The code of a function, and of the function that it decorates: all wrappers share theirs."""
-    under: object = None
+    decorated: object = None
     with contextlib.suppress(ValueError):   # a circle of `__wrapped__`
-        under = inspect.unwrap(fun)
-    return fun.__code__, under.__code__ if isinstance(under, FunctionType) else None
+        decorated = inspect.unwrap(fun)
+    return fun.__code__, decorated.__code__ if isinstance(decorated, FunctionType) else None
 
 
 def _stage_body(fun: Callable[..., PyTree], in_tree: PyTreeDef, in_avals: Sequence[Aval],
@@ -236,9 +237,9 @@ def share_consts(bodies: Sequence[Body]) -> tuple[list[ClosedOlympuspr], list[Ar
     union = {id(c): c for body in bodies for c in body.consts}
     programs = []
     for body in bodies:
-        own = {id(c): i for i, c in enumerate(body.consts)}
-        lead = [own.get(key, typeof(c)) for key, c in union.items()]
-        programs.append(with_leading(body.program, len(own), lead))
+        index_of = {id(c): i for i, c in enumerate(body.consts)}
+        lead = [index_of.get(key, typeof(c)) for key, c in union.items()]
+        programs.append(with_leading(body.program, len(index_of), lead))
     return programs, list(union.values())
 
 
@@ -296,9 +297,9 @@ def aval_error(what: str, names: Sequence[str], required: Sequence[ShapedArray],
         if not same_type(want, have))
     casts = _casts(names, required, found, sides)
     if casts:
-        more = "".join([f"\n  * {text};" for text in casts]) if len(casts) > 1 else casts[0]
+        advice = "".join([f"\n  * {text};" for text in casts]) if len(casts) > 1 else casts[0]
         return TypeError(f"{what}: {meaning}: {places}. This might be fixed by"
-                         f"{':' if len(casts) > 1 else ' '}{more}")
+                         f"{':' if len(casts) > 1 else ' '}{advice}")
     remedy = "convert with astype or make the shapes equal"
     if any(a.mutable for a in required):
         remedy = "close over the reference, which is never a result"
@@ -347,18 +348,18 @@ def stage_loop_body(what: str, fun: Callable[..., PyTree], in_tree: PyTreeDef, t
     # Each round makes at least one weak aval strong, or ends the search; `_grow` makes no strong
     # aval weak. Hence the bound.
     for _ in range(2 + len(avals)):
-        wanted = tuple(avals)
+        carry_avals = tuple(avals)
 
-        # Cast the results of strong carries that differ in weak type only. Leave those of weak
-        # carries, to see the types that the body gives. Cast results that vary along fewer axes
-        # than the carry, too.
-        def finish(out: list[ArrayLike], wanted: tuple = wanted) -> list[ArrayLike]:
+        # Cast the results of strong carries that differ in weak type only, and results that vary
+        # along fewer axes than the carry. Leave other results of weak carries, to see the types
+        # that the body gives.
+        def finish(out: list[ArrayLike], carry_avals: tuple = carry_avals) -> list[ArrayLike]:
             out = [*(tags.pvary(x, a.vma) if isinstance(a, ShapedArray) else x
-                     for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
+                     for x, a in zip(out, carry_avals, strict=False)), *out[len(carry_avals):]]
             return [*(cast(x, a) if same_type(typeof(x), a) and not a.weak_type else x
-                      for x, a in zip(out, wanted, strict=False)), *out[len(wanted):]]
+                      for x, a in zip(out, carry_avals, strict=False)), *out[len(carry_avals):]]
 
-        body = stage_body(fun, in_tree, [*avals, *x_avals], finish, wanted, what)
+        body = stage_body(fun, in_tree, [*avals, *x_avals], finish, carry_avals, what)
         if carry_of(body) != tree:
             raise _changed(what, fun, tree, carry_of(body), avals, ())
         results = body.out_avals[:len(avals)]

@@ -113,14 +113,14 @@ class Call(HasBodies):
         #   known half    known               ->  known outputs, computed residuals   (the parent)
         #   unknown half  residuals, unknown  ->  unknown outputs                     (the tape)
         # The known half does not return residuals that are known operands.
-        known_outs = bound_in(tape.parent, self, known, {**params, "olympuspr": split.known})
-        num_outs = len(known_outs) - split.num_computed
-        residuals = split.residual_values(known, known_outs[num_outs:])
+        results = bound_in(tape.parent, self, known, {**params, "olympuspr": split.known})
+        num_outs = len(results) - split.num_computed
+        residuals = split.residual_values(known, results[num_outs:])
         unknown_outs: list[Any] = []
         if any(split.unknown_out):
             unknown_outs = tape.record(self, [*residuals, *unknown],
                                        {**params, "olympuspr": split.unknown})
-        return merged(split.unknown_out, unknown_outs, known_outs[:num_outs])
+        return merged(split.unknown_out, unknown_outs, results[:num_outs])
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Hashable
                   ) -> list[Cotangent]:
@@ -214,7 +214,7 @@ def _of_call(rule: str) -> Any:
 
 
 class Defined(Call, abstract=True):
-    """An operation with a `name` and a definition, `olympuspr`: its rules are those of a call."""
+    """An operation with a `name` and a definition, `olympuspr`, and the rules of a call of it."""
 
     jvp, linearize, partial_eval, transpose, vmap = map(
         _of_call, ("jvp", "linearize", "partial_eval", "transpose", "vmap"))

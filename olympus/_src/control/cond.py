@@ -65,20 +65,20 @@ class Cond(AgreeingRuns):
                       types)
 
     def checked(self, checks: Checks, args: Sequence[Array], params: Params) -> list[Array] | None:
-        found = {id(b): checks.body(b) for b in params["branches"]}
-        if not any(found.values()):
+        checked_bodies = {id(b): checks.body(b) for b in params["branches"]}
+        if not any(checked_bodies.values()):
             return None
         sites, places = [], {}      # one entry for a program that stands for several indices
-        for key, body in found.items():
+        for key, body in checked_bodies.items():
             places[key] = len(sites)
             sites += body.sites if body else ()
-        some = list(filter(None, found.values()))
-        width = max(body.width for body in some)
-        vma = frozenset().union(*(body.program.out_avals[0].vma for body in some))
-        made = {id(b): as_branch(found[id(b)] or b, places[id(b)], width, vma)
-                for b in params["branches"]}
+        failing = list(filter(None, checked_bodies.values()))
+        width = max(body.width for body in failing)
+        vma = frozenset().union(*(body.program.out_avals[0].vma for body in failing))
+        new_branches = {id(b): as_branch(checked_bodies[id(b)] or b, places[id(b)], width, vma)
+                        for b in params["branches"]}
         return checks.took(self.bind(*args, branches=tuple(
-            [made[id(b)] for b in params["branches"]])), sites)
+            [new_branches[id(b)] for b in params["branches"]])), sites)
 
     def step_through(self, run: Callable[..., list[Array]], index: Array, *args: Array,
                      branches: Sequence[ClosedOlympuspr]) -> None:
@@ -130,14 +130,14 @@ class Cond(AgreeingRuns):
             return super().vmap(axis, args, dims, **params)
         # A result that is the same operand in all branches needs no selection.
         branches, (_, *operands), (_, *axes) = params["branches"], args, dims
-        handed = _handed_on(branches)
-        chosen = tuple([i for i, k in enumerate(handed) if k is None])
-        if len(chosen) < len(handed):
-            branches = tuple([b.rearranged(outputs=chosen) for b in branches])
+        operand_of = _handed_on(branches)
+        computed = tuple([i for i, k in enumerate(operand_of) if k is None])
+        if len(computed) < len(operand_of):
+            branches = tuple([b.rearranged(outputs=computed) for b in branches])
         check_selectable(self.name, operands, branches[0].out_avals)
         index = to_axis(args[0], dims[0], 0, axis.size)
         selected = iter(zip(*self._select(axis, index, operands, axes, branches), strict=True))
-        pairs = [next(selected) if k is None else (operands[k], axes[k]) for k in handed]
+        pairs = [next(selected) if k is None else (operands[k], axes[k]) for k in operand_of]
         return [x for x, _ in pairs], [d for _, d in pairs]
 
     def _select(self, axis: Axis, index: Array, args: Sequence[Array], dims: Sequence[int | None],
@@ -239,12 +239,12 @@ def particular(program: ClosedOlympuspr) -> bool:
     """Whether a program may not run on arbitrary operands, even if nobody reads its results: it has
     effects, may run for ever, or calls users' functions."""
     pr = program.olympuspr if type(program) is ClosedOlympuspr else program
-    found = pr.cache.get("particular")
-    if found is None:
-        found = pr.cache["particular"] = bool(pr.effects) or any(
+    flag = pr.cache.get("particular")
+    if flag is None:
+        flag = pr.cache["particular"] = bool(pr.effects) or any(
             eqn.primitive.endless or eqn.primitive.foreign
             or any(map(particular, eqn.primitive.bodies(eqn.params))) for eqn in pr.eqns)
-    return found
+    return flag
 
 
 def _has_tangent(x: ArrayLike) -> bool:
@@ -256,18 +256,18 @@ def _once_each(fun: Callable[[ClosedOlympuspr], Sequence[Array]], items: Sequenc
                ) -> tuple[Sequence[Array], ...]:
     """`fun` of every item, called once for each object, so that equal items stay one object."""
     # Lowering and vmap know by identity that a program stands for several indices.
-    made = {id(x): x for x in items}
-    made = {key: fun(x) for key, x in made.items()}
-    return tuple(made[id(x)] for x in items)
+    results = {id(x): x for x in items}
+    results = {key: fun(x) for key, x in results.items()}
+    return tuple(results[id(x)] for x in items)
 
 
 def _handed_on(branches: Sequence[ClosedOlympuspr]) -> list[int | None]:
     """Per result, the index of the operand that it is in all branches; None for other results."""
     columns = zip(*[b.olympuspr.outvars for b in branches], strict=True)
     places = [{v: i for i, v in enumerate(b.olympuspr.invars)} for b in branches]
-    found = [{None if type(v) is Literal else place.get(v)
-              for v, place in zip(column, places, strict=True)} for column in columns]
-    return [one.pop() if len(one) == 1 else None for one in found]
+    operands = [{None if type(v) is Literal else place.get(v)
+                 for v, place in zip(column, places, strict=True)} for column in columns]
+    return [one.pop() if len(one) == 1 else None for one in operands]
 
 
 def _residual_slots(splits: Sequence[Split]) -> list[ShapedArray]:
@@ -290,11 +290,11 @@ def _computed(split: Split) -> list[ShapedArray]:
 def _assign(split: Split, slots: Sequence[ShapedArray]) -> list[int]:
     """The slot of each computed residual of a branch."""
     # Both halves of a branch get the same slots, which depend on the order of residuals alone.
-    free: list[Any] = list(slots)
+    unassigned: list[Any] = list(slots)
     positions = []
     for aval in _computed(split):
-        i = free.index(aval)
-        free[i] = None
+        i = unassigned.index(aval)
+        unassigned[i] = None
         positions.append(i)
     return positions
 

@@ -106,9 +106,9 @@ class HasBodies(Higher, abstract=True):
         return {**params, self.body: body}
 
     def hands_references_on(self, params: Params, xs: Sequence[object]) -> list[bool]:
-        found = {i for _, body, its in self.applied(params, range(len(xs)))
-                 for i, on in zip(its, _refs.handed_on(body), strict=True) if on}
-        return [i in found for i in range(len(xs))]
+        handed_on = {i for _, body, its in self.applied(params, range(len(xs)))
+                     for i, on in zip(its, _refs.handed_on(body), strict=True) if on}
+        return [i in handed_on for i in range(len(xs))]
 
     # A rule that runs later reads and writes the reference itself, not the content of this pass.
     def with_references(self, ins: Sequence[Reference], params: Params
@@ -266,16 +266,18 @@ class AgreeingRuns(HasBodies, abstract=True):
     def reached(self, params: Params, flags: Sequence[bool]) -> Sequence[bool]:
         """Flags of the results that depend on flagged values; a carry has one flag in all runs."""
         own, read, start, each = self.cut(params, flags)
-        _, found = self.agreed(params, start, lambda body, carry, _: depends(
+        _, depending = self.agreed(params, start, lambda body, carry, _: depends(
             body, (*read, *carry, *each)), tuple)
-        return [True] * len(found) if self.decided(params, own, found[:len(start)]) else found
+        if self.decided(params, own, depending[:len(start)]):
+            return [True] * len(depending)
+        return depending
 
     def jvp(self, primals: Sequence[Array], tangents: Sequence[Array], **params: Hashable
             ) -> tuple[Sequence[Array], Sequence[Tangent]]:
         own, *p = self.cut(params, primals)
         t = self.cut(params, tangents)[1:]
         nz_read, nz_start, nz_each = [[type(x) is not Zero for x in g] for g in t]
-        made, nz = self.agreed(params, nz_start, lambda body, carry, force: jvp_program(
+        derived, nz = self.agreed(params, nz_start, lambda body, carry, force: jvp_program(
             body, (*nz_read, *carry, *nz_each), force))
         avals = self.alike(params)[0].in_avals
         (nr, nk, _), n, m = map(len, p), len(avals), len(nz)
@@ -288,12 +290,12 @@ class AgreeingRuns(HasBodies, abstract=True):
         order = (woven(cut(ins[:n], nr, nk), cut(ins[n:], *map(len, t[:2]))),
                  woven(cut(outs[:m], nk), cut(outs[m:], len(t[1]))))
         t_avals = [a.to_tangent_aval() for a in compress(avals[nr:], nz[:nk])]
-        found = self.bind(*own, *woven(p, t), **self.regrouped(
-            params, [body.rearranged(*order) for body, _ in made], nr + len(t[0]),
+        results = self.bind(*own, *woven(p, t), **self.regrouped(
+            params, [body.rearranged(*order) for body, _ in derived], nr + len(t[0]),
             [*range(nk), *t_avals], range(len(own))))
-        carry, t_carry, ys, t_ys = cut(found, nk, len(t_avals), m - nk)
-        found = [*carry, *ys]
-        return found, spread_tangents(map(typeof, found), nz, (*t_carry, *t_ys))
+        carry, t_carry, ys, t_ys = cut(results, nk, len(t_avals), m - nk)
+        results = [*carry, *ys]
+        return results, spread_tangents(map(typeof, results), nz, (*t_carry, *t_ys))
 
     def adds(self, params: Params, count: int) -> Sequence[bool]:
         own, read, carry, each = self.groups(params, count)
@@ -365,21 +367,21 @@ class AgreeingRuns(HasBodies, abstract=True):
             return _refs.put_back([*compress(its, new)], outs)
         #   discharged   read | carry | each           ->  carry, ys | written, rows
         #   the loop     read | written, carry | each  ->  written, carry | ys, rows
-        held, rows = [i for i in places(new) if i < n], [i for i in places(new) if i >= n]
-        left = [i for i in range(len(read)) if i not in held]
-        k = len(held)
+        written, rows = [i for i in places(new) if i < n], [i for i in places(new) if i >= n]
+        read_only = [i for i in range(len(read)) if i not in written]
+        k = len(written)
         body = pure[0].rearranged(
-            [*left, *held, *range(len(read), len(its))],
+            [*read_only, *written, *range(len(read), len(its))],
             [*range(m, m + k), *range(m), *range(m + k, m + k + len(rows))])
         values = list(map(_refs.content, its))
         outs = self.bind(
-            *own, *[values[i] for i in [*left, *held, *range(len(read), len(its))]],
-            **self.regrouped(params, [body], len(left), [
-                *[typeof(values[i]) for i in held], *range(len(carry))], range(len(own))))
-        found = _refs.put_back([its[i] for i in rows], outs)
-        for i, x in zip(held, found, strict=False):
+            *own, *[values[i] for i in [*read_only, *written, *range(len(read), len(its))]],
+            **self.regrouped(params, [body], len(read_only), [
+                *[typeof(values[i]) for i in written], *range(len(carry))], range(len(own))))
+        results = _refs.put_back([its[i] for i in rows], outs)
+        for i, x in zip(written, results, strict=False):
             its[i]._put(x)
-        return found[k:]
+        return results[k:]
 
     def with_more(self, places: Sequence[int], more: Sequence[T], xs: Sequence[T], params: Params
                   ) -> tuple[Sequence[T], Params]:

@@ -76,8 +76,8 @@ class ManualTracer(Tracer):
         trace: ManualTrace = self._trace
         if not trace.manual.check or self.aval.vma or self.aval.sums[0]:
             return None
-        found = trace.outside(lambda: self._val[0])
-        return found._known_value() if isinstance(found, Tracer) else found
+        part = trace.outside(lambda: self._val[0])
+        return part._known_value() if isinstance(part, Tracer) else part
 
     def _differentiated(self) -> bool:
         return isinstance(self._val, Tracer) and self._val._differentiated()
@@ -128,9 +128,9 @@ class ManualTrace(Trace):
         return self.manual.residual_spec(aval, self.free)
 
     def process(self, prim: Primitive, args: tuple, params: Params) -> object:
-        ours = [type(a) is ManualTracer and a._trace is self for a in args]
+        is_ours = [type(a) is ManualTracer and a._trace is self for a in args]
         # Without operands of this trace and without collectives, all devices get the same result.
-        if not any(ours) and prim.programs == () and not prim.effectful and not isinstance(
+        if not any(is_ours) and prim.programs == () and not prim.effectful and not isinstance(
                 prim, Collective):
             return self.outside(self.parent.process, prim, args, params)
         if prim.in_parts is not None and self.parent is ThreadState.trace and (
@@ -165,39 +165,39 @@ class ManualTrace(Trace):
           key: identifies the function, whose program is kept in `programs`; None: it is not kept.
         """
         manual = self.manual
-        mine = [type(a) is ManualTracer and a._trace is self for a in args]
-        for a, own in zip(args, mine, strict=True):
+        ours = [type(a) is ManualTracer and a._trace is self for a in args]
+        for a, own in zip(args, ours, strict=True):
             if not own:
                 if isinstance(a, Tracer):
                     check_usable(a)
                 manual.check_closed_over(typeof(a))
         avals = [a.aval if own else manual.part(typeof(a), PartitionSpec())
-                 for a, own in zip(args, mine, strict=True)]
-        wide = [a.with_axis(0, 1) if own else a for a, own in zip(avals, mine, strict=True)]
+                 for a, own in zip(args, ours, strict=True)]
+        part_avals = [a.with_axis(0, 1) if own else a for a, own in zip(avals, ours, strict=True)]
 
         def program(*xs: Array) -> tuple[list[Array], list[ShapedArray]]:
             outs = fun(*[squeeze(x, (0,)) if own else x
-                         for x, own in zip(xs, mine, strict=True)])
+                         for x, own in zip(xs, ours, strict=True)])
             return ([expand_dims(x, (0,)) for x in outs] if specs is None else
                     list(map(manual.cast, outs, specs))), list(map(typeof, outs))
 
         with_aux = WithAux(program)
         closed, out_avals = self._staged(
-            key and (key, specs and tuple(specs), *mine), programs, wide,
-            lambda: (stage(with_aux, wide), with_aux.aux))
+            key and (key, specs and tuple(specs), *ours), programs, part_avals,
+            lambda: (stage(with_aux, part_avals), with_aux.aux))
         # Rules may close over references, which all devices have unsharded.
         closed, more = closure_convert(closed)
         differs = [NOWHERE] * len(out_avals) if self.among is None else differing(
             closed, [*[NOWHERE] * len(more), *[
-                a._differs if own else NOWHERE for a, own in zip(args, mine, strict=True)]],
+                a._differs if own else NOWHERE for a, own in zip(args, ours, strict=True)]],
             self.among)
         ins = [PartitionSpec()] * len(more) + [
-            self.spec_of(a) if own else PartitionSpec() for a, own in zip(avals, mine, strict=True)]
-        found = self.outside(self._apply, closed, [*more, *[
-            a._val if own else a for a, own in zip(args, mine, strict=True)]], ins,
+            self.spec_of(a) if own else PartitionSpec() for a, own in zip(avals, ours, strict=True)]
+        results = self.outside(self._apply, closed, [*more, *[
+            a._val if own else a for a, own in zip(args, ours, strict=True)]], ins,
             specs or list(map(self.spec_of, out_avals)))
-        return found if specs is not None else list(map(
-            functools.partial(ManualTracer, self), out_avals, found, differs))
+        return results if specs is not None else list(map(
+            functools.partial(ManualTracer, self), out_avals, results, differs))
 
     def _staged(self, key: object, programs: Memo, avals: Sequence[ShapedArray],
                 make: Callable[[], tuple[ClosedOlympuspr, T]]) -> tuple[ClosedOlympuspr, T]:
@@ -205,20 +205,20 @@ class ManualTrace(Trace):
 
         A program with effects is not kept, because they may belong to one call.
         """
-        found, manual = None, self.manual
+        entry, manual = None, self.manual
         if debugging() or config.debug_key_reuse.value:     # messages name this call's lines
             key = None
         if key is not None:
             key = (key, manual.mesh, manual.names, manual.check, current_context(), *avals)
             try:
-                found = programs.get(key)
+                entry = programs.get(key)
             except TypeError:       # a param has no hash
                 key = None
-        if found is None:
-            found = make()
-            if key is not None and not found[0].effects:
-                programs[key] = found
-        return found
+        if entry is None:
+            entry = make()
+            if key is not None and not entry[0].effects:
+                programs[key] = entry
+        return entry
 
     def _apply(self, closed: ClosedOlympuspr, args: Sequence[Array], ins: Sequence[PartitionSpec],
                outs: Sequence[PartitionSpec]) -> list[Array]:

@@ -98,7 +98,7 @@ class Checkpoint(Call):
         # Offloaded values go to the other memory here; `later` in `_halves` brings them back.
         out[num_known:] = [move(x, how.dst) if isinstance(how, Offloadable) else x
                            for x, how in zip(out[num_known:], saved, strict=True)]
-        found: list[Any] = []
+        unknown_outs: list[Any] = []
         if any(split.unknown_out):
             # Drop operands that the recomputation does not read: that saves their memory.
             body, used = dce_closed(again, (True,) * sum(split.unknown_out), keep_inputs=False)
@@ -111,10 +111,10 @@ class Checkpoint(Call):
                 prevent_cse = tuple(compress(
                     (*compress(prevent_cse, [not u for u in unknown]), *(True,) * len(saved),
                      *compress(prevent_cse, unknown)), used))
-            found = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
-                                {"olympuspr": body, **params, "differentiated": True,
-                                 "prevent_cse": prevent_cse, "policy": policy})
-        return merged(split.unknown_out, found, out[:num_known])
+            unknown_outs = tape.record(self, [a for a, u in zip(operands, used, strict=True) if u],
+                                       {"olympuspr": body, **params, "differentiated": True,
+                                        "prevent_cse": prevent_cse, "policy": policy})
+        return merged(split.unknown_out, unknown_outs, out[:num_known])
 
     def transpose(self, cts: Sequence[Array], *args: Array | Linear, **params: Hashable
                   ) -> list[Cotangent]:
@@ -124,9 +124,9 @@ class Checkpoint(Call):
 def _log_kept(level: int, program: ClosedOlympuspr, known: Sequence[object],
               used: Sequence[bool]) -> None:
     """Log the residuals that a checkpoint keeps until it recomputes the rest."""
-    kept = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
+    shown = [str(typeof(x)) for x, u in zip(known, used, strict=False) if u]
     LOGGER.log(level, "checkpoint: %s keeps %d arrays: %s",
-               program.olympuspr.debug_info.func_name, len(kept), ", ".join(kept))
+               program.olympuspr.debug_info.func_name, len(shown), ", ".join(shown))
 
 
 def _unused(xs: Sequence[Array]) -> Sequence[Array]:
@@ -217,10 +217,10 @@ def _passed_on(closed: ClosedOlympuspr, policy: Policy) -> ClosedOlympuspr:
         if not _keeps_inside(policy, eqn):
             return eqn
         (name,) = eqn.primitive.programs
-        given = eqn.params[name]
+        bodies = eqn.params[name]
         return eqn.replace(params={**eqn.params, name: (
-            tuple([_checkpointed(body, policy) for body in given]) if type(given) is tuple
-            else _checkpointed(given, policy))})
+            tuple([_checkpointed(body, policy) for body in bodies]) if type(bodies) is tuple
+            else _checkpointed(bodies, policy))})
 
     pr = closed.olympuspr
     return closed.replace(olympuspr=pr.replace(eqns=list(map(passed_on, pr.eqns))))
@@ -248,13 +248,13 @@ def _halves(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy |
     pr = split.known.olympuspr
     n = len(pr.outvars) - split.num_computed
     residuals = pr.outvars[n:]
-    how = {v: verdict for eqn in pr.eqns if policy is not None
-           and (verdict := _verdict(policy, eqn)) is not Recompute for v in eqn.outvars}
-    wanted = _needed(pr.eqns, residuals, set(how))
+    verdicts = {v: verdict for eqn in pr.eqns if policy is not None
+                and (verdict := _verdict(policy, eqn)) is not Recompute for v in eqn.outvars}
+    wanted = _needed(pr.eqns, residuals, set(verdicts))
     # A value from which no residual is computed is not saved, whatever the policy says.
-    saved = [v for v in how if v in wanted]
-    kept = pr.replace(outvars=[*pr.outvars[:n], *saved])
-    first, _ = dce_closed(split.known.replace(olympuspr=kept), (True,) * len(kept.outvars))
+    saved = [v for v in verdicts if v in wanted]
+    now = pr.replace(outvars=[*pr.outvars[:n], *saved])
+    first, _ = dce_closed(split.known.replace(olympuspr=now), (True,) * len(now.outvars))
     stops = set(saved)
 
     def again_too(eqn: OlympusprEqn) -> bool:
@@ -262,7 +262,7 @@ def _halves(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy |
             return not any(v in stops for v in eqn.outvars)
         # An equation without results: its effect happens again only if the policy recomputes it, or
         # none of its operands is kept.
-        return not any(v in how for v in variables(eqn.invars)) or _verdict(
+        return not any(v in verdicts for v in variables(eqn.invars)) or _verdict(
             policy, eqn) is Recompute
 
     rest = split.known.replace(olympuspr=pr.replace(
@@ -272,32 +272,32 @@ def _halves(closed: ClosedOlympuspr, unknown: tuple[bool, ...], policy: Policy |
 
     def later(*args: ArrayLike) -> Sequence[Array]:
         known = args[:num_known]
-        kept = [move(x, to.src) if isinstance(to := how[v], Offloadable) else x
-                for v, x in zip(saved, args[num_known:], strict=False)]
-        computed = eval_closed(rest, *known, *kept)
+        values = [move(x, to.src) if isinstance(to := verdicts[v], Offloadable) else x
+                  for v, x in zip(saved, args[num_known:], strict=False)]
+        computed = eval_closed(rest, *known, *values)
         return eval_closed(split.unknown, *split.residual_values(known, computed),
                            *args[num_known + num_saved:])
 
     unknown_avals = split.unknown.in_avals[len(split.residuals):]
-    saved_avals = [v.aval.update(memory_space=to.dst) if isinstance(to := how[v], Offloadable)
+    saved_avals = [v.aval.update(memory_space=to.dst) if isinstance(to := verdicts[v], Offloadable)
                    else v.aval for v in saved]
     again = stage(later, [*split.known.in_avals, *saved_avals, *unknown_avals])
-    return first, [how[v] for v in saved], again
+    return first, [verdicts[v] for v in saved], again
 
 
 def _verdict(policy: Policy, eqn: OlympusprEqn) -> Verdict | Offloadable:
     """A policy's answer for an equation, with bools as `Saveable` or `Recompute`."""
-    found = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
-    if isinstance(found, Offloadable):
-        return Offloadable(*map(Space.of, found))
-    if isinstance(found, Verdict):
-        return found
-    if callable(found):
-        raise TypeError(f"checkpoint: policy {name_of(policy)} returned {found!r}; a bool is "
+    verdict = policy(eqn.primitive, *[v.aval for v in eqn.invars], **eqn.params)
+    if isinstance(verdict, Offloadable):
+        return Offloadable(*map(Space.of, verdict))
+    if isinstance(verdict, Verdict):
+        return verdict
+    if callable(verdict):
+        raise TypeError(f"checkpoint: policy {name_of(policy)} returned {verdict!r}; a bool is "
                         "required; a policy that takes names is called with them first: "
                         "policy=save_only_these_names('a').")
     # A loop or branch that keeps values inside must hand them on to reverse mode.
-    return Saveable if found or _keeps_inside(policy, eqn) else Recompute
+    return Saveable if verdict or _keeps_inside(policy, eqn) else Recompute
 
 
 def _needed(eqns: Sequence[OlympusprEqn], outs: Sequence[Atom], stops: set[Var]) -> set[Var]:

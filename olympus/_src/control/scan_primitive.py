@@ -58,17 +58,17 @@ class Scan(AgreeingRuns):
             "olympuspr", "length", "reverse", "num_consts", "num_carry"))
         consts, carry, xs = cut(cells, nc, nk)
         ys: list[Cells] = [None] * (len(eqn.outvars) - nk)
-        left: list[Any] = [x if x is None else x[::-1] if reverse else x for x in xs]
+        rest: list[Any] = [x if x is None else x[::-1] if reverse else x for x in xs]
 
         def step(i: int, carry: Sequence[Cells]) -> list[Cells]:
-            out = use.call(body, [*consts, *carry, *(x if x is None else x[0, ...] for x in left)])
-            left[:] = [x if x is None else x[1:] for x in left]
+            out = use.call(body, [*consts, *carry, *(x if x is None else x[0, ...] for x in rest)])
+            rest[:] = [x if x is None else x[1:] for x in rest]
             ys[:] = [use.rows(y, v.aval.shape)
                      for y, v in zip(out[nk:], eqn.outvars[nk:], strict=True)]
             return out[:nk]
 
         carry = use.loop(step, carry, length)
-        use.rest(body, left, nc + nk)
+        use.rest(body, rest, nc + nk)
         return [*carry, *ys]
 
     def lower(self, b: Builder, *args: IrValue, olympuspr: ClosedOlympuspr, length: int,
@@ -125,8 +125,8 @@ class Scan(AgreeingRuns):
     def partial_eval(self, tape: TapeTrace, args: Sequence[ArrayLike], unknown: Sequence[bool],
                      **params: Hashable) -> Sequence[Array]:
         u_read, u_start, u_each = self.cut(params, unknown)[1:]
-        # All operations on a const that the unknown half changes in place must be in that half. As
-        # the const is unknown then, more carries may be: split again.
+        # All operations on a const that the unknown half changes in place must be in that half. The
+        # const is unknown then, and so may be more carries: split again.
         while True:
             (split,), u_out = self.split(params, u_read, u_start, u_each)
             u_carry = u_out[:len(u_start)]
@@ -217,8 +217,8 @@ def _summing(back: ClosedOlympuspr, acc_avals: tuple[ShapedArray, ...], known: t
     res = [a for a, p in zip(own, known, strict=True) if not p]
 
     def body(*values: Array) -> list[Array]:
-        given, acc, ks, ys, each = cut(values, len(res), len(acc_avals), num_carry, len(ct_y))
-        rest, sums = iter(given), compress(acc, where)
+        residuals, acc, ks, ys, each = cut(values, len(res), len(acc_avals), num_carry, len(ct_y))
+        rest, sums = iter(residuals), compress(acc, where)
         pure = _refs.discharge(back, which, which) if any(which) else back
         out = eval_closed(pure, *[next(sums) if p else next(rest) for p in known],
                           *each, *ks, *ys)
@@ -262,27 +262,27 @@ def _residuals_of_loop(known: ClosedOlympuspr, num_computed: int, residuals: tup
     first = len(pr.outvars) - num_computed
     # One pass suffices, because equations come after their operands. Equations with effects stay in
     # the loop, since the number of their runs matters.
-    fixed = {*pr.constvars, *pr.invars[:num_read]}
+    invariant = {*pr.constvars, *pr.invars[:num_read]}
     for eqn in pr.eqns:
-        if not eqn.effects and fixed.issuperset(variables(eqn.invars)):
-            fixed.update(eqn.outvars)
-    found: list[Residual] = []
-    made: dict[str, list[Any]] = {"once": [], "row": []}
+        if not eqn.effects and invariant.issuperset(variables(eqn.invars)):
+            invariant.update(eqn.outvars)
+    new_residuals: list[Residual] = []
+    by_kind: dict[str, list[Any]] = {"once": [], "row": []}
     for r in residuals:
         given, i = r.kind == "input", r.index - num_read - num_carry
         if given and (r.index < num_read or i >= 0):
-            found.append(Residual("each", i) if i >= 0 else Residual("read", r.index))
+            new_residuals.append(Residual("each", i) if i >= 0 else Residual("read", r.index))
         else:
             v = pr.invars[r.index] if given else pr.outvars[first + r.index]
-            kind = "once" if type(v) is Literal or v in fixed else "row"
-            found.append(Residual(kind, len(made[kind])))
-            made[kind].append(v)
-    once = pr.replace(invars=pr.invars[:num_read], outvars=made["once"],
+            kind = "once" if type(v) is Literal or v in invariant else "row"
+            new_residuals.append(Residual(kind, len(by_kind[kind])))
+            by_kind[kind].append(v)
+    once = pr.replace(invars=pr.invars[:num_read], outvars=by_kind["once"],
                       eqns=[e for e in pr.eqns
-                            if not e.effects and all(v in fixed for v in e.outvars)])
-    once_closed, _ = dce_closed(known.replace(olympuspr=once), (True,) * len(made["once"]))
-    pr = pr.replace(outvars=[*pr.outvars[:first], *made["row"]])
-    return known.replace(olympuspr=pr), found, once_closed
+                            if not e.effects and all(v in invariant for v in e.outvars)])
+    once_closed, _ = dce_closed(known.replace(olympuspr=once), (True,) * len(by_kind["once"]))
+    pr = pr.replace(outvars=[*pr.outvars[:first], *by_kind["row"]])
+    return known.replace(olympuspr=pr), new_residuals, once_closed
 
 
 scan_p = Scan("scan")

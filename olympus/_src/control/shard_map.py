@@ -105,9 +105,9 @@ class Manual(ByKey):
         sharding = None
         unreduced, reduced = aval.sums if self.check else NO_SUMS
         if unreduced or reduced or not self.inner.are_all_axes_manual:
-            kept = self.inner.explicit_axes if aval.explicit else ()
+            explicit = self.inner.explicit_axes if aval.explicit else ()
             sharding = NamedSharding(self.inner, PartitionSpec(*[
-                entry_of([n for n in axes_of(e) if n in kept]) for e in aval.sharding.spec],
+                entry_of([n for n in axes_of(e) if n in explicit]) for e in aval.sharding.spec],
                 unreduced=unreduced, reduced=reduced))
         vma = aval.vma | named_axes(spec) if self.check else aval.vma
         return aval.update(shape=tuple(shape), sharding=sharding, vma=vma)
@@ -124,10 +124,11 @@ class Manual(ByKey):
             shape[i] = shape[i] * self.count(entry)
         mesh = self.mesh.abstract_mesh
         if mesh.explicit_axes:
-            inside = aval.sharding.spec if aval.explicit else [None] * aval.ndim
-            cut = [*spec, *[None] * (aval.ndim - len(spec))]
+            inner_partitions = aval.sharding.spec if aval.explicit else [None] * aval.ndim
+            partitions = [*spec, *[None] * (aval.ndim - len(spec))]
             sharding = NamedSharding(mesh, PartitionSpec(*[
-                entry_of((*axes_of(a), *axes_of(b))) for a, b in zip(cut, inside, strict=True)],
+                entry_of((*axes_of(a), *axes_of(b)))
+                for a, b in zip(partitions, inner_partitions, strict=True)],
                 unreduced=spec.unreduced, reduced=spec.reduced))
         return aval.update(shape=tuple(shape), sharding=sharding, vma=aval.vma - self.names)
 
@@ -162,10 +163,10 @@ class Manual(ByKey):
 
     def blocks(self, x: np.ndarray, spec: PartitionSpec) -> list[np.ndarray]:
         """The parts of an array."""
-        found = [x]
+        parts = [x]
         for axis, entry in enumerate(spec):
-            found = [p for b in found for p in np.split(b, self.count(entry), axis)]
-        return found
+            parts = [p for b in parts for p in np.split(b, self.count(entry), axis)]
+        return parts
 
     def others(self, spec: PartitionSpec, free: frozenset[str]) -> tuple[str, ...]:
         """The manual axes that a spec does not name, without `free`."""
@@ -182,12 +183,12 @@ class Manual(ByKey):
 
 def cut_by_vmap(trace: Trace | None) -> frozenset[str]:
     """The mesh axes that shard the axes of outer vmaps."""
-    found: frozenset[str] = frozenset()
+    axes: frozenset[str] = frozenset()
     while trace is not None:
         if isinstance(trace, BatchTrace):
-            found |= set(axes_of(trace.axis.mesh_axis))
+            axes |= set(axes_of(trace.axis.mesh_axis))
         trace = trace.parent
-    return found
+    return axes
 
 
 def manual_of(params: Params) -> Manual:
@@ -249,11 +250,11 @@ class ShardMap(Call):
         body, outs = params["olympuspr"], self.infer(*map(typeof, args), **params)
         with manual_of(params).within():
             program = _parts.in_parts(body)
-        found = self.bind(*_parts.parts_of(args), **{
+        results = self.bind(*_parts.parts_of(args), **{
             **params, "olympuspr": program,
             "in_specs": _of_parts(params["in_specs"], body.in_avals),
             "out_specs": _of_parts(params["out_specs"], body.out_avals)})
-        return _parts.raised(outs, found)
+        return _parts.raised(outs, results)
 
     # An unsharded reference must stay the same on all devices.
     def with_contents(self, params: Params, body: ClosedOlympuspr, new: Sequence[bool]) -> Params:
@@ -347,8 +348,8 @@ class ShardMap(Call):
         first, n, free = split.known, len(known_out), cut_by_vmap(tape)
         # A residual that is a result, too, is not returned twice: it has the result's spec.
         variables = first.olympuspr.outvars
-        twin = [next((j for j in range(n) if variables[j] is v), None) for v in variables[n:]]
-        own = [t is None for t in twin]
+        result_of = [next((j for j in range(n) if variables[j] is v), None) for v in variables[n:]]
+        own = [t is None for t in result_of]
         first = first.rearranged(outputs=[*range(n), *compress(range(n, len(variables)), own)])
         avals = first.out_avals[n:]
         own_specs = tuple([manual.residual_spec(a, free) for a in avals])
@@ -359,21 +360,21 @@ class ShardMap(Call):
         outs = bound_in(tape.parent, self, known, {
             **params, "olympuspr": first, "in_specs": known_specs,
             "out_specs": (*known_out, *own_specs)})
-        found: list[Any] = []
+        unknown_results: list[Any] = []
         if any(kinds):
             def taken(given: Sequence[T], results: Sequence[T], mine: Sequence[T]) -> list[T]:
                 rest = iter(mine)
                 return split.residual_values(given, [next(rest) if t is None else results[t]
-                                                     for t in twin])
+                                                     for t in result_of])
 
             plain = [False] * max(n, len(known))
             with manual.within():
                 later = _without_axes(split.unknown, tuple(taken(plain, plain, scalar)))
                 later = varying_as(manual, later, unknown_out)
-            found = tape.record(self, [*taken(known, outs, outs[n:]), *unknown], {
+            unknown_results = tape.record(self, [*taken(known, outs, outs[n:]), *unknown], {
                 **params, "olympuspr": later, "out_specs": unknown_out,
                 "in_specs": (*taken(known_specs, known_out, own_specs), *unknown_specs)})
-        return merged(kinds, found, outs)
+        return merged(kinds, unknown_results, outs)
 
     def transpose(self, cts: Sequence[Tangent], *args: Transposed, **params: Any
                   ) -> list[Cotangent]:
@@ -439,13 +440,13 @@ def _by_device(checked: ClosedOlympuspr, names: tuple[Hashable, ...]) -> ClosedO
 def _first_of_devices(names: tuple[Hashable, ...], outs: Sequence[Array]) -> list[Array]:
     """The results of a checked body, with the first device's failure on all devices."""
     code, words, *rest = outs
-    device, none = axis_index(names), literal(0, code.dtype)
+    device, zero = axis_index(names), literal(0, code.dtype)
     count = full((), np.iinfo(np.int32).max, device.dtype)
-    first = pmin(select(ne(code, none), device, count), names)
-    mine = eq(device, first)
+    first = pmin(select(ne(code, zero), device, count), names)
+    is_first = eq(device, first)
     words = concatenate([words, bitcast_convert_type(reshape(device, (1,)), words.dtype)], 0)
-    return [psum(select(mine, code, none), names),
-            psum(select(broadcast_in_dim(mine, words.shape, ()), words,
+    return [psum(select(is_first, code, zero), names),
+            psum(select(broadcast_in_dim(is_first, words.shape, ()), words,
                         full(words.shape, 0, words.dtype)), names), *rest]
 
 
@@ -468,10 +469,10 @@ def _of_tangents(specs: Iterable[PartitionSpec]) -> Specs:
 
 def _of_parts(specs: Iterable[PartitionSpec], avals: Sequence[Aval]) -> Specs:
     """The specs of the parts of values of users' types."""
-    found: list[PartitionSpec] = []
+    part_specs: list[PartitionSpec] = []
     for spec, n in zip(specs, _parts.counts(avals), strict=True):
-        found += [spec] * n if isinstance(spec, PartitionSpec) else spec.to_lo()
-    return tuple(found)
+        part_specs += [spec] * n if isinstance(spec, PartitionSpec) else spec.to_lo()
+    return tuple(part_specs)
 
 
 def _with_axes(closed: ClosedOlympuspr, scalar: tuple[bool, ...]) -> ClosedOlympuspr:

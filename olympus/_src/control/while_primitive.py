@@ -130,22 +130,22 @@ class While(Loop):
                 + "".join([f"\n  at {line}" for line in lines[:1]]) +
                 ";\n  a condition that only reads is required, since it is asked once more than "
                 "the body runs;\n  write it in body_fun.")
-        new = [*compress(b_consts, map(operator.and_, in_body, _refs.written(body)))]
-        order = {id(x): i for i, x in enumerate(new)}
-        c_left, b_left = [[_refs.content(x) for x in consts if id(x) not in order]
+        written = [*compress(b_consts, map(operator.and_, in_body, _refs.written(body)))]
+        index_of = {id(x): i for i, x in enumerate(written)}
+        c_left, b_left = [[_refs.content(x) for x in consts if id(x) not in index_of]
                           for consts in (c_consts, b_consts)]
-        values = [*map(_refs.content, new), *carry]
+        values = [*map(_refs.content, written), *carry]
         test_body, step_body = [_on_contents(
-            program, tuple(flags), returned, tuple([order.get(id(x)) for x in consts]), len(new),
-            tuple(map(typeof, (*left, *values))), _refs.sources((*consts, *carry)))
+            program, tuple(flags), returned, tuple([index_of.get(id(x)) for x in consts]),
+            len(written), tuple(map(typeof, (*left, *values))), _refs.sources((*consts, *carry)))
             for program, flags, returned, consts, left in (
                 (cond, in_cond, False, c_consts, c_left), (body, in_body, True, b_consts, b_left))]
         outs = self.bind(*c_left, *b_left, *values, **{
             **params, "cond_nconsts": len(c_left), "cond_olympuspr": test_body,
             "body_nconsts": len(b_left), "body_olympuspr": step_body})
-        for x, out in zip(new, outs, strict=False):
+        for x, out in zip(written, outs, strict=False):
             x._put(out)
-        return outs[len(new):]
+        return outs[len(written):]
 
     # A loop ends at its first failure. A condition that may fail is evaluated before the loop and
     # in the body, and its result is carried.
@@ -159,11 +159,11 @@ class While(Loop):
                                          name="condition"), test.sites)
         body = params["body_olympuspr"]
         nb = len(b_consts)
-        asked = _ask(body, cond, nc, nb)
-        says = _going(asked, nc + nb)
+        body_and_test = _ask(body, cond, nc, nb)
+        go_on = _going(body_and_test, nc + nb)
         return super().checked(checks, [*c_consts, *b_consts, going, *carry], {
-            **params, "cond_nconsts": 0, "cond_olympuspr": says, "body_nconsts": nc + nb,
-            "body_olympuspr": asked})[1:]
+            **params, "cond_nconsts": 0, "cond_olympuspr": go_on, "body_nconsts": nc + nb,
+            "body_olympuspr": body_and_test})[1:]
 
     def until_failure(self, params: Params) -> Params:
         # With a collective in the body, all devices must go on.
@@ -224,14 +224,14 @@ class While(Loop):
         if any(map(per_element, (cond_olympuspr, body_olympuspr))) and not (
                 axis.name is not None and self.uses_axis(axis.name, params)):
             guarded = _guard(body_olympuspr, cond_olympuspr, nc, nb)
-            frozen, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims],
-                                      [True] * (1 + len(carry)))
+            freezing, _ = batch_program(guarded, axis, [*c_dims, *b_dims, 0, *k_dims],
+                                        [True] * (1 + len(carry)))
         else:
-            frozen = _freeze(body_olympuspr, body, cond, nc, tuple(b_dims), tuple(k_dims), axis)
-        test = _any_going(frozen, nc + nb)
+            freezing = _freeze(body_olympuspr, body, cond, nc, tuple(b_dims), tuple(k_dims), axis)
+        test = _any_going(freezing, nc + nb)
         out = self.bind(*c_consts, *b_consts, *going, *carry, **{
             **params, "cond_nconsts": 0, "cond_olympuspr": test, "body_nconsts": nc + nb,
-            "body_olympuspr": frozen})
+            "body_olympuspr": freezing})
         return out[1:], k_dims
 
 
@@ -298,10 +298,10 @@ def _freeze(single: ClosedOlympuspr, body: ClosedOlympuspr, cond: ClosedOlympusp
             return [going, *carry]
         check_elements(axis, going, (*b_consts, *carry), (*b_dims, *k_dims), single)
         one = argmax(going, 0, np.int32)
-        safe = [x if d is None else put_one(going, one, x, d)
-                for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)), strict=True)]
+        stood_in = [x if d is None else put_one(going, one, x, d)
+                    for x, d in zip((*b_consts, *carry), (*b_dims, *[0] * len(carry)), strict=True)]
         new = [select_n(broadcast_in_dim(going, typeof(x).shape, (0,)), x, y)
-               for x, y in zip(carry, eval_closed(body, *safe), strict=True)]
+               for x, y in zip(carry, eval_closed(body, *stood_in), strict=True)]
         return [bitwise_and(going, eval_closed(cond, *c_consts, *new)[0]), *new]
 
     return stage(step, [*cond.in_avals[:nc], *body.in_avals[:nb], cond.out_avals[0],

@@ -90,10 +90,11 @@ class Captures:
         """The changes in value; without any, the new objects replace the old ones in the watch."""
         # By place and value: a list that was built anew with equal items is no change.
         new = Captures(self.fun)
-        old, now = self._found.leaves, new._found.leaves
+        before, after = self._found.leaves, new._found.leaves
         found = [Change(where, self._found.shown(where), new._found.shown(where))
-                 for where in dict.fromkeys([*old, *now])
-                 if where not in old or where not in now or old[where].key != now[where].key]
+                 for where in dict.fromkeys([*before, *after])
+                 if where not in before or where not in after
+                 or before[where].key != after[where].key]
         if not found:
             self._found, self._watch = new._found, new._watch
         return found
@@ -168,16 +169,16 @@ def _walk(fun: Callable[..., PyTree], whole: bool) -> _Walk:
         reads = all_reads(fun.__code__)
         names, lacked = reads.names, reads.names if reads.catches else reads.texts
     while True:     # code that is reached through an attribute may read further attributes
-        found = _Walk(names, lacked, whole)
+        walk = _Walk(names, lacked, whole)
         if whole and isinstance(fun, types.FunctionType):
-            found.function(fun, _SOMEWHERE if whole else _Place("the function", ""), own=True)
+            walk.function(fun, _SOMEWHERE if whole else _Place("the function", ""), own=True)
         else:
-            found.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
-        found.bare()
-        if (not found.asked or found.names <= names) and found.lacking <= lacked:
-            return found
-        names |= found.names
-        lacked |= found.lacking
+            walk.value(fun, _SOMEWHERE if whole else _Place("the function", ""))
+        walk.bare()
+        if (not walk.asked or walk.names <= names) and walk.lacking <= lacked:
+            return walk
+        names |= walk.names
+        lacked |= walk.lacking
 
 
 # Places and values -------------------------------------------------------------------------------
@@ -256,7 +257,7 @@ class _Walk:
         self.opaque: dict[str, str] = {}
         self.inherited: dict[str, str] = {}
         self.home: Any = None       # the module of the guarded function
-        self.asked = False          # whether `attributes` decided what was read anywhere
+        self.asked = False          # whether `attributes` was used
         self._loose: set[str] = set()       # names that code may read of any object
         self._bare: list[types.ModuleType] = []     # library modules that are values
         self._seen: dict[int, Any] = {}

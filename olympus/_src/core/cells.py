@@ -121,8 +121,8 @@ def aliased(what: str, name: str, refs: Sequence[Reference], names: Sequence[str
     places: dict[int, list[str]] = {}
     for ref, where in zip(refs, names, strict=True):
         places.setdefault(identity_of(ref), []).append(where)
-    ref, (a, b, *_) = next((ref, found) for ref in refs
-                           if len(found := places[identity_of(ref)]) > 1)
+    ref, (a, b, *_) = next((ref, given_as) for ref in refs
+                           if len(given_as := places[identity_of(ref)]) > 1)
     instead = ("pass it once: the result would depend on the order in which it is written under "
                "its two names")
     if not a or not b:
@@ -138,13 +138,14 @@ def aliased(what: str, name: str, refs: Sequence[Reference], names: Sequence[str
 def check_aliases(what: str, name: str, consts: Sequence[object], leaves: Sequence[object],
                   name_of_leaf: Callable[[int], str]) -> None:
     """ValueError if a leaf is the same reference as another leaf, or as a constant."""
-    given = [(i, x) for i, x in enumerate(leaves) if is_ref(x)]
-    if not given:
+    given_refs = [(i, x) for i, x in enumerate(leaves) if is_ref(x)]
+    if not given_refs:
         return
-    inside = [x for x in consts if is_ref(x)]
-    refs = [*inside, *[x for _, x in given]]
+    constants = [x for x in consts if is_ref(x)]
+    refs = [*constants, *[x for _, x in given_refs]]
     if len({identity_of(x) for x in refs}) < len(refs):
-        raise aliased(what, name, refs, [*[""] * len(inside), *[name_of_leaf(i) for i, _ in given]])
+        raise aliased(what, name, refs, [
+            *[""] * len(constants), *[name_of_leaf(i) for i, _ in given_refs]])
 
 
 def returned_reference(what: str, name: str, ref: Reference, path: str = "",
@@ -188,13 +189,13 @@ def is_ref(x: object) -> TypeGuard[Reference]:
 
 def globals_with_references(fun: FunctionType) -> list[object]:
     """The references, lists, tuples and dicts among the globals that a function's code names."""
-    found, codes = [], [fun.__code__]
+    references, codes = [], [fun.__code__]
     while codes:
         code = codes.pop()
         codes += [c for c in code.co_consts if isinstance(c, CodeType)]
-        found += [x for name in code.co_names if type(x := fun.__globals__.get(name)) in (
+        references += [x for name in code.co_names if type(x := fun.__globals__.get(name)) in (
             *REFERENCES, list, tuple, dict)]
-    return found
+    return references
 
 
 def at_hand(ref: Reference) -> bool:

@@ -184,10 +184,10 @@ def _whole_alike(a: object, b: object) -> bool:
 
     Either may stand for the other.
     """
-    both = [x for x in (a, b) if isinstance(x, ShapedArray)]
-    return len(both) == 2 and any(not x.sharded for x in both) and not any(
-        any(x.sharding.spec) or any(x.sums) for x in both) and _equal(
-            *[x.update(sharding=None) for x in both])
+    avals = [x for x in (a, b) if isinstance(x, ShapedArray)]
+    return len(avals) == 2 and any(not x.sharded for x in avals) and not any(
+        any(x.sharding.spec) or any(x.sums) for x in avals) and _equal(
+            *[x.update(sharding=None) for x in avals])
 
 
 def _strict(aval: object) -> object:
@@ -200,7 +200,7 @@ def _strict(aval: object) -> object:
         aval = aval.update(vma=frozenset([n for n in aval.vma if sizes.get(n) != 1]))
     if not aval.explicit:
         return aval.update(weak_type=False, sharding=None)
-    where, strict_axes = aval.sharding, told_axes(aval.sharding.mesh, True)
-    spec = where.spec.update(partitions=[
-        entry_of([n for n in axes_of(e) if n in strict_axes]) for e in where.spec])
-    return aval.update(weak_type=False, sharding=where.update(spec=spec))
+    sharding, strict_axes = aval.sharding, told_axes(aval.sharding.mesh, True)
+    spec = sharding.spec.update(partitions=[
+        entry_of([n for n in axes_of(e) if n in strict_axes]) for e in sharding.spec])
+    return aval.update(weak_type=False, sharding=sharding.update(spec=spec))

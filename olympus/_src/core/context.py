@@ -179,12 +179,12 @@ def current_context() -> Context:
     """The current context of this thread: a key that is hashed and compared by identity."""
     # Nearly always the last result. Axes are never changed in place, so one dict means one set of
     # axes.
-    options, axes, found = trace_key(), ctx.axes, ctx.context
-    if found is None or found.options != options or found.axes is not axes:
+    options, axes, context = trace_key(), ctx.axes, ctx.context
+    if context is None or context.options != options or context.axes is not axes:
         key = (options, tuple([(name, type(size), size) for name, size in axes.items()]))
         with _lock:     # one object per setting, also if two threads ask at once
-            found = _contexts.get(key)
-            if found is None:
-                found = _contexts[key] = Context(options, axes)
-        ctx.context, ctx.axes = found, found.axes       # equal axes, compared by identity next time
-    return found
+            context = _contexts.get(key)
+            if context is None:
+                context = _contexts[key] = Context(options, axes)
+        ctx.context, ctx.axes = context, context.axes   # equal axes, compared by identity next time
+    return context

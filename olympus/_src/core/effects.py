@@ -160,9 +160,9 @@ def add_pending(token: Token, ordered: bool) -> None:
         if ordered:
             _last_ordered[:] = [token]
         _pending.append(token)
-        old = _pending[:-_MAX_PENDING]
+        overdue = _pending[:-_MAX_PENDING]
         del _pending[:-_MAX_PENDING]
-    _wait_for(old, _pending)
+    _wait_for(overdue, _pending)
 
 
 def effects_barrier() -> None:

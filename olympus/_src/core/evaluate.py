@@ -75,17 +75,17 @@ def _with_lines(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Array
     recorders = [trace for trace in _enclosing(ctx.trace) if isinstance(trace, StagingTrace)]
     if not recorders:
         return evaluate(pr, consts, args, bind)
-    before = [trace.source for trace in recorders]
+    outer_lines = [trace.source for trace in recorders]
 
     def step(eqn: OlympusprEqn, ins: list[ArrayLike]) -> Any:
-        for trace, line in zip(recorders, before, strict=True):
+        for trace, line in zip(recorders, outer_lines, strict=True):
             trace.source = eqn.source or line
         return bind(eqn, ins)
 
     try:
         return evaluate(pr, consts, args, step)
     finally:
-        for trace, line in zip(recorders, before, strict=True):
+        for trace, line in zip(recorders, outer_lines, strict=True):
             trace.source = line
 
 

@@ -68,7 +68,7 @@ class Facts:
     # Whether `lower` emits at most one operation, on all operands, from params and types alone.
     single: bool = False
     # For derivatives.
-    linear: tuple[int, ...] = ()    # the operands in each of which it is linear
+    linear: tuple[int, ...] = ()    # operands in which it is linear, each by itself
     additive: bool = False  # whether it is jointly linear in all operands of the result's dtype
     flat_in: tuple[int, ...] = ()   # operands in which it is piecewise constant: no tangent passes
     # For `lowering.fences`.

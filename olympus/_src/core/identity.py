@@ -51,14 +51,14 @@ def identity(closed: ClosedOlympuspr) -> bytes | None:
     """A digest that equal programs of this process share, or None; computed once."""
     # Not `derived`: the Context does not change the result, replaced lowering rules do.
     key = (identity, Primitive.lowerings, *map(id, closed.consts))
-    found = closed.cache.get(key)
-    if found is None:
+    entry = closed.cache.get(key)
+    if entry is None:
         try:
             code = _code(closed)
         except _Unknown:
             code = None
-        found = closed.cache[key] = code, closed.consts     # held, so that their ids stay theirs
-    return found[0]
+        entry = closed.cache[key] = code, closed.consts     # held, so that their ids stay theirs
+    return entry[0]
 
 
 class Firsts:
@@ -73,10 +73,10 @@ class Firsts:
     def first(self, closed: ClosedOlympuspr, name: str) -> ClosedOlympuspr:
         """The first program that equals `closed`; `closed` itself if it is new."""
         # A program that is alone in its name, types and size needs no digest.
-        likeness = name, len(closed.eqns), (*closed.in_avals,), (*closed.out_avals,)
-        alike = self.alike.get(likeness)
+        outline = name, len(closed.eqns), (*closed.in_avals,), (*closed.out_avals,)
+        alike = self.alike.get(outline)
         if alike is None:
-            self.alike[likeness] = {None: closed}
+            self.alike[outline] = {None: closed}
             return closed
         if None in alike:
             alone = alike.pop(None)
@@ -107,10 +107,10 @@ def _closed(program: Any) -> ClosedOlympuspr:
 
 def _part_number(key: object) -> int:
     """The number of a part: a hashable value that keeps no user's object alive."""
-    found = _part_numbers.get(key)
-    if found is None:
-        found = _part_numbers[key] = next(_next_number)
-    return found
+    number = _part_numbers.get(key)
+    if number is None:
+        number = _part_numbers[key] = next(_next_number)
+    return number
 
 
 def _code(closed: ClosedOlympuspr) -> bytes:
@@ -154,8 +154,8 @@ def _params_without_programs(prim: Primitive, params: Params,
     """Note the programs that a primitive carries; return the other params that lowering reads."""
     if prim.programs is None:
         raise _Unknown
-    read = params if prim.lowered is None else prim.lowered
-    pending = [params[name] for name in reversed(prim.programs) if name in read]
+    lowered = params if prim.lowered is None else prim.lowered
+    pending = [params[name] for name in reversed(prim.programs) if name in lowered]
     while pending:
         param = pending.pop()
         if param is None:
@@ -169,7 +169,7 @@ def _params_without_programs(prim: Primitive, params: Params,
                 raise _Unknown
             note(1)
             note(_part_number(code))
-    return {name: params[name] for name in read if name not in prim.programs}
+    return {name: params[name] for name in lowered if name not in prim.programs}
 
 
 def _operation(prim: Primitive, params: Params) -> int:
@@ -177,19 +177,19 @@ def _operation(prim: Primitive, params: Params) -> int:
     if prim.open or prim.platform_rules:
         raise _Unknown
     values = (*params.values(),)
-    kinds = (*map(type, values),)
+    types = (*map(type, values),)
     # The usual case first. The types are in the key, because 1 == 1.0 and (1,) == (1.0,). Params
     # with a float have their bits as key below.
-    key = (prim.lower, *params, kinds, bit_key(values) if tuple in kinds else values)
+    key = (prim.lower, *params, types, bit_key(values) if tuple in types else values)
     try:
-        found = _part_numbers.get(key)
+        number = _part_numbers.get(key)
     except TypeError:       # not hashable
         raise _Unknown from None
-    if found is None:
+    if number is None:
         if type(prim.lower) is not MethodType:
             raise _Unknown
-        found = _part_number(key if _is_exact(values) else (prim.lower, *params, bit_key(values)))
-    return found
+        number = _part_number(key if _is_exact(values) else (prim.lower, *params, bit_key(values)))
+    return number
 
 
 def _is_exact(value: object) -> bool:

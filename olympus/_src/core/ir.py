@@ -148,10 +148,10 @@ def read(atoms: Iterable[Atom], env: Mapping[Var, T]) -> list[T]:
     """The values of atoms: the variables' in `env`; a literal stands for itself."""
     # A loop: in Python 3.11 a comprehension is a second frame, and every pass is here for every
     # equation.
-    values: list[Any] = []
+    results: list[Any] = []
     for atom in atoms:
-        values.append(atom if type(atom) is Literal else env[atom])
-    return values
+        results.append(atom if type(atom) is Literal else env[atom])
+    return results
 
 
 def numbers(values: Iterable[object]) -> list[Any]:
@@ -274,18 +274,18 @@ class Olympuspr:
     @property
     def is_high(self) -> bool:
         """Whether the program has values of users' types or users' operations (computed once)."""
-        found = self.cache.get("has high")
-        if found is None:
-            found = self.cache["has high"] = _has_high(self)
-        return found
+        flag = self.cache.get("has high")
+        if flag is None:
+            flag = self.cache["has high"] = _has_high(self)
+        return flag
 
     @property
     def primitives(self) -> frozenset[Any]:
         """The primitives of all equations; passes leave early by them."""
-        found = self._primitives
-        if found is None:
-            found = self._primitives = frozenset(map(_primitive, self.eqns))
-        return found
+        primitives = self._primitives
+        if primitives is None:
+            primitives = self._primitives = frozenset(map(_primitive, self.eqns))
+        return primitives
 
     def replace(self, **changes: object) -> Olympuspr:
         """A copy with the named fields changed and an empty cache; effects follow from them."""

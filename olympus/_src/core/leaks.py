@@ -46,9 +46,9 @@ def check_leaks(trace: Trace, notes: dict[int, str] | None) -> None:
     ours: list[object] = [leaked]
     shown = [f"{x.aval} ({printed_name(x)}, {_noted(x, notes)}; held by {_holder(x, ours)})"
              for x in islice(leaked, 3)]
-    more = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
+    others = f" and {len(leaked) - 3} more" if len(leaked) > 3 else ""
     raise errors.LeakError(
-        f"check_tracer_leaks: Leaked trace: {', '.join(shown)}{more} outlived the "
+        f"check_tracer_leaks: Leaked trace: {', '.join(shown)}{others} outlived the "
         "transformation; a traced value may not be kept after the function returns; return it "
         "from the function instead of storing it in a global, an attribute or a closure.")
 

@@ -67,16 +67,16 @@ class Zero:
         return f"Zero({self.aval})"
 
 
-def with_zeros(avals: Sequence[ShapedArray], given: Iterator[Array]) -> list[Any]:
+def with_zeros(avals: Sequence[ShapedArray], nonzero: Iterator[Array]) -> list[Any]:
     """A tangent or cotangent for each aval: `Zero` for float0, the next given one otherwise."""
-    return [Zero(a) if is_float0(a) else next(given) for a in avals]
+    return [Zero(a) if is_float0(a) else next(nonzero) for a in avals]
 
 
 def spread_tangents(avals: Iterable[Aval], nonzero: Iterable[bool], tangents: Iterable[Tangent]
                     ) -> list[Tangent]:
     """A tangent for each value: the next of `tangents` where it is not zero, a `Zero` elsewhere."""
-    given = iter(tangents)
-    return [next(given) if nz else Zero(a.to_tangent_aval())
+    nonzero_tangents = iter(tangents)
+    return [next(nonzero_tangents) if nz else Zero(a.to_tangent_aval())
             for a, nz in zip(avals, nonzero, strict=True)]
 
 
@@ -386,14 +386,14 @@ class Primitive(TagRules):
 
     def bodies(self, params: Params) -> list[Any]:
         """The programs, open or closed, that an equation with these params carries."""
-        found = []
+        programs = []
         for name in params if self.programs is None else self.programs:
             param = params[name]
             if type(param) is ClosedOlympuspr:      # the usual case
-                found.append(param)
+                programs.append(param)
             else:
-                found += programs_in(param)
-        return found
+                programs += programs_in(param)
+        return programs
 
     def applied(self, params: Params, xs: Sequence[T]
                 ) -> list[tuple[str, ClosedOlympuspr, Sequence[T]]]:
@@ -539,9 +539,9 @@ class Higher(Primitive, abstract=True):
         """Apply the operation in the current trace."""
         for x in args if MUTABLE else ():       # hot: no frames
             if type(getattr(x, "aval", None)) in MUTABLE:
-                found = Higher.on_references(self, args, params)
-                if found is not None:
-                    return found
+                results = Higher.on_references(self, args, params)
+                if results is not None:
+                    return results
                 break
         return ctx.trace.process(self, tuple(numbers(args)) if self.foreign else args, params)
 
@@ -598,10 +598,10 @@ class RuleView(MutableMapping[Primitive, Any]):
         self.rule, self.show, self.store = rule, show, store
 
     def __getitem__(self, prim: Primitive) -> Any:
-        found = getattr(prim, self.rule, None)
-        if found is None:
+        rule = getattr(prim, self.rule, None)
+        if rule is None:
             raise KeyError(prim)
-        return self.show(prim, found)
+        return self.show(prim, rule)
 
     def __setitem__(self, prim: Primitive, rule: object) -> None:
         setattr(prim, self.rule, self.store(rule))

@@ -45,11 +45,11 @@ class Names:
 
     def drop_unread(self, pr: Olympuspr) -> None:
         """Name `_` the results that nothing reads."""
-        read = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "raw")}
-        read.update(a for a in pr.outvars if not hasattr(a, "raw"))
+        read_vars = {a for eqn in pr.eqns for a in eqn.invars if not hasattr(a, "raw")}
+        read_vars.update(a for a in pr.outvars if not hasattr(a, "raw"))
         for eqn in pr.eqns:
             for var in eqn.outvars:
-                if var not in read:
+                if var not in read_vars:
                     self.taken.setdefault(var, "_")
 
     def alias(self, inner: Sequence[Atom], outer: Sequence[Atom]) -> None:
@@ -59,11 +59,11 @@ class Names:
         """
         if len(inner) != len(outer):
             return
-        used = set()
+        operands_named = set()
         for var, like in zip(inner, outer, strict=True):
-            if not (hasattr(var, "raw") or hasattr(like, "raw") or like in used
+            if not (hasattr(var, "raw") or hasattr(like, "raw") or like in operands_named
                     or var in self.taken):
-                used.add(like)
+                operands_named.add(like)
                 self.taken[var] = self.of(like)
 
 
@@ -137,15 +137,15 @@ def _shared(pr: Olympuspr) -> list[tuple[Olympuspr, str]]:
         for eqn in program.eqns:
             called = _called_program(eqn)
             for inner in map(_open, eqn.primitive.bodies(eqn.params)):
-                seen = uses.get(id(inner), 0)
+                calls = uses.get(id(inner), 0)
                 # Each program is visited once, however often it is called: the pass is linear. A
                 # body comes before its callers, so that every name is printed before its use.
                 if inner is called:
-                    uses[id(inner)] = seen + 1
-                    if not seen:
+                    uses[id(inner)] = calls + 1
+                    if not calls:
                         visit(inner)
                         order.append((inner, eqn.params["name"]))
-                elif not seen:
+                elif not calls:
                     visit(inner)
 
     visit(pr)
@@ -197,7 +197,7 @@ def _atom(atom: Any, names: Names) -> str:
     kind = PYTHON_KINDS.get(getattr(aval.dtype, "kind", "")) \
         if type(value) in PYTHON_SCALARS else None
     if kind is not None:
-        value = kind(value)     # all digits, not those of the dtype
+        value = kind(value)     # all digits, also beyond the dtype's precision
     elif (isinstance(aval.dtype, np.dtype) and aval.dtype.names is None
           and not isinstance(value, SymbolicDim)):
         value = np.asarray(value).astype(aval.dtype).item()
@@ -217,8 +217,8 @@ def _eqn(eqn: OlympusprEqn, names: Names, settings: Settings) -> pretty.Doc:
     bound = [outs, pretty.text(" = ")] if eqn.outvars else []
     operands = [_atom(a, names) for a in eqn.invars]
     if settings.custom_rules and eqn.primitive.text is not None:
-        given = ", ".join([_binder(v, names, settings) for v in eqn.outvars])
-        doc = pretty.text(eqn.primitive.text(eqn, given, operands))
+        results = ", ".join([_binder(v, names, settings) for v in eqn.outvars])
+        doc = pretty.text(eqn.primitive.text(eqn, results, operands))
     else:
         doc = pretty.concat([*bound, pretty.text(eqn.primitive.name),
                              _params(params, bodies, names, settings), pretty.text(" "),

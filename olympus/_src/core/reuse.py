@@ -121,35 +121,36 @@ class Use:
         for i, uses in groupby(usage.uses, itemgetter(0)):  # one key as two operands is two uses
             self._mark([(flat[i][position], (*lines, *self.lines))
                         for _, position, lines in uses])
-        made: dict[Cell, Cell] = {}
+        fresh: dict[Cell, Cell] = {}
 
         def actual(cell: Cell) -> Cell:
             place = usage.origin.get(cell)
             if place is not None:
                 return flat[place[0]][place[1]]
-            if cell not in made:
-                made[cell] = Cell(cell.used)
-            return made[cell]
+            if cell not in fresh:
+                fresh[cell] = Cell(cell.used)
+            return fresh[cell]
 
         return [None if cells is None else _each(actual, cells) for cells in usage.outs]
 
     def branches(self, programs: Sequence[ClosedOlympuspr], cells: Sequence[Cells]) -> list[Cells]:
         """The results' cells after one of the programs ran: used if any of them used it."""
-        out: list[Cells] = []
-        outs, used = [], []
+        made: list[Cells] = []
+        branch_uses, uses = [], []
         for closed in programs:
             start = len(self.log)
-            out = self.call(closed, cells)
-            outs.append([[] if c is None else [(cell, cell.used) for cell in c.flat] for c in out])
-            used += [(cell, cell.used) for cell in self.log[start:]]
+            made = self.call(closed, cells)
+            branch_uses.append([[] if c is None else [(cell, cell.used) for cell in c.flat]
+                                for c in made])
+            uses += [(cell, cell.used) for cell in self.log[start:]]
             for cell in self.log[start:]:   # each branch starts from the same state
                 cell.used = None
             del self.log[start:]
-        for cell, lines in used:
+        for cell, lines in uses:
             cell.used = lines
             self.log.append(cell)
         return [None if c is None else _reshaped(list(map(_either, *rows)), c.shape)
-                for c, *rows in zip(out, *outs, strict=True)]
+                for c, *rows in zip(made, *branch_uses, strict=True)]
 
     def loop(self, step: Callable[[int, Sequence[Cells]], list[Cells]], carry: Sequence[Cells],
              length: object = None) -> list[Cells]:
@@ -157,8 +158,8 @@ class Use:
 
         It runs as many iterations as a key needs to pass through all positions of the carry.
         """
-        most = 2 + sum(c is not None for c in carry)
-        for i in range(min(length, most) if isinstance(length, int) else most):
+        limit = 2 + sum(c is not None for c in carry)
+        for i in range(min(length, limit) if isinstance(length, int) else limit):
             carry = step(i, carry)
         return list(carry)
 
@@ -188,17 +189,17 @@ class Use:
         keys = [c.reshape(-1) for c in cells if c is not None]
         if not keys:
             return read(self, cells, eqn)
-        start, numbers = 0, []
+        start, numbered = 0, []
         for c in cells:
-            numbers.append(None if c is None else
-                           np.arange(start, start + c.size, dtype=np.int32).reshape(c.shape))
+            numbered.append(None if c is None else
+                            np.arange(start, start + c.size, dtype=np.int32).reshape(c.shape))
             start += 0 if c is None else c.size
-        values = self._values(eqn, numbers)
+        values = self._values(eqn, numbered)
         if values is None:
             self.chooses = True
             return None
-        every = np.concatenate(keys)
-        return [_reshaped(every[np.asarray(x).reshape(-1)], v.aval.shape)
+        all_keys = np.concatenate(keys)
+        return [_reshaped(all_keys[np.asarray(x).reshape(-1)], v.aval.shape)
                 if _is_key(v.aval) else None
                 for v, x in zip(eqn.outvars, _evaluate_now(eqn, values), strict=True)]
 
@@ -261,10 +262,10 @@ def _call_lines(lines: Lines) -> str:
 
 def summary(pr: Olympuspr) -> Summary:
     """The use of keys in an open program, computed once."""
-    found = pr.cache.get("reuse")
-    if found is None:
-        found = pr.cache["reuse"] = _summarize(pr)
-    return found
+    usage = pr.cache.get("reuse")
+    if usage is None:
+        usage = pr.cache["reuse"] = _summarize(pr)
+    return usage
 
 
 def _summarize(pr: Olympuspr, values: Sequence[object] = ()) -> Summary:
@@ -284,10 +285,10 @@ def _summarize(pr: Olympuspr, values: Sequence[object] = ()) -> Summary:
         if prim.cells is None:
             for cells in ins:
                 use.consume(cells)
-            made: Sequence[Cells] = [None] * len(eqn.outvars)
+            out_cells: Sequence[Cells] = [None] * len(eqn.outvars)
         else:
-            made = prim.cells(use, ins, eqn)
-        for v, cells in zip(eqn.outvars, made, strict=True):
+            out_cells = prim.cells(use, ins, eqn)
+        for v, cells in zip(eqn.outvars, out_cells, strict=True):
             if _is_key(v.aval):
                 env[v] = _new(v.aval.shape) if cells is None else cells
     operands = [env.get(v) for v in inputs] + [cells for _, cells in use.captured.values()]

@@ -324,9 +324,9 @@ def closure_convert(closed: ClosedOlympuspr) -> tuple[ClosedOlympuspr, list[Any]
         return closed, []
     pr = closed.olympuspr
     # In the order of the constants: callers bind [*values, *arguments].
-    moved = [v for v, h in zip(pr.constvars, flags, strict=True) if h]
+    passed = [v for v, h in zip(pr.constvars, flags, strict=True) if h]
     kept = [(v, c) for v, c, h in zip(pr.constvars, closed.consts, flags, strict=True) if not h]
-    new = pr.replace(constvars=[v for v, _ in kept], invars=[*moved, *pr.invars])
+    new = pr.replace(constvars=[v for v, _ in kept], invars=[*passed, *pr.invars])
     return (ClosedOlympuspr(new, [c for _, c in kept]),
             [c for c, h in zip(closed.consts, flags, strict=True) if h])
 

@@ -76,35 +76,36 @@ def tagged(prim: TagRules, avals: Sequence[Aval], outs: Any, params: Params) -> 
             return outs
     if prim.spread is by_body:
         return outs
-    plain = list(outs) if prim.multiple_results else [outs]
+    inferred = list(outs) if prim.multiple_results else [outs]
     arrays = [a for a in avals if isinstance(a, ShapedArray)]
     mesh = _mesh(prim, arrays)
-    shardings: Sequence[Any] = [None] * len(plain)
+    shardings: Sequence[Any] = [None] * len(inferred)
     if mesh is not None:
-        specs = (_result_entries(prim, mesh, avals, plain, params) if mesh.explicit_axes else
-                 [()] * len(plain))     # XLA decides
-        sums = _sums(prim, arrays, plain, specs)
+        specs = (_result_entries(prim, mesh, avals, inferred, params) if mesh.explicit_axes else
+                 [()] * len(inferred))     # XLA decides
+        sums = _sums(prim, arrays, inferred, specs)
         shardings = [NamedSharding(mesh, PartitionSpec(*entries, **sums._asdict()))
                      for entries in specs]
     vma = arrays[0].vma if arrays else frozenset()      # `check_varying`: all have these
     if prim.varying is not None:
         vma = prim.varying(vma, params)
-    spaces = _spaces(prim, arrays, plain) if prim.memory is None else prim.memory(arrays, plain)
+    spaces = (_spaces(prim, arrays, inferred) if prim.memory is None else
+              prim.memory(arrays, inferred))
     results = [a.update(sharding=s, vma=vma, memory_space=m) if isinstance(a, ShapedArray)
-               else a for a, s, m in zip(plain, shardings, spaces, strict=True)]
+               else a for a, s, m in zip(inferred, shardings, spaces, strict=True)]
     return results if prim.multiple_results else results[0]
 
 
 def _spaces(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval]) -> list[Space]:
     """The memory of the results: the one memory of the operands that have axes."""
-    there = [a for a in arrays if a.shape]
-    for a in there:
-        if a.memory_space is not there[0].memory_space:
+    ranked = [a for a in arrays if a.shape]
+    for a in ranked:
+        if a.memory_space is not ranked[0].memory_space:
             raise ValueError(
                 f"{prim.name}: memory_space of all inputs passed to `{prim.name}` must be the "
-                f"same; operands with type: {there[0]} and with type: {a} given; move one with "
+                f"same; operands with type: {ranked[0]} and with type: {a} given; move one with "
                 "device_put and a memory.Space.")
-    return [there[0].memory_space if there else Space.Device] * len(outs)
+    return [ranked[0].memory_space if ranked else Space.Device] * len(outs)
 
 
 def in_memory_of_first(operands: Sequence[ShapedArray], outs: Sequence[ShapedArray]) -> list[Space]:
@@ -135,12 +136,12 @@ def check_varying(prim: TagRules, avals: Sequence[Aval]) -> None:
     If one operand is reduced along an axis, each other must be reduced or vary along it; otherwise
     a device would have a full cotangent for one and a term of the sum for the other.
     """
-    common, reduced = None, frozenset()
+    vma, reduced = None, frozenset()
     for a in avals:
         if type(a) is ShapedArray:
-            if common is None:
-                common = a.vma
-            elif a.vma is not common and a.vma != common and prim.spread is not by_body:
+            if vma is None:
+                vma = a.vma
+            elif a.vma is not vma and a.vma != vma and prim.spread is not by_body:
                 raise VaryingError(prim, avals)
             if a.sharded:
                 reduced |= _reduced_axes([a])
@@ -205,27 +206,28 @@ def vary_alike(operands: Sequence[ArrayLike]) -> list[ArrayLike]:
     """The operands, cast in the current trace to vary along the same axes."""
     avals = list(map(typeof, operands))
     arrays = [isinstance(a, ShapedArray) for a in avals]
-    given = [a for x, a, array in zip(operands, avals, arrays, strict=True)
-             if array and not is_literal(x)]
-    vma = frozenset().union(*[a.vma for a in given])
-    reduced = _reduced_axes(given) - vma
-    found = [x if not array else
-             Literal(getattr(x, "raw", x), a.update(vma=vma)) if is_literal(x) else pvary(x, vma)
-             for x, a, array in zip(operands, avals, arrays, strict=True)]
-    terms = [a.sharding for a in given if a.sums[0]]
+    operand_avals = [a for x, a, array in zip(operands, avals, arrays, strict=True)
+                     if array and not is_literal(x)]
+    vma = frozenset().union(*[a.vma for a in operand_avals])
+    reduced = _reduced_axes(operand_avals) - vma
+    cast_operands = [x if not array else
+                     Literal(getattr(x, "raw", x), a.update(vma=vma)) if is_literal(x) else
+                     pvary(x, vma)
+                     for x, a, array in zip(operands, avals, arrays, strict=True)]
+    terms = [a.sharding for a in operand_avals if a.sums[0]]
     if terms:       # a literal zero may be a term of any sum
         spec = PartitionSpec(unreduced=terms[0].spec.unreduced)
-        found = [Literal(x.raw, x.aval.update(sharding=NamedSharding(terms[0].mesh, spec)))
-                 if type(x) is Literal and not x.raw else x for x in found]
+        cast_operands = [Literal(x.raw, x.aval.update(sharding=NamedSharding(terms[0].mesh, spec)))
+                         if type(x) is Literal and not x.raw else x for x in cast_operands]
     if not reduced:
-        return found
-    mesh = next(a.sharding.mesh for a in given if reduced & a.sums[1])
+        return cast_operands
+    mesh = next(a.sharding.mesh for a in operand_avals if reduced & a.sums[1])
     spec = PartitionSpec(reduced=reduced)
     return [x if not array else
             Literal(x.raw, x.aval.update(sharding=NamedSharding(mesh, spec)))
             if type(x) is Literal else
             _recast(x, reduced.difference(*a.sums), "invarying", "reduced", mesh)
-            for x, a, array in zip(found, avals, arrays, strict=True)]
+            for x, a, array in zip(cast_operands, avals, arrays, strict=True)]
 
 
 def _mesh(prim: TagRules, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
@@ -240,23 +242,23 @@ def _mesh(prim: TagRules, arrays: Sequence[ShapedArray]) -> AbstractMesh | None:
     if len(meshes) > 1:
         if not any(m.explicit_axes for m in meshes):
             return None
-        around = mesh_of_types.value
+        ambient = mesh_of_types.value
         raise MeshMismatchError(
             f"{prim.name}: operands {_types_text(arrays)} have the meshes "
             f"{', '.join(map(str, meshes))}; one mesh is required; move all operands to it with "
-            f"olympus.device_put. For primitive {prim.name}, context mesh {around} should match "
+            f"olympus.device_put. For primitive {prim.name}, context mesh {ambient} should match "
             "the aval mesh.")
-    around = mesh_of_types.value
+    ambient = mesh_of_types.value
     if meshes:
-        if around is not None and around.size not in (0, meshes[0].size) and (
+        if ambient is not None and ambient.size not in (0, meshes[0].size) and (
                 meshes[0].explicit_axes):
             raise MeshMismatchError(
-                f"For primitive {prim.name}, context mesh {around} should match the aval mesh "
+                f"For primitive {prim.name}, context mesh {ambient} should match the aval mesh "
                 f"{meshes[0]} for shape {_types_text(arrays)}; operands on the mesh around are "
                 "required; leave that mesh, or move them with olympus.device_put.")
         return meshes[0]
     # The ambient mesh decides where operands do not.
-    return None if around is None or around.manual_axes or around.empty else around
+    return None if ambient is None or ambient.manual_axes or ambient.empty else ambient
 
 
 def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], outs: Sequence[Aval],
@@ -268,10 +270,10 @@ def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], ou
         return [(None,) * a.ndim for a in outs]
     operands = [Operand(a.shape, a.sharding.spec.partitions if a.ndim else (), mesh)
                 for a in avals]
-    given = f"{prim.name}: operands {_types_text(avals)} given; {prim.refuses}"
+    start = f"{prim.name}: operands {_types_text(avals)} given; {prim.refuses}"
     if prim.spread is None:
         if any(e is not None for x in operands for e in x.entries):
-            raise ShardingTypeError(f"{given}the operation does not say how its result is spread; "
+            raise ShardingTypeError(f"{start}the operation does not say how its result is spread; "
                                     "operands that are not cut are required; reshard them.")
         return [(None,) * a.ndim for a in outs]
     try:
@@ -280,9 +282,9 @@ def _result_entries(prim: TagRules, mesh: AbstractMesh, avals: Sequence[Any], ou
             _check_entries(prim.name, mesh, a.shape, entries)
     except ShardingTypeError as error:
         if type(error) is _IncompatibleError:
-            given = given.replace(":", " got incompatible shardings for broadcasting:", 1)
-        more = f" Or say how the result is cut: {prim.settled_by}." if prim.settled_by else ""
-        raise ShardingTypeError(f"{given}{said(error)}{more}") from None
+            start = start.replace(":", " got incompatible shardings for broadcasting:", 1)
+        advice = f" Or say how the result is cut: {prim.settled_by}." if prim.settled_by else ""
+        raise ShardingTypeError(f"{start}{said(error)}{advice}") from None
     return results
 
 
@@ -297,17 +299,18 @@ def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
     specs = [a.sharding.spec for a in arrays]
     if not any(s.unreduced or s.reduced for s in specs):
         return _NO_SUMS
-    given = f"{prim.name}: operands {_types_text(arrays)} given; "
+    start = f"{prim.name}: operands {_types_text(arrays)} given; "
     reduced = frozenset().union(*[s.reduced for s in specs])
     unreduced = frozenset().union(*[s.unreduced for s in specs])
-    terms = [i for i, s in enumerate(specs) if s.unreduced]
-    for i in terms:
+    unreduced_at = [i for i, s in enumerate(specs) if s.unreduced]
+    for i in unreduced_at:
         dtype = arrays[i].dtype
         alike = [j for j, a in enumerate(arrays) if a.dtype == dtype]
         others = [j for j, a in enumerate(arrays) if j != i and a.ndim]
         if not (prim.additive and all(specs[j].unreduced == unreduced for j in alike)
                 and (is_inexact(outs[0].dtype) or not is_inexact(dtype))
-                or terms == [i] and i in prim.linear and (not prim.additive or len(arrays) == 1)
+                or unreduced_at == [i] and i in prim.linear
+                and (not prim.additive or len(arrays) == 1)
                 and all(unreduced <= specs[j].reduced for j in others)):
             kind: Any = ZeroNeededError if prim.additive and any(
                 not arrays[j].ndim and not arrays[j].sharded for j in alike) else ShardingTypeError
@@ -322,16 +325,16 @@ def _sums(prim: TagRules, arrays: Sequence[ShapedArray], outs: Sequence[Aval],
                 why = f"an unreduced rule for {prim.name} is not implemented"
             manual = unreduced.intersection(arrays[i].sharding.mesh.manual_axes)
             raise kind(
-                f"{given}operand {i} is unreduced along {quoted(unreduced)}, and {why}; use "
+                f"{start}operand {i} is unreduced along {quoted(unreduced)}, and {why}; use "
                 f"{'lax.psum' if manual else 'olympus.reshard'} first.")
     for a, s in zip(arrays, specs, strict=True):
         names = frozenset(n for e in s for n in axes_of(e)) | s.reduced | s.unreduced
         if a.sharded and a.ndim and is_inexact(a.dtype) and not reduced <= names:
             raise ShardingTypeError(
-                f"{given}one is reduced along {quoted(reduced)}, and {a} is not, nor is it cut "
+                f"{start}one is reduced along {quoted(reduced)}, and {a} is not, nor is it cut "
                 "along all of these; use olympus.reshard first.")
-    cut = frozenset(n for entries in results for e in entries for n in axes_of(e))
-    return Sums(unreduced, reduced - cut - unreduced)
+    sharded = frozenset(n for entries in results for e in entries for n in axes_of(e))
+    return Sums(unreduced, reduced - sharded - unreduced)
 
 
 def _types_text(avals: Sequence[Aval]) -> str:
@@ -358,11 +361,11 @@ def merged(operands: Sequence[Operand]) -> Entries:
     """The common entries of arrays that are combined element by element."""
     out = []
     for i, column in enumerate(zip(*(x.entries for x in operands), strict=True)):
-        cut = dict.fromkeys([e for e in column if e is not None])
-        if len(cut) > 1:
-            raise _IncompatibleError(f"axis {i} is cut along {' and along '.join(map(repr, cut))}; "
-                                     "operands must agree; reshard one.")
-        out.append(next(iter(cut), None))
+        axes = dict.fromkeys([e for e in column if e is not None])
+        if len(axes) > 1:
+            raise _IncompatibleError(f"axis {i} is cut along {' and along '.join(map(repr, axes))};"
+                                     " operands must agree; reshard one.")
+        out.append(next(iter(axes), None))
     return tuple(out)
 
 
@@ -485,14 +488,14 @@ def _dealt(mesh: AbstractMesh, names: Sequence[str], sizes: Sequence[DimSize]) -
         return [entry_of(names)]
     out, names = [], list(names)
     for n in sizes:
-        mine: list[Any] = []
+        names_of_axis: list[Any] = []
         while names and n > 1:
             n, left = divmod(n, mesh.shape[names[0]])
             if left:
                 raise ShardingTypeError(f"the mesh axis {names[0]!r} does not divide an axis that "
                                         "is split; reshard the operand.")
-            mine.append(names.pop(0))
-        out.append(entry_of(mine))
+            names_of_axis.append(names.pop(0))
+        out.append(entry_of(names_of_axis))
     return out
 
 
@@ -539,16 +542,16 @@ def contract(operands: Sequence[Operand], outs: Sequence[ShapedArray], params: P
         raise ShardingTypeError("dot_general requires lhs batch dimensions and rhs batch "
                                 "dimensions to have the consistent sharding: "
                                 f"{said(error)}") from None
-    kept = params["out_sharding"] or frozenset()
+    unreduced = params["out_sharding"] or frozenset()
     for i, j in zip(lc, rc, strict=True):
-        mine, its = lhs.entries[i], rhs.entries[j]
-        if mine is not None and its is not None and not (
-                mine == its and kept.issuperset(axes_of(mine))):
-            why = "Contracting dimensions are sharded" if mine == its else (
+        lhs_entry, rhs_entry = lhs.entries[i], rhs.entries[j]
+        if lhs_entry is not None and rhs_entry is not None and not (
+                lhs_entry == rhs_entry and unreduced.issuperset(axes_of(lhs_entry))):
+            why = "Contracting dimensions are sharded" if lhs_entry == rhs_entry else (
                 "dot_general requires contracting dimensions to have consistent sharding")
             raise ShardingTypeError(
-                f"{why}: the contracted axes are cut along {mine!r} and {its!r}, so that how the "
-                "result is cut is open; reshard one.")
+                f"{why}: the contracted axes are cut along {lhs_entry!r} and {rhs_entry!r}, so "
+                "that how the result is cut is open; reshard one.")
     return [(*batch, *without(lhs.entries, (*lc, *lb)), *without(rhs.entries, (*rc, *rb)))]
 
 

@@ -63,19 +63,19 @@ def call(trace: Trace, fun: Callable[..., PyTree], args: Sequence[object],
     if len(operands) > 1 and len({*map(id, operands)}) < len(operands):
         places = {id(x): i for i, x in enumerate(operands)}
         key.append(tuple([places[id(x)] for x in operands]))     # which operands are one object
-    found = _templates.get(whole := tuple(key), _templates)
-    if found is _templates:
+    template = _templates.get(whole := tuple(key), _templates)
+    if template is _templates:
         if own is not None:
             return _record(own, whole, operands, fun, args, kwargs)
-        found = _templates[whole] = _staged(fun, args, kwargs)
-    if found is None:
+        template = _templates[whole] = _staged(fun, args, kwargs)
+    if template is None:
         return fun(*args, **kwargs)
     if own is not None:
-        return found.write(own, operands)
+        return template.write(own, operands)
     # The user's strict options do not apply inside of library functions, but they would to custom
     # rules among the equations that `bind` binds here.
     strict = numpy_dtype_promotion.value != "standard" or numpy_rank_promotion.value != "allow"
-    return fun(*args, **kwargs) if strict else found.bind(operands)
+    return fun(*args, **kwargs) if strict else template.bind(operands)
 
 
 def by_identity(kind: type[T]) -> type[T]:
@@ -146,7 +146,7 @@ class Template:
         for const in self.consts:
             values.append(trace.atom(const))
         line, scope, record = trace.source or _user_frame(3), ctx.scope, trace.eqns.append
-        at, note = values.__getitem__, values.append
+        at, append = values.__getitem__, values.append
         for prim, places, aval, params, names in self.eqns:
             eqn = new(OlympusprEqn)
             eqn.primitive, eqn.params, eqn.effects, eqn.source = prim, params, NO_EFFECTS, line
@@ -159,7 +159,7 @@ class Template:
                 var = new(Var)
                 var.aval = aval
                 eqn.outvars = [var]
-                note(var)
+                append(var)
             record(eqn)
         if self.height > trace.height:
             trace.height = self.height
@@ -215,8 +215,8 @@ def _staged(fun: Callable[..., PyTree], args: Sequence[object], kwargs: Mapping[
 
     def recorded(*tracers: JitTracer) -> tuple[tuple[()], Template | None]:
         left = iter(tracers)
-        given = _with_tracers([*args, *kwargs.values()], left)
-        result = fun(*given[:len(args)], **dict(zip(kwargs, given[len(args):], strict=True)))
+        traced = _with_tracers([*args, *kwargs.values()], left)
+        result = fun(*traced[:len(args)], **dict(zip(kwargs, traced[len(args):], strict=True)))
         trace = ctx.trace
         return (), _template(trace, [x._bound for x in tracers],
                              {var: value for value, var in trace.consts.values()}, trace.eqns,
@@ -253,16 +253,16 @@ def _template(trace: StagingTrace, inputs: Sequence[Var], known: Mapping[Var, Ar
     if any(eqn.effects for eqn in recorded) or any(
             type(x) is not JitTracer or x._trace is not trace for x in leaves):
         return None
-    made = {var for eqn in recorded for var in eqn.outvars}
-    read = dict.fromkeys([*[v for eqn in recorded for v in eqn.invars if v not in made],
-                          *[x._bound for x in leaves if x._bound not in made]])
-    literals = [v for v in read if type(v) is Literal]
-    consts = [v for v in read if type(v) is not Literal and v not in inputs]
+    results = {var for eqn in recorded for var in eqn.outvars}
+    inputs_read = dict.fromkeys([*[v for eqn in recorded for v in eqn.invars if v not in results],
+                                 *[x._bound for x in leaves if x._bound not in results]])
+    literals = [v for v in inputs_read if type(v) is Literal]
+    consts = [v for v in inputs_read if type(v) is not Literal and v not in inputs]
     if any(var not in known or isinstance(known[var], Tracer) for var in consts):
         return None
-    first = [*inputs, *literals, *consts]
-    places = {atom: i for i, atom in enumerate(first)}
-    steps, height, count = [], 0, len(first)
+    values = [*inputs, *literals, *consts]
+    places = {atom: i for i, atom in enumerate(values)}
+    steps, height, count = [], 0, len(values)
     for eqn in recorded:
         names = eqn.ctx.names[len(scope.names):]
         outs = [v.aval for v in eqn.outvars]

@@ -72,8 +72,8 @@ class Trace:
     #     bind ──► BatchTrace ──► JVPTrace ──► TapeTrace ──► EvalTrace
     #     ctx.trace moves along, and back in a `finally` of each
     #
-    # So a rule binds outside of the transformation that runs it, and after an exception
-    # `ctx.trace` is what it was before.
+    # So a rule binds outside of the transformation that runs it, and an exception leaves
+    # `ctx.trace` unchanged.
     def process(self, prim: Any, args: tuple, params: Params) -> Any:
         """The result (or list of results) of binding `prim` under this trace."""
         raise NotImplementedError
@@ -290,8 +290,8 @@ def describe(tracer: Tracer, here: str = "") -> str:
     The origin leaves out the line `here`, which the message names elsewhere.
     """
     origin = tracer._origin().removesuffix(f" at {here}")
-    known = ", ".join(filter(None, [printed_name(tracer), origin]))
-    return f"a traced value {tracer.aval} ({'; '.join(filter(None, [known, tracer._setting()]))})"
+    origins = ", ".join(filter(None, [printed_name(tracer), origin]))
+    return f"a traced value {tracer.aval} ({'; '.join(filter(None, [origins, tracer._setting()]))})"
 
 
 def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Array:
@@ -302,12 +302,12 @@ def _concrete(tracer: Tracer, error: type, what: str, remedy: str) -> Array:
     if what in ATTEMPTS and tracer._may_be_static() and (not why or why.startswith(DEPENDS)):
         remedy += STATIC_REMEDY
     frame = source.user_frame()
-    here = source.summarize(frame)
+    place = source.summarize(frame)
     if what == "bool":
         instead = frame and _rewriting.instead_of_branching(source.location(frame))
         remedy = f"{instead}\n  {remedy}" if instead else remedy
     raise error(f"{what}(): {ATTEMPTS.get(what, ATTEMPTED)} traced array with shape "
-                f"{tracer.aval}.\n  {why}It is {describe(tracer, here)}\n  given at {here};\n"
+                f"{tracer.aval}.\n  {why}It is {describe(tracer, place)}\n  given at {place};\n"
                 "  a concrete value is required, because Python needs it while the program is "
                 f"still being traced;\n  {remedy}.")
 
@@ -381,8 +381,8 @@ def _foreign_aval(x: Any) -> ShapedArray:
             return FOREIGN_AVALS[base](x)
         if base in SCALAR_TYPES:
             return scalar_aval(base)
-    if (given := array_method(x)) is not None:
-        return typeof(given())
+    if (as_array := array_method(x)) is not None:
+        return typeof(as_array())
     raise TypeError(f"typeof: a value of type {kind.__module__}.{kind.__qualname__} given: "
                     f"{clipped(x)};\n  an array, a NumPy array or a Python number is required;\n  "
                     "convert it with olympus.numpy.asarray, or mark the argument static.")

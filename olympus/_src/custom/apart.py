@@ -35,11 +35,11 @@ class Apart:
         """The outputs, cast to vary along these axes."""
         if not self.vma or all(self.vma <= _varies(typeof(x)) for x in outs):
             return outs
-        alike: set[Any] = set()
+        reduced_axes: set[Any] = set()
         for eqn in self.eqns[self.start:]:
-            taken = frozenset().union(*[_varies(v.aval) for v in eqn.invars])
-            alike |= taken.difference(*[_varies(v.aval) for v in eqn.outvars])
-        return [pvary(x, self.vma - alike) for x in outs]
+            operand_axes = frozenset().union(*[_varies(v.aval) for v in eqn.invars])
+            reduced_axes |= operand_axes.difference(*[_varies(v.aval) for v in eqn.outvars])
+        return [pvary(x, self.vma - reduced_axes) for x in outs]
 
 
 def _varies(aval: Aval) -> frozenset[Hashable]:

@@ -97,14 +97,14 @@ class JvpWithContents(WithContents):
 
     def __call__(self, primals: Sequence[Array], tangents: Sequence[Tangent]) -> WithTangents:
         self.check_still("custom_jvp", [type(t) is not Zero for t in tangents])
-        given = self.referred(primals)
-        before = list(map(state_of, given))
-        outs, out_tangents = self.rules(given, [
+        refs = self.referred(primals)
+        before = list(map(state_of, refs))
+        outs, out_tangents = self.rules(refs, [
             Zero(typeof(x).to_tangent_aval()) if k is not None else t
-            for x, t, k in zip(given, tangents, self.cells, strict=True)])
-        found = self.contents("custom_jvp", given, before)
-        return [*outs, *found], [*out_tangents,
-                                 *[Zero(typeof(x).to_tangent_aval()) for x in found]]
+            for x, t, k in zip(refs, tangents, self.cells, strict=True)])
+        contents = self.contents("custom_jvp", refs, before)
+        return [*outs, *contents], [*out_tangents,
+                                    *[Zero(typeof(x).to_tangent_aval()) for x in contents]]
 
 
 class VjpWithContents(WithContents):
@@ -117,7 +117,7 @@ class VjpWithContents(WithContents):
         given = self.referred(primals)
         before = list(map(state_of, given))
         outs, res, bwd = self.rules(given, perturbed)
-        found = self.contents("custom_vjp", given, before)
+        contents = self.contents("custom_vjp", given, before)
         # A residual that is a reference from outside stays that reference; for one that was made in
         # a body, bwd gets the content at that time.
         outside: dict[int, Any] = {
@@ -135,7 +135,7 @@ class VjpWithContents(WithContents):
             given = pulled(bwd, res, kept, cts, self.names[-1]) if any(kept) else bwd(res, cts)
             return [ct if zero is None else zero for ct, zero in zip(given, still, strict=True)]
 
-        return [*outs, *found], res, back
+        return [*outs, *contents], res, back
 
 
 def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Sequence[Tangent],
@@ -145,8 +145,8 @@ def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Seque
     The original references were made in a body that has ended, so bwd may not write to them.
     """
     run = flat_backward(bwd, len(res), [ct if type(ct) is Zero else None for ct in cts])
-    given = [*res, *[ct for ct in cts if type(ct) is not Zero]]
-    avals: list[Any] = [*map(typeof, given)]
+    operands = [*res, *[ct for ct in cts if type(ct) is not Zero]]
+    avals: list[Any] = [*map(typeof, operands)]
     avals[:len(res)] = [ref_aval(typeof(x)) if k else typeof(x)
                         for x, k in zip(res, kept, strict=True)]
     closed, consts = closure_convert(stage(run, avals))
@@ -159,7 +159,7 @@ def pulled(bwd: Backward, res: Sequence[Array], kept: Sequence[bool], cts: Seque
                 "pass it or close over it.")
     return merged(run.aux, eval_closed(
         discharge(closed, [a.mutable and i >= len(consts)
-                           for i, a in enumerate(closed.in_avals)]), *consts, *given))
+                           for i, a in enumerate(closed.in_avals)]), *consts, *operands))
 
 
 def linear_of_contents(prim: Primitive, ins: Sequence[Reference], params: Params) -> list[Array]:
@@ -194,11 +194,11 @@ class VmapWithContents(WithContents):
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[Array]
                  ) -> tuple[list[Array], list[bool]]:
-        given = self.referred(args)
-        before = list(map(state_of, given))
-        outs, flags = self.rules(size, batched, given)
-        found = self.contents("custom_vmap", given, before)
-        return [*outs, *found], [*flags, *compress(batched, self.new)]
+        refs = self.referred(args)
+        before = list(map(state_of, refs))
+        outs, flags = self.rules(size, batched, refs)
+        contents = self.contents("custom_vmap", refs, before)
+        return [*outs, *contents], [*flags, *compress(batched, self.new)]
 
 
 _BY_NAME = {kind.__name__: kind for kind in (JvpWithContents, VjpWithContents, VmapWithContents)}
@@ -222,9 +222,9 @@ def discharged(prim: CustomCall, ins: Sequence[Reference], params: Params) -> li
             numbers_of.get(id(x)) for x in ins], new, places)
     outs = ctx.trace.process_custom(prim, prim.function(pure), rules,
                                     tuple(numbers(map(content, ins))), rest)
-    changed = [*compress(ins, new)]
-    outs = put_back(changed, outs)
+    written_cells = [*compress(ins, new)]
+    outs = put_back(written_cells, outs)
     for ref, cell in above.values():
-        if any(cell is x for x in changed):
+        if any(cell is x for x in written_cells):
             _refs.swap_p.bind(ref, cell._value, view=_refs.WHOLE)
     return outs

@@ -136,19 +136,20 @@ def closure_convert(fun: Callable[..., R], *example_args: PyTree
     # Constants that are not traced, or have no derivative, stay inside.
     hoisted = [isinstance(c, Tracer) and has_tangent(typeof(c))
                for c in body.consts]
-    moved: list[Any] = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
-    kept = [c for c, h in zip(body.consts, hoisted, strict=True) if not h]
+    traced: list[Any] = [c for c, h in zip(body.consts, hoisted, strict=True) if h]
+    inside = [c for c, h in zip(body.consts, hoisted, strict=True) if not h]
     num_args = len(example_args)
 
     def converted(*args: PyTree) -> PyTree:
-        if len(args) != num_args + len(moved):
+        if len(args) != num_args + len(traced):
             raise TypeError("closure_convert: The inputs to the closure produced by "
                             f"closure_convert of {name_of(fun)} must be {num_args} arguments and "
-                            f"then {len(moved)} values that it closed over; {len(args)} are given.")
-        consts = merged(hoisted, args[num_args:], kept)
+                            f"then {len(traced)} values that it closed over; {len(args)} are "
+                            "given.")
+        consts = merged(hoisted, args[num_args:], inside)
         return _Converted(body.program, consts, in_tree, body.out_tree)(*args[:num_args])
 
-    return converted, moved
+    return converted, traced
 
 
 class LinearCall(HasBodies):
@@ -176,8 +177,9 @@ class LinearCall(HasBodies):
         _, t_out = jvp_flat(lambda *xs: eval_closed(params["callee"], *xs),
                             [*f_consts, *res, *lin], [*t_consts, *t_res, *zeros])
         if any(type(t) is not Zero for t in t_lin):
-            own = self.bind(*primals[:nf + nt + nr], *map(instantiate, t_lin), **params)
-            t_out = [x if type(t) is Zero else add(t, x) for t, x in zip(t_out, own, strict=True)]
+            linear = self.bind(*primals[:nf + nt + nr], *map(instantiate, t_lin), **params)
+            t_out = [x if type(t) is Zero else add(t, x)
+                     for t, x in zip(t_out, linear, strict=True)]
         return out, t_out
 
     def partial_eval(self, tape: TapeTrace, args: Sequence[Array], unknown: Sequence[bool],

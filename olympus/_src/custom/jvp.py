@@ -117,13 +117,13 @@ def _tangent(what: str, path: str, x: Array, t: Any) -> Tangent:
     """A rule's tangent of one output, checked."""
     aval = typeof(x).to_tangent_aval()
     if type(t) in (SymbolicZero, Zero):
-        found, t = t.aval, Zero(aval)
+        given, t = t.aval, Zero(aval)
     else:
-        found = typeof(t)
-    if found.shape != aval.shape or found.dtype != aval.dtype:
+        given = typeof(t)
+    if given.shape != aval.shape or given.dtype != aval.dtype:
         raise TypeError("Custom JVP rule must produce primal and tangent outputs with "
                         f"corresponding shapes and dtypes.\n  Expected {aval} (tangent type of "
-                        f"{typeof(x)}) but got {found}.\n  {at(path)}{what}.")
+                        f"{typeof(x)}) but got {given}.\n  {at(path)}{what}.")
     # An integer output has no derivative: drop the rule's tangent.
     return Zero(aval) if is_float0(aval) else t if type(t) is Zero else pvary(t, aval.vma)
 

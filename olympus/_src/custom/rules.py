@@ -218,33 +218,33 @@ def closed_over(*values: object, references: bool = False) -> list[Tracer]:
     """The tracers (and references) in values: in pytrees, and in closures of functions."""
     # The search is not complete: it does not find tracers in globals, or in objects that are no
     # pytrees.
-    found: list[Tracer] = []
+    tracers: list[Tracer] = []
     seen: set[int] = set()
-    todo: list[Any] = list(values)
-    while todo:
-        value = todo.pop()
+    pending: list[Any] = list(values)
+    while pending:
+        value = pending.pop()
         if id(value) in seen:
             continue
         seen.add(id(value))
         if isinstance(value, Tracer) or (references and type(value) in REFERENCES):
-            found.append(value)
+            tracers.append(value)
         elif isinstance(value, FunctionType):
-            todo += [c.cell_contents for c in value.__closure__ or () if has_content(c)]
-            todo += (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
+            pending += [c.cell_contents for c in value.__closure__ or () if has_content(c)]
+            pending += (value.__defaults__ or ()) + tuple((value.__kwdefaults__ or {}).values())
             if references:
-                todo += _cells.globals_with_references(value)
+                pending += _cells.globals_with_references(value)
         elif isinstance(value, MethodType):
             owner = value.__self__
-            todo += [value.__func__, owner, *getattr(owner, "__dict__", {}).values()]
+            pending += [value.__func__, owner, *getattr(owner, "__dict__", {}).values()]
         elif isinstance(value, functools.partial):
-            todo += [value.func, *value.args, *value.keywords.values()]
+            pending += [value.func, *value.args, *value.keywords.values()]
         elif isinstance(value, CustomFunction):
-            todo += vars(value).values()
+            pending += vars(value).values()
         elif callable(getattr(value, "__wrapped__", None)):
-            todo.append(value.__wrapped__)
+            pending.append(value.__wrapped__)
         elif not isinstance(value, _LEAVES):
-            todo += tree_leaves(value)
-    return found
+            pending += tree_leaves(value)
+    return tracers
 
 
 _LEAVES = (str, bytes, int, float, complex, type(None), np.ndarray, np.generic, type,
@@ -270,7 +270,7 @@ def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Se
     #   at the call            when the rule runs (in a backward pass, for example)
     #     vmap's trace           vmap's trace      the same object, alive again, with its axis name
     #     its parent             the current trace
-    saved = ctx.trace, trace.parent, trace.alive, ctx.axes
+    before = ctx.trace, trace.parent, trace.alive, ctx.axes
     try:
         trace.parent, trace.alive, ctx.trace = ctx.trace, True, trace
         if trace.axis.name is not None:
@@ -279,7 +279,7 @@ def run_batched(trace: BatchTrace, fun: Callable[..., Sequence[Array]], vals: Se
                                              for x, d in zip(vals, dims, strict=True)]))
         return out, out_dims
     finally:
-        ctx.trace, trace.parent, trace.alive, ctx.axes = saved
+        ctx.trace, trace.parent, trace.alive, ctx.axes = before
 
 
 def mapped_by_rule(trace: BatchTrace, rules: Rules, dims: Sequence[int | None]) -> bool | None:
@@ -438,10 +438,10 @@ class UserRules(Rules):
                             f"like that of {name_of(self.fun)}")
         pairs = () if self.out_avals is None else zip(self.out_avals, leaves, strict=True)
         for i, (aval, x) in enumerate(pairs):
-            found = typeof(x)
-            if (found.shape, found.dtype) != (aval.shape, aval.dtype):
+            returned = typeof(x)
+            if (returned.shape, returned.dtype) != (aval.shape, aval.dtype):
                 raise TypeError(f"{what} where the first element represents the primal output: "
-                                f"{at(leaf_paths(tree)[i])}the rule's primal output is {found}; "
+                                f"{at(leaf_paths(tree)[i])}the rule's primal output is {returned}; "
                                 f"the function's is {aval}, and they must agree.")
         self.out_tree = tree
         return leaves
@@ -613,20 +613,20 @@ def stage_rules(kind: type[Rules], rules: Rules, avals: Sequence[ShapedArray]
     # custom_jvp rules do, would otherwise be staged within itself without an end.
     staged = kind(rules)
     frame = _Frame(rules.identity, avals, staged)
-    outer = _in_progress.frames
-    _in_progress.frames = {**outer, rules.code: frame}
+    outer_frames = _in_progress.frames
+    _in_progress.frames = {**outer_frames, rules.code: frame}
     try:
         while True:
-            found = staged.stage(rules, avals)
+            tracers = staged.stage(rules, avals)
             # Inner calls got the consts known at that time. If there was such a call, and there are
             # more consts, the program is wrong: stage it again.
-            new = [t for t in found if not any(t is c for c in frame.consts)]
-            frame.consts = [*frame.consts, *new]
-            if not (new and frame.used):
+            more = [t for t in tracers if not any(t is c for c in frame.consts)]
+            frame.consts = [*frame.consts, *more]
+            if not (more and frame.used):
                 break
         staged.place(frame.consts)
     finally:
-        _in_progress.frames = outer
+        _in_progress.frames = outer_frames
     return staged, frame.consts
 
 
@@ -671,9 +671,9 @@ def refuse(what: str, name: str, active: Sequence[object], outs: Sequence[ArrayL
     # operation that raises when it is evaluated, transformed or lowered.
     if not active or not wanted:
         return list(tangents)
-    given = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
+    refused = iter(closed_over_p.bind(*active, what=what, name=name, out_avals=wanted))
     return [x if type(t) is Zero else add(x, t)
-            for x, t in zip(with_zeros(avals, given), tangents, strict=True)]
+            for x, t in zip(with_zeros(avals, refused), tangents, strict=True)]
 
 
 # The way of a call. `process_custom(prim, fun, rules, args, params)` of each trace replaces its own
@@ -722,9 +722,9 @@ class CustomCall(HasBodies, abstract=True):
     def bind(self, *args: Any, **params: Any) -> list[Array]:
         """Apply an equation again. (First calls go to `process_custom` directly.)"""
         if MUTABLE and any(type(getattr(x, "aval", None)) in MUTABLE for x in args):
-            found = self.on_references(self, args, params)
-            if found is not None:
-                return found
+            results = self.on_references(self, args, params)
+            if results is not None:
+                return results
         rules, rest = self.unpack(params)
         return ctx.trace.process_custom(self, self.function(params["call_olympuspr"]), rules,
                                         tuple(numbers(args)), rest)
@@ -785,10 +785,10 @@ class CustomCall(HasBodies, abstract=True):
             out_tangents = [Zero(typeof(x).to_tangent_aval()) for x in outs]
             own = lead
         else:
-            still = [Zero(typeof(x).to_tangent_aval()) for x in primals[:own]]
+            zeros = [Zero(typeof(x).to_tangent_aval()) for x in primals[:own]]
             # Rules read their operands' `aval`, which NumPy's arrays lack.
             values = [array_from_numpy(x) if isinstance(x, np.ndarray) else x for x in primals]
-            outs, out_tangents = apply(values, [*still, *tangents[own:]])
+            outs, out_tangents = apply(values, [*zeros, *tangents[own:]])
         active = [t for t in tangents[:own] if type(t) is not Zero]
         return outs, refuse(self.what, params["name"], active, outs, out_tangents)
 

@@ -52,9 +52,9 @@ class LinearSolve(HasBodies):
         t_consts, *_, t_rhs = cut(tangents, *const_lengths)
         out = self.bind(*primals, const_lengths=const_lengths, olympusprs=olympusprs)
         x, rest = cut(out, len(rhs))
-        _, moved = jvp_flat(lambda *c: eval_closed(olympusprs[0], *c, *x), consts, t_consts)
+        _, change = jvp_flat(lambda *c: eval_closed(olympusprs[0], *c, *x), consts, t_consts)
         t_rhs = [db if type(da) is Zero else neg(da) if type(db) is Zero else sub(db, da)
-                 for db, da in zip(t_rhs, moved, strict=True)]
+                 for db, da in zip(t_rhs, change, strict=True)]
         if all(type(t) is Zero for t in t_rhs):
             return out, [Zero(typeof(y).to_tangent_aval()) for y in out]
         t_out = self.bind(*primals[:len(primals) - len(rhs)], *map(instantiate, t_rhs),
@@ -225,8 +225,8 @@ def custom_root(f: Callable[..., PyTree], initial_guess: PyTree, solve: Callable
                              "  read the reference before, x = ref[...], and close over x.")
     n = len(avals)
 
-    # The values that `f` and `solve` close over are arguments, in two groups: there are derivatives
-    # with respect to those of `f` only, and none with respect to the guess.
+    # The values that `f` and `solve` close over are arguments, in two groups. Only values of `f`
+    # have derivatives; values of `solve` and the guess have none.
     @custom_jvp
     def root(consts: list[ArrayLike], others: list[ArrayLike], guess: list[ArrayLike]
              ) -> list[Array]:

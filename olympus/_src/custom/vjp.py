@@ -273,9 +273,9 @@ class _StagedVjp(Rules):
         zeros = [Zero(typeof(x).to_cotangent_aval()) for x in primals[:n]]
 
         def bwd(res: Sequence[Array], cts: Sequence[Tangent]) -> list[Tangent]:
-            given = [instantiate(ct) for ct in cts
-                     if not is_float0(ct.aval if type(ct) is Zero else typeof(ct))]
-            return [*zeros, *merged(self.still, eval_closed(self.back, *res, *given))]
+            nonzero = [instantiate(ct) for ct in cts
+                       if not is_float0(ct.aval if type(ct) is Zero else typeof(ct))]
+            return [*zeros, *merged(self.still, eval_closed(self.back, *res, *nonzero))]
 
         # The consts are the first residuals: `back` takes them first, like `fwd`, so its inputs are
         # residuals and cotangents. They get no cotangents.
@@ -489,11 +489,11 @@ class CustomLin(Primitive):
                   num_res: int, perturbed: Sequence[bool], out_avals: Sequence[ShapedArray],
                   name: str) -> Sequence[Cotangent]:
         # float0 outputs have no tangent, hence no result here, but bwd takes a cotangent for each.
-        given = iter(cts)
-        found = bwd(numbers(args[:num_res]),
-                    with_zeros([a.to_cotangent_aval() for a in out_avals], given))
-        # bwd returns one cotangent per argument; keep those of arguments that had a tangent.
-        wanted = [ct for ct, on in zip(found, perturbed, strict=True) if on]
+        nonzero = iter(cts)
+        in_cts = bwd(numbers(args[:num_res]),
+                     with_zeros([a.to_cotangent_aval() for a in out_avals], nonzero))
+        # bwd returns one cotangent per argument: drop it where the argument had no tangent.
+        wanted = [ct for ct, on in zip(in_cts, perturbed, strict=True) if on]
         return [None] * num_res + [fit(ct, a.aval) if type(a) is Linear else None
                                    for a, ct in zip(args[num_res:], wanted, strict=True)]
 

@@ -265,8 +265,8 @@ class _Differentiated(_Derived):
         # results of primals alone, or of tangents alone, are then not repeated. If the rule returns
         # mapped outputs all the same, it gets the flags of everything mapped.
         n = len(self.nonzero)
-        given = iter(batched[n:])
-        moving = [nz and next(given) for nz in self.nonzero]
+        mapped_tangents = iter(batched[n:])
+        moving = [nz and next(mapped_tangents) for nz in self.nonzero]
         pairs = list(zip(batched[:n], moving, strict=True))
         if not any(m and t for m, t in pairs):
             try:
@@ -297,10 +297,10 @@ class _Differentiated(_Derived):
         moving: list[bool] = []
         outs, dims = batch_flat(both, Axis(size), flat, [
             0 if have and not want else None for have, want in zip(batched, wanted, strict=True)])
-        told = [*flags, *(f for f, m in zip(flags, moving, strict=True) if m)]
-        found = [(x, f) if d is None else (to_axis(x, d, 0, size), True)
-                 for x, d, f in zip(outs, dims, told, strict=True)]
-        return found[:k], found[k:]
+        all_flags = [*flags, *(f for f, m in zip(flags, moving, strict=True) if m)]
+        flagged = [(x, f) if d is None else (to_axis(x, d, 0, size), True)
+                   for x, d, f in zip(outs, dims, all_flags, strict=True)]
+        return flagged[:k], flagged[k:]
 
     def __call__(self, size: int, batched: Sequence[bool], args: Sequence[ArrayLike]
                  ) -> tuple[list[Array], list[bool]]:

@@ -100,9 +100,9 @@ class BatchTrace(Trace):
                 return parent.process(prim, tuple(vals), params)
             else:
                 if parent.evaluates and not (prim.foreign or isinstance(prim, Higher)):
-                    made = vmap_at_once(parent, prim, self.axis, vals, dims, params)
-                    if made is not None:
-                        outs = list(map(self.wrap, *made))
+                    results_at_once = vmap_at_once(parent, prim, self.axis, vals, dims, params)
+                    if results_at_once is not None:
+                        outs = list(map(self.wrap, *results_at_once))
                         return outs if prim.multiple_results else outs[0]
                 if prim.vmap is None:
                     raise missing_rule(prim, f"Batching rule for {prim.name!r} not implemented; "
@@ -172,11 +172,11 @@ def batch_flat(fun: Callable[..., Sequence[Array]], axis: Axis, vals: Sequence[A
     finally:
         leave(outer)
         trace.alive = False
-    notes = note_origins(trace)
+    origins = note_origins(trace)
     # References of this frame are no leaks: drop them first.
-    if notes is not None:
+    if origins is not None:
         outs = []
-        check_leaks(trace, notes)
+        check_leaks(trace, origins)
     return out_vals, out_dims
 
 

@@ -113,11 +113,11 @@ class Site(NamedTuple):
 
     def values(self, words: np.ndarray) -> list[np.ndarray]:
         """The values of the fields, decoded from the words."""
-        found, start = [], 0
+        values, start = [], 0
         for field in self.fields:
-            found.append(_decoded(field, words[start:start + field.size]))
+            values.append(_decoded(field, words[start:start + field.size]))
             start += field.size
-        return found
+        return values
 
 
 class Checked(NamedTuple):
@@ -456,18 +456,18 @@ class Checks:
         if definitely_equal(aval.size, 0):
             return
         if self.quick and type(aval.size) is int and aval.size <= SMALL:
-            others = self.small.get(aval)
-            self.small[aval] = wrong if others is None else bitwise_or(others, wrong)
+            union = self.small.get(aval)
+            self.small[aval] = wrong if union is None else bitwise_or(union, wrong)
             return
         failed, place = _index_checks.first_place(wrong, not self.quick)
-        here: list[Any] = []
+        reported: list[Any] = []
         if place is not None:
-            here = [place]
+            reported = [place]
             if prim.elementwise:
-                here += [at_place(x, place) for x in numeric(operands, [(), aval.shape])]
+                reported += [at_place(x, place) for x in numeric(operands, [(), aval.shape])]
         elif not aval.shape:
-            here = numeric(operands, [()])
-        self.fails(failed, here, kind, prim.name, aval.shape)
+            reported = numeric(operands, [()])
+        self.fails(failed, reported, kind, prim.name, aval.shape)
 
 
 def at_place(x: Array, place: Array) -> Array:
@@ -511,9 +511,9 @@ def _handed_on(pr: Olympuspr, results: Iterable[Atom]) -> set[Var]:
     for eqn in reversed(pr.eqns):
         prim = eqn.primitive
         if prim.looked_into:
-            (_, body, its), = prim.applied(eqn.params, eqn.invars)
+            (_, body, operands), = prim.applied(eqn.params, eqn.invars)
             inside = handed_on(body.olympuspr, tuple([v in handed for v in eqn.outvars]))
-            handed.update(variables([v for v, x in zip(its, body.invars, strict=True)
+            handed.update(variables([v for v, x in zip(operands, body.invars, strict=True)
                                      if x in inside]))
         elif prim.hands_on(eqn.params):
             out, = eqn.outvars

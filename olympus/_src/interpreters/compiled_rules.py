@@ -44,22 +44,22 @@ _STEPPING_OPTIONS = (config.debug_nans, config.debug_infs, config.debug_key_reus
 def compiled(trace: Trace, name: str, closed: ClosedOlympuspr) -> Compiled:
     """A program as a function of a list of arrays; results that are operands are not copied."""
     places: dict[Any, int] = {v: ~i for i, v in enumerate(closed.invars)}
-    made: list[Any] = []
+    computed: list[Any] = []
     for v in closed.outvars:
         if type(v) is not Literal and v not in places:
-            places[v] = len(made)
-            made.append(v)
+            places[v] = len(computed)
+            computed.append(v)
     compute = trace.compiled(
-        closed.replace(olympuspr=closed.olympuspr.replace(outvars=made)), name)
+        closed.replace(olympuspr=closed.olympuspr.replace(outvars=computed)), name)
     # Per result: i for the i-th computed value, ~i for operand i, or a literal.
-    wanted = [v if type(v) is Literal else places[v] for v in closed.outvars]
-    if wanted == list(range(len(made))):
+    sources = [v if type(v) is Literal else places[v] for v in closed.outvars]
+    if sources == list(range(len(computed))):
         return compute
 
     def call(args: list[Array]) -> list[Array]:
-        values = compute(args) if made else made
+        values = compute(args) if computed else computed
         return [place if type(place) is Literal else values[place] if place >= 0 else args[~place]
-                for place in wanted]
+                for place in sources]
 
     return call
 
@@ -86,8 +86,8 @@ class JVPRule:
             outs = self.first(primals + given)
         else:
             outs = self.first(primals)
-            every = outs + primals
-            outs = outs + tape.append(self.later, [every[i] for i in self.residuals] + given)
+            sources = outs + primals
+            outs = outs + tape.append(self.later, [sources[i] for i in self.residuals] + given)
         return outs, [outs[t] if type(t) is int else t for t in self.tangents]
 
 
@@ -102,7 +102,7 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: 
     types = _operand_types(trace, prim, primals)
     if types is None:
         return None
-    given = []
+    nonzero = []
     for t in tangents:
         if t is None:
             types.append(None)
@@ -111,15 +111,15 @@ def jvp_at_once(parent: Trace, prim: Primitive, primals: list[Array], tangents: 
                 type(t) is TapeTracer and t._trace is tape):
             return None
         types.append(t.aval)
-        given.append(t)
+        nonzero.append(t)
     # Rules may test whether two operands are the same object; the rule of `mul` does.
-    same = None if len(primals) < 2 or len(set(map(id, primals))) == len(primals) else (
-        _firsts(primals), _firsts(given))
-    key = ("jvp", prim, tape is None, current_context(), same, *types, *params.items())
-    rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, same, params))
+    repeats = None if len(primals) < 2 or len(set(map(id, primals))) == len(primals) else (
+        _firsts(primals), _firsts(nonzero))
+    key = ("jvp", prim, tape is None, current_context(), repeats, *types, *params.items())
+    rule = _found(key, lambda: _jvp_rule(trace, tape is not None, prim, types, repeats, params))
     if rule is False:
         return None
-    outs, out_tangents = rule(tape, primals, given)
+    outs, out_tangents = rule(tape, primals, nonzero)
     return ((outs[:len(out_tangents)], out_tangents) if prim.multiple_results else
             (outs[0], out_tangents[0]))
 
@@ -177,7 +177,7 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
     if prim.jvp is None:
         return False
     n = len(types) // 2
-    avals, given = types[:n], [t for t in types[n:] if t is not None]
+    avals, t_avals = types[:n], [t for t in types[n:] if t is not None]
 
     def tangents_of(primals: Sequence[Array], nonzero: Sequence[Array]
                     ) -> tuple[list[Array], Sequence[Tangent]]:
@@ -195,7 +195,7 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
     later, residuals = None, []
     if cut:
         # The tape is transposed soon, so large residuals are no harm.
-        split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, given,
+        split = split_program(lambda _, tape, known, unknown: rule(known, unknown), avals, t_avals,
                               narrow=False)
         first, later, count = split.known, split.unknown, len(split.known.outvars)
         start = {"input": count, "computed": count - split.num_computed}
@@ -203,7 +203,7 @@ def _jvp_rule(trace: Trace, cut: bool, prim: Primitive, types: Sequence[Any], sa
         known, recorded = iter(range(count)), iter(range(count, count + len(later.outvars)))
         places = [next(recorded if u else known) for u in split.unknown_out]
     else:
-        first = stage(lambda *xs: rule(xs[:n], xs[n:]), [*avals, *given])
+        first = stage(lambda *xs: rule(xs[:n], xs[n:]), [*avals, *t_avals])
         places = list(range(len(first.outvars)))
     if first.effects or (later is not None and later.effects):
         return False

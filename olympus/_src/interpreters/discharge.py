@@ -37,8 +37,8 @@ def makes_refs(closed: ClosedOlympuspr) -> bool:
 
 def _found(closed: ClosedOlympuspr) -> tuple[bool, bool]:
     pr = closed.olympuspr
-    found = pr.cache.get("references")
-    if found is None:
+    flags = pr.cache.get("references")
+    if flags is None:
         takes = any(v.aval.mutable for v in (*pr.constvars, *pr.invars))
         # A reference that a user's rule closes over is refused where an operation touches it.
         made = {v.aval for eqn in pr.eqns for v in eqn.outvars}
@@ -49,8 +49,8 @@ def _found(closed: ClosedOlympuspr) -> tuple[bool, bool]:
             if eqn.primitive.programs != ():
                 makes = any(makes_refs(body) for body in eqn.primitive.bodies(eqn.params)
                             if type(body) is ClosedOlympuspr)
-        found = pr.cache["references"] = takes or makes, makes
-    return found
+        flags = pr.cache["references"] = takes or makes, makes
+    return flags
 
 
 def written(closed: ClosedOlympuspr) -> tuple[bool, ...]:
@@ -63,13 +63,13 @@ def written(closed: ClosedOlympuspr) -> tuple[bool, ...]:
 @derived
 def handed_on(closed: ClosedOlympuspr) -> tuple[bool, ...]:
     """Per input, whether it is a reference that a rule of `custom_vjp` may get in a later pass."""
-    found: set[Var] = set()
+    variables_handed_on: set[Var] = set()
     for eqn in closed.eqns:
         flags = eqn.primitive.hands_references_on
         if flags is not None and any(v.aval.mutable for v in eqn.invars):
-            found.update(v for v, on in zip(
+            variables_handed_on.update(v for v, on in zip(
                 eqn.invars, flags(eqn.params, eqn.invars), strict=True) if on and type(v) is Var)
-    return tuple([v.aval.mutable and v in found for v in closed.olympuspr.invars])
+    return tuple([v.aval.mutable and v in variables_handed_on for v in closed.olympuspr.invars])
 
 
 def to_hand_on(prim: Primitive, ins: Sequence[Reference], params: Params) -> list[int]:

@@ -46,9 +46,9 @@ def _by_axis(operand: Array, starts: Sequence[Array], window: Sequence[int]) -> 
     shape = typeof(operand).shape
     for axis, (start, size) in enumerate(zip(starts, window, strict=True)):
         if type(start) is not Literal:
-            last = _last(shape[axis], size, typeof(start).dtype)
+            last_start = _last(shape[axis], size, typeof(start).dtype)
             dtype = typeof(start).dtype
-            failed = bitwise_or(lt(start, literal(0, dtype)), gt(start, literal(last, dtype)))
+            failed = bitwise_or(lt(start, literal(0, dtype)), gt(start, literal(last_start, dtype)))
             yield failed, [start, literal(0, INT32)], ((axis,), shape, ())
 
 
@@ -59,9 +59,9 @@ def _in_rows(operand: Array, indices: Array, axes: Sequence[int], window: Sequen
     if not axes or definitely_equal(aval.size, 0):
         return
     bounds = [_last(shape[a], window[a], aval.dtype) for a in axes]
-    last = (full(aval.shape, bounds[0], aval.dtype) if len(bounds) == 1 else
-            broadcast_in_dim(np.array(bounds, aval.dtype), aval.shape, (aval.ndim - 1,)))
-    wrong = bitwise_or(lt(indices, full(aval.shape, 0, aval.dtype)), gt(indices, last))
+    last_starts = (full(aval.shape, bounds[0], aval.dtype) if len(bounds) == 1 else
+                   broadcast_in_dim(np.array(bounds, aval.dtype), aval.shape, (aval.ndim - 1,)))
+    wrong = bitwise_or(lt(indices, full(aval.shape, 0, aval.dtype)), gt(indices, last_starts))
     failed, place = first_place(wrong, places)
     values = []
     if place is not None:

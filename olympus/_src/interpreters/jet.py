@@ -132,19 +132,19 @@ class JetTrace(Trace):
     def by_rule(self, rule: Rule, args: tuple, params: Params) -> Array | list[Array]:
         """The results of a user's rule, which gives all orders at once."""
         primals = [a._primal if self.mine(a) else a for a in args]
-        found = [self.derivatives([a])[0] if self.mine(a) else None for a in args]
+        derivatives = [self.derivatives([a])[0] if self.mine(a) else None for a in args]
         ctx.trace = self.parent
         try:
             series = [[full_like(a, 0)] * self.order if terms is None else
                       [t / factorial(k) for k, t in enumerate(terms, 1)]
-                      for a, terms in zip(args, found, strict=True)]
+                      for a, terms in zip(args, derivatives, strict=True)]
             out, terms = rule(primals, series, **params)
             several = isinstance(out, (tuple, list))
-            outs, each = (out, terms) if several else ([out], [terms])
-            each = [[t * factorial(k) for k, t in enumerate(ts, 1)] for ts in each]
+            outs, series_out = (out, terms) if several else ([out], [terms])
+            series_out = [[t * factorial(k) for k, t in enumerate(ts, 1)] for ts in series_out]
         finally:
             ctx.trace = self
-        towers = [self.tower(x, ts) for x, ts in zip(outs, each, strict=True)]
+        towers = [self.tower(x, ts) for x, ts in zip(outs, series_out, strict=True)]
         return towers if several else towers[0]
 
     def tower(self, primal: ArrayLike, terms: Sequence[Array]) -> JetTracer:
@@ -176,26 +176,26 @@ class JetTrace(Trace):
 
     def derivatives(self, towers: Sequence[Array]) -> list[list[Array]]:
         """The derivatives of each tower, from the first up to the trace's order."""
-        found: list[list[Any]] = [[] for _ in towers]
+        derivatives: list[list[Any]] = [[] for _ in towers]
         zeros = [typeof(x).to_tangent_aval() for x in towers]
         level: list[Any] = list(towers)
         for _ in range(self.order):
             self.differentiate(level)
             level = [x._slope if self.mine(x) else None for x in level]
-            for terms, x, zero in zip(found, level, zeros, strict=True):
+            for terms, x, zero in zip(derivatives, level, zeros, strict=True):
                 terms.append(x._primal if self.mine(x) else
                              instantiate(Zero(zero)) if x is None or type(x) is Zero else x)
-        return found
+        return derivatives
 
     def differentiate(self, towers: Sequence[Array]) -> None:
         """Make the slopes of towers, and of everything they are computed from, oldest first."""
         needed: dict[int, _Application] = {}
-        left: list[Any] = list(towers)
-        while left:
-            x = left.pop()
+        pending: list[Any] = list(towers)
+        while pending:
+            x = pending.pop()
             if self.mine(x) and x._slope is None and x._maker.number not in needed:
                 needed[x._maker.number] = x._maker
-                left += x._maker.args
+                pending += x._maker.args
         for _, maker in sorted(needed.items()):
             maker.slopes = self.slopes(maker)
 

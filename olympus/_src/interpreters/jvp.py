@@ -222,11 +222,11 @@ def jvp_flat(fun: Callable[..., Sequence[Array]], primals: Sequence[ArrayLike],
     finally:
         leave(outer)
         trace.alive = False
-    notes = note_origins(trace)
+    origins = note_origins(trace)
     # References of this frame are no leaks: drop them first.
-    if notes is not None:
+    if origins is not None:
         args = outs = []
-        check_leaks(trace, notes)
+        check_leaks(trace, origins)
     return out_primals, out_tangents
 
 

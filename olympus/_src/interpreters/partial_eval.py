@@ -94,9 +94,9 @@ class TapeTrace(StagingTrace):
                 finally:
                     ctx.trace = self
         if prim.partial_eval is None:
-            known = self.root.source if self.root else self.source
+            line = self.root.source if self.root else self.source
             return StagingTrace.process(self, prim, args, params,
-                                        known or (ASK if self.watched else None))
+                                        line or (ASK if self.watched else None))
         # The rule of a primitive with bodies runs in the parent, where it binds the known half; it
         # puts the unknown half on the tape by `record`.
         unknown = list(map(self.owns, args))
@@ -129,8 +129,8 @@ class TapeTrace(StagingTrace):
         """Append one equation whose outputs are all unknown."""
         # Known operands become constants of the tape's program. Each object is one residual,
         # however many equations read it.
-        known = self.root.source if self.root else self.source
-        return super().process(prim, args, params, known or (ASK if self.watched else None))
+        line = self.root.source if self.root else self.source
+        return super().process(prim, args, params, line or (ASK if self.watched else None))
 
     def append(self, closed: ClosedOlympuspr, args: Sequence[Array]) -> list[TapeTracer]:
         """Record the equations of a program without effects unchanged; return its results.
@@ -241,18 +241,18 @@ def split_program(fun: Callable[[StagingTrace, TapeTrace, list, list], Sequence[
         ctx.trace = staging
         # A constant of the unknown half is a residual if the known half made it. Arrays, and
         # tracers of traces below both, stay constants.
-        fixed, values = [], []
+        constants, made = [], []
         for var, value in zip(unknown.olympuspr.constvars, unknown.consts, strict=True):
             from_known = isinstance(value, JitTracer) and value._trace is staging
-            (values if from_known else fixed).append((var, value))
-        residuals, computed = _residuals([id(value) for _, value in values], map(id, known_in))
-        computed = [values[i][1] for i in computed]
+            (made if from_known else constants).append((var, value))
+        residuals, computed = _residuals([id(value) for _, value in made], map(id, known_in))
+        computed = [made[i][1] for i in computed]
         known_outs = [o for o, u in zip(outs, unknown_out, strict=True) if not u]
         known = staging.close([*known_outs, *computed])
         pr = unknown.olympuspr.replace(
-            constvars=[v for v, _ in fixed],
-            invars=[*(v for v, _ in values), *unknown.olympuspr.invars])
-        split = Split(known, ClosedOlympuspr(pr, [c for _, c in fixed]), unknown_out, residuals)
+            constvars=[v for v, _ in constants],
+            invars=[*(v for v, _ in made), *unknown.olympuspr.invars])
+        split = Split(known, ClosedOlympuspr(pr, [c for _, c in constants]), unknown_out, residuals)
         return _narrow(split) if narrow else split
     finally:
         leave(outer)
@@ -276,44 +276,45 @@ def _residuals(values: Iterable[Hashable], inputs: Iterable[Hashable]
 
 def _narrow(split: Split) -> Split:
     """The split in which the unknown half repeats broadcasts, and takes their operands instead."""
-    # A broadcast is large and cheap to make. As a residual, above all of a loop, it would take
-    # memory; its operand takes little.
+    # A broadcast is large and cheap to make. It would take memory as a residual, above all of a
+    # loop; its operand takes little.
     #
     #     known: a ─► broadcast ─► r (residual)       becomes     known: a (residual)
     #     unknown: f r                                            unknown: broadcast a ─► f
     pr, later = split.known.olympuspr, split.unknown.olympuspr
     first = len(pr.outvars) - split.num_computed
-    made = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p for v in eqn.outvars}
-    if made.keys().isdisjoint(pr.outvars[first:]):
+    broadcasts = {v: eqn for eqn in pr.eqns if eqn.primitive is broadcast_in_dim_p
+                  for v in eqn.outvars}
+    if broadcasts.keys().isdisjoint(pr.outvars[first:]):
         return split
     # The new residuals: the known half's variable -> the unknown half's variable.
-    taken: dict[Any, Any] = {}
-    remade: list[OlympusprEqn] = []
+    new_inputs: dict[Any, Any] = {}
+    repeated: list[OlympusprEqn] = []
 
     values = split.residual_values(pr.invars, pr.outvars[first:])
     # First the residuals that stay, so that a broadcast of one needs no residual more.
     # (`later.invars` goes on with the unknown inputs, hence not strict.)
     for v, name in zip(values, later.invars, strict=False):
-        if v not in made:
-            taken[v] = name
+        if v not in broadcasts:
+            new_inputs[v] = name
     for v, name in zip(values, later.invars, strict=False):
         chain = []
-        while v in made:
-            chain.append(made[v])
-            v = made[v].invars[0]
+        while v in broadcasts:
+            chain.append(broadcasts[v])
+            v = broadcasts[v].invars[0]
         # `v` is now the first operand of the whole chain of broadcasts.
-        x = v if type(v) is Literal else taken.setdefault(v, Var(v.aval)) if chain else None
+        x = v if type(v) is Literal else new_inputs.setdefault(v, Var(v.aval)) if chain else None
         for eqn in reversed(chain):
             out = name if eqn is chain[0] else Var(eqn.outvars[0].aval)
-            remade.append(OlympusprEqn(eqn.primitive, [x], [out], eqn.params, eqn.effects,
-                                       eqn.source, eqn.ctx))
+            repeated.append(OlympusprEqn(eqn.primitive, [x], [out], eqn.params, eqn.effects,
+                                         eqn.source, eqn.ctx))
             x = out
-    residuals, computed = _residuals(taken, pr.invars)
-    outs = [*pr.outvars[:first], *map([*taken].__getitem__, computed)]
+    residuals, computed = _residuals(new_inputs, pr.invars)
+    outs = [*pr.outvars[:first], *map([*new_inputs].__getitem__, computed)]
     known, _ = dce_closed(split.known.replace(olympuspr=pr.replace(outvars=outs)),
                           (True,) * len(outs))
-    later = later.replace(invars=[*taken.values(), *later.invars[len(split.residuals):]],
-                          eqns=[*remade, *later.eqns])
+    later = later.replace(invars=[*new_inputs.values(), *later.invars[len(split.residuals):]],
+                          eqns=[*repeated, *later.eqns])
     return Split(known, split.unknown.replace(olympuspr=later), split.unknown_out, residuals)
 
 
@@ -380,15 +381,15 @@ def record_unknown(fun: Callable[..., Sequence[Array]], args: Sequence[Any],
       The program from unknown arguments to unknown results; all results; flags of the unknown ones.
     """
     tape = TapeTrace(ctx.trace)
-    given = [tape.new_input(x) if u else x for x, u in zip(args, unknown, strict=True)]
+    tracers = [tape.new_input(x) if u else x for x, u in zip(args, unknown, strict=True)]
     outer = enter(tape)
     try:
-        outs = list(fun(*given))
+        outs = list(fun(*tracers))
         if isinstance(instantiate, bool):
             instantiate = (instantiate,) * len(outs)
-        found = [force or tape.owns(x) for x, force in zip(outs, instantiate, strict=True)]
-        closed = tape.close(list(compress(outs, found)))
+        unknown_out = [force or tape.owns(x) for x, force in zip(outs, instantiate, strict=True)]
+        closed = tape.close(list(compress(outs, unknown_out)))
     finally:
         leave(outer)
         tape.end()
-    return dce_closed(closed, [True] * len(closed.outvars))[0], outs, found
+    return dce_closed(closed, [True] * len(closed.outvars))[0], outs, unknown_out

@@ -49,19 +49,19 @@ def apply_transpose(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[A
     if MUTABLE:
         closed = _discharge.discharge(ClosedOlympuspr(pr, consts), [False] * len(pr.invars))
         pr, consts = closed.olympuspr, closed.consts
-    whole = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
-    reached_vars = reached(pr, [type(a) is Linear for a in args]) if whole else set()
-    if all(len({v in reached_vars for v in eqn.outvars}) < 2 for eqn in whole):
+    with_bodies = [eqn for eqn in pr.eqns if isinstance(eqn.primitive, Higher)]
+    reached_vars = reached(pr, [type(a) is Linear for a in args]) if with_bodies else set()
+    if all(len({v in reached_vars for v in eqn.outvars}) < 2 for eqn in with_bodies):
         return backward_pass(pr, consts, args, cts, name, into)
     linear = [type(a) is Linear for a in args]
-    rest, _, unknown = record_unknown(
+    linear_pr, _, unknown = record_unknown(
         lambda *xs: eval_closed(ClosedOlympuspr(pr, consts), *xs),
         [a.aval if u else a for a, u in zip(args, linear, strict=True)], linear)
     sums = [into.get(v) if into else None for v in compress(pr.invars, linear)]
     back = iter(backward_pass(
-        rest.olympuspr, rest.consts, [Linear(v.aval) for v in rest.invars],
+        linear_pr.olympuspr, linear_pr.consts, [Linear(v.aval) for v in linear_pr.invars],
         list(compress(cts, unknown)), name,
-        {v: ref for v, ref in zip(rest.invars, sums, strict=True) if ref is not None}))
+        {v: ref for v, ref in zip(linear_pr.invars, sums, strict=True) if ref is not None}))
     return [next(back) if type(a) is Linear else None for a in args]
 
 
@@ -127,12 +127,12 @@ class _Sums:
 
         False if that is impossible: there is no sum yet, it has tags, or fewer than 32 bits.
         """
-        old = self.acc.get(eqn.invars[0])
-        if old is None or type(ct) is Zero or Linear in map(type, ins[1:]):
+        total = self.acc.get(eqn.invars[0])
+        if total is None or type(ct) is Zero or Linear in map(type, ins[1:]):
             return False
-        if typeof(old).tagged or typeof(old).dtype.itemsize < 4:
+        if typeof(total).tagged or typeof(total).dtype.itemsize < 4:
             return False
-        self.acc[eqn.invars[0]] = eqn.primitive.grown(old, ct, *ins[1:], **eqn.params)
+        self.acc[eqn.invars[0]] = eqn.primitive.grown(total, ct, *ins[1:], **eqn.params)
         return True
 
     def sum_of(self, var: Var, aval: ShapedArray, x: Array, y: ArrayLike) -> Array:
@@ -189,8 +189,8 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
     sums.add(pr.outvars, read(pr.outvars, env), cts)
     # Operations of built-in rules get the line of the forward operation, if the tape has it, or the
     # user's line of the transposition, found once. Users' rules have lines of their own.
-    record, around = recorder(ctx.trace), ctx.transposed
-    outer, here = (record.source, record.source or user_frame()) if record else (None, None)
+    record, transposed_before = recorder(ctx.trace), ctx.transposed
+    previous, own_line = (record.source, record.source or user_frame()) if record else (None, None)
     try:
         for eqn in reversed(pending):
             prim = eqn.primitive
@@ -219,7 +219,7 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
                 ins = numbers(ins)
             if record is not None:
                 own = not (prim.foreign or isinstance(prim, Higher))
-                record.source = (not prim.foreign and eqn.source) or (here if own else outer)
+                record.source = (not prim.foreign and eqn.source) or (own_line if own else previous)
             ctx.transposed = eqn
             if prim.grown is None or not sums.grow(eqn, ins, out_cts):
                 in_cts = prim.transpose(out_cts, *ins, **eqn.params)
@@ -229,9 +229,9 @@ def _backward_pass(pr: Olympuspr, consts: Sequence[ArrayLike], args: Sequence[Tr
         for v, dtype in wide.items():
             acc[v] = in_dtype(acc[v], dtype)
     finally:
-        ctx.transposed = around
+        ctx.transposed = transposed_before
         if record is not None:
-            record.source = outer
+            record.source = previous
     return [acc.get(v, Zero(v.aval.to_cotangent_aval())) if type(a) is Linear else None
             for v, a in zip(pr.invars, args, strict=True)]
 
@@ -250,11 +250,11 @@ def _with_sums(eqn: OlympusprEqn, ins: Sequence[Transposed], cts: Reference, int
         return None
     operands = list(ins)
     if prim.adds is not None:
-        taken = set()       # no reference is passed twice
+        passed = set()       # no reference is passed twice
         for i, (v, adds) in enumerate(zip(
                 eqn.invars, prim.adds(eqn.params, len(operands)), strict=True)):
-            if adds and v in into and v not in taken:
-                taken.add(v)
+            if adds and v in into and v not in passed:
+                passed.add(v)
                 operands[i] = into[v]
     return operands
 
