@@ -34,7 +34,7 @@ from ..base import lib
 from ..base.code_reads import all_reads
 from ..base.typing import PyTree
 from ..base.users import SITE, code_of_users, file_of_users, impure, slots_of, state_of, versioned
-from ..base.util import Memo, bit_key, clipped
+from ..base.util import Memo, bit_key, clipped, has_content
 from ..types.tree_registry import registered_functions
 from .trace import Tracer
 
@@ -829,14 +829,6 @@ def _of_its_module(f: Callable[..., object]) -> bool:
 def _may_change(x: object) -> bool:
     """Whether a value inside a library's object may be the user's and may change."""
     return callable(x) or isinstance(x, (Tracer, np.ndarray, list, tuple, dict, set))
-
-
-def has_content(cell: types.CellType) -> bool:
-    """Whether a closure's cell has a value (before the assignment, or after `del`, it has none)."""
-    try:
-        return cell.cell_contents is not cell       # True: to read an empty one raises
-    except ValueError:
-        return False
 
 
 def _of_library(x: object) -> bool:

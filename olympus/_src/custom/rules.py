@@ -19,10 +19,9 @@ import numpy as np
 
 from ..base.source import filter_traceback
 from ..base.typing import Array, ArrayLike, P, Params, PyTree, R, Reference, T
-from ..base.util import WithAux, lazy_module, name_of, wraps
+from ..base.util import WithAux, has_content, lazy_module, name_of, wraps
 from ..control.bodies import check_aliases, with_leading
 from ..control.groups import HasBodies
-from ..core.captures import has_content
 from ..core.context import ThreadState, ctx
 from ..core.evaluate import eval_closed
 from ..core.ir import ClosedOlympuspr, OlympusprEqn, Var, numbers
